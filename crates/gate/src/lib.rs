@@ -1,0 +1,2 @@
+//! gate
+pub mod ports;

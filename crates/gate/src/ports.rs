@@ -1,0 +1,6 @@
+//! What the gate needs from the world, as traits. The rooms around it implement them; the gate never learns how.
+
+pub mod clock;
+pub mod entropy;
+pub mod ledger;
+pub mod sealer;

@@ -1,0 +1,25 @@
+//! The clock: the only way anything in Toolgate learns the time.
+
+use toolgate_model::time::Timestamp;
+
+/// Tells the time.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    fn now(&self) -> Timestamp {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        // A machine clock before 1970 or after 9999 reads as 1970: everything is then expired or not yet valid, closed.
+        i64::try_from(since_epoch.as_millis())
+            .ok()
+            .and_then(|millis| Timestamp::from_millis(millis).ok())
+            .unwrap_or(Timestamp::EPOCH)
+    }
+}

@@ -1,0 +1,23 @@
+//! The nouns of Toolgate and their pure rules: what narrows what, what a parameter constraint permits, how JSON is
+//! written canonically, how the audit log is hashed.
+//!
+//! This room refuses IO, async and the clock: everything here is a value or a function of its arguments. Time and
+//! randomness come in as parameters.
+
+pub mod canonical;
+pub mod checkpoint;
+pub mod constraint;
+pub mod context;
+pub mod credential;
+pub mod event;
+pub mod grant;
+pub mod id;
+pub mod key;
+pub mod merkle;
+pub mod permission;
+pub mod principal;
+pub mod scope;
+pub mod secret;
+pub mod strict_json;
+pub mod text;
+pub mod time;

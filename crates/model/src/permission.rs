@@ -1,0 +1,97 @@
+//! What a principal may do besides using its grants. The three `tools.` permissions are RFC-0014 §7.2; the others are
+//! what administration needs.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! permissions {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// One permission.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Permission {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Permission {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// As it is stored and shown.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+permissions! {
+    /// Act and be recorded as another principal of the tenant.
+    ActAs = "agents.act_as",
+    /// Register and remove principals, make and revoke their keys.
+    ManageAgents = "agents.manage",
+    /// Answer approvals.
+    DecideApprovals = "approvals.decide",
+    /// Read the audit log.
+    ReadAudit = "audit.read",
+    /// Create tenants. Means something only in the tenant `default`.
+    ManageTenants = "tenants.manage",
+    /// Delegate grants that it holds.
+    DelegateTools = "tools.delegate",
+    /// Use tools through grants that it holds.
+    InvokeTools = "tools.invoke",
+    /// Keep vaults and credentials; create, suspend and revoke any grant.
+    ManageTools = "tools.manage",
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Several permissions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PermissionSet(BTreeSet<Permission>);
+
+impl PermissionSet {
+    /// What an agent has when nothing else is said: it may use the grants it is given.
+    pub fn of_an_agent() -> Self {
+        [Permission::InvokeTools].into_iter().collect()
+    }
+
+    /// Everything inside one tenant.
+    pub fn of_a_tenant_administrator() -> Self {
+        Permission::ALL.iter().copied().filter(|&permission| permission != Permission::ManageTenants).collect()
+    }
+
+    /// Everything.
+    pub fn of_the_platform_administrator() -> Self {
+        Permission::ALL.iter().copied().collect()
+    }
+
+    /// Whether this one is among them.
+    pub fn has(&self, permission: Permission) -> bool {
+        self.0.contains(&permission)
+    }
+
+    /// The first of these that `other` does not have.
+    pub fn first_beyond(&self, other: &Self) -> Option<Permission> {
+        self.0.difference(&other.0).next().copied()
+    }
+
+    /// In the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = Permission> {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<Permission> for PermissionSet {
+    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
+        Self(permissions.into_iter().collect())
+    }
+}

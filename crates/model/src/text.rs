@@ -1,0 +1,172 @@
+//! Names and short texts that people and programs give to things: bounded, printable, and never a surprise in a log, a
+//! terminal or a URL.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Why a text was refused. The message is meant to stand behind the name of the field.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TextError {
+    /// Nothing but nothing.
+    #[error("must not be empty")]
+    Empty,
+    /// Too many bytes.
+    #[error("must be at most {limit} bytes long, and has {length}")]
+    TooLong {
+        /// The limit.
+        limit: usize,
+        /// What it had.
+        length: usize,
+    },
+    /// A character that has no place there.
+    #[error("must not contain {found:?}; {allowed}")]
+    Character {
+        /// The first offender.
+        found: char,
+        /// What may be used, as a sentence.
+        allowed: &'static str,
+    },
+}
+
+/// Checks an identifier that clients choose: letters, digits and `. _ : @ -`, at most 128 bytes.
+pub fn check_identifier(text: &str) -> Result<(), TextError> {
+    check_length(text, 128)?;
+    let allowed = "use letters, digits and . _ : @ -";
+    check_characters(text, allowed, |letter| letter.is_ascii_alphanumeric() || "._:@-".contains(letter))
+}
+
+/// Checks a text for people: anything printable on one line, at most `limit` bytes.
+pub fn check_line(text: &str, limit: usize) -> Result<(), TextError> {
+    check_length(text, limit)?;
+    check_characters(text, "use printable characters on one line", |letter| !letter.is_control() && !is_deceptive(letter))
+}
+
+/// Characters that change how their neighbours are shown without being seen themselves.
+fn is_deceptive(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn check_length(text: &str, limit: usize) -> Result<(), TextError> {
+    if text.is_empty() {
+        return Err(TextError::Empty);
+    }
+    if text.len() > limit {
+        return Err(TextError::TooLong { limit, length: text.len() });
+    }
+    Ok(())
+}
+
+fn check_characters(text: &str, allowed: &'static str, fits: impl Fn(char) -> bool) -> Result<(), TextError> {
+    match text.chars().find(|&letter| !fits(letter)) {
+        Some(found) => Err(TextError::Character { found, allowed }),
+        None => Ok(()),
+    }
+}
+
+macro_rules! identifiers {
+    ($($(#[$doc:meta])* $name:ident;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks and wraps the text.
+            pub fn parse(text: &str) -> Result<Self, $crate::text::TextError> {
+                $crate::text::check_identifier(text)?;
+                Ok(Self(text.to_owned()))
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+pub(crate) use identifiers;
+
+/// A one-line text for people (a name, a label, a reason), at most 256 bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Line(String);
+
+impl Line {
+    /// Checks and wraps the text.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        check_line(text, 256)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+impl serde::Serialize for Line {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Line {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_what_fits_a_url_and_a_log() {
+        for good in ["agent_billing_01", "user:ann@example.org", "a", "A-1.b"] {
+            assert_eq!(check_identifier(good), Ok(()), "{good}");
+        }
+        for bad in ["", "a b", "a/b", "ä", "a\n", "a\0b", "a%2fb"] {
+            assert!(check_identifier(bad).is_err(), "{bad:?}");
+        }
+        assert!(check_identifier(&"x".repeat(129)).is_err());
+    }
+
+    #[test]
+    fn lines_hold_no_control_and_no_direction_tricks() {
+        assert_eq!(check_line("Überweisung, 1. März", 256), Ok(()));
+        for bad in ["a\nb", "a\u{202e}b", "zero\u{200b}width", "\u{1b}[31m"] {
+            assert!(check_line(bad, 256).is_err(), "{bad:?}");
+        }
+    }
+}
