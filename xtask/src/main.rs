@@ -1,1 +1,47 @@
-fn main(){}
+//! How this repository checks itself: `cargo xtask` lists what it can do. One file per command; the standard library
+//! only, so that it builds in a second on a fresh machine.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks on its terminal")]
+
+use std::process::ExitCode;
+
+mod bench;
+#[path = "../../crates/testkit/src/cluster.rs"]
+#[expect(dead_code, reason = "stopping and restarting a cluster is for the tests, which share this file")]
+mod cluster;
+mod debian;
+mod postgres;
+mod process;
+mod python;
+mod steps;
+mod test;
+mod tidy;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  test           everything that must hold: house rules, format, lints, all tests, documentation.
+                 Installs and prepares what the tests need (PostgreSQL, the official Python client).
+  bench [ARGS]   the benchmarks, in a release build, on a private PostgreSQL that waits for the disk.
+                 ARGS go to the benchmark program.
+  tidy           the house rules alone
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next();
+    let rest: Vec<String> = arguments.collect();
+    match (command.as_deref(), rest.as_slice()) {
+        (None | Some("help" | "--help" | "-h"), []) => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        (Some("test"), []) => test::run(),
+        (Some("bench"), arguments) => bench::run(arguments),
+        (Some("tidy"), []) => tidy::run(),
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,1 +1,17 @@
-//! ledger
+//! The ledger: the `Ledger` port on SQLite and on PostgreSQL.
+//!
+//! Each operation of the domain is written once, as an [`operation::Operation`] over the [`transaction::Transaction`]
+//! trait, in the SQL that both engines share; an engine only knows how to run a transaction durably. This room refuses
+//! to decide who may do what: it checks what must hold inside the transaction, and records it.
+
+pub mod migration;
+pub mod operation;
+pub mod postgres;
+pub mod sql;
+pub mod sql_ledger;
+pub mod sqlite;
+pub mod transaction;
+
+pub use postgres::PostgresEngine;
+pub use sql_ledger::SqlLedger;
+pub use sqlite::SqliteEngine;

@@ -1,1 +1,167 @@
-//! constraint
+//! Constraints on a grant: limits that Toolgate stores only because it enforces them.
+//!
+//! Every kind of constraint has an order, *narrower or equal*, and a meet: the constraint that permits exactly what both
+//! sides permit. A delegated grant must state nothing wider than its source, and what it can do is the meet of its whole
+//! lineage, so authority only narrows even where a check was missed.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+pub use self::cost::Cost;
+pub use self::host::HostSet;
+pub use self::network::NetworkSet;
+pub use self::number::Number;
+pub use self::parameter::{ParameterPath, Violation};
+pub use self::rule::{Denial, ParameterRule};
+
+mod cost;
+mod host;
+mod network;
+mod number;
+mod parameter;
+mod pattern;
+mod rule;
+mod value;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+/// The operational limits of one grant. A kind that is absent limits nothing by itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Constraints {
+    /// Calls in any hour.
+    pub max_invocations_per_hour: Option<u64>,
+    /// What one call may cost by the registry's estimate.
+    pub max_cost_per_invocation: Option<Cost>,
+    /// What parameters, where present, must look like.
+    pub allowed_parameters: BTreeMap<ParameterPath, ParameterRule>,
+    /// What parameters must not look like.
+    pub denied_parameters: BTreeMap<ParameterPath, Denial>,
+    /// From where the agent may call.
+    pub ip_allowlist: Option<NetworkSet>,
+    /// Which hosts a call may reach; narrows what the credential allows, never replaces it.
+    pub allowed_hosts: Option<HostSet>,
+}
+
+/// A constraint that cannot be understood or stored.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{path}` {reason}")]
+pub struct ConstraintError {
+    /// Where, from `constraints` down.
+    pub path: String,
+    /// What is wrong and what to write instead.
+    pub reason: String,
+}
+
+/// A delegated constraint that reaches beyond its source.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{path}` {reason}")]
+pub struct Widening {
+    /// Which constraint.
+    pub path: String,
+    /// What the source allows.
+    pub reason: String,
+}
+
+impl Constraints {
+    /// The first constraint of these that would permit something which `source` does not. A kind that these leave open
+    /// is no widening: it is inherited.
+    pub fn first_widening(&self, source: &Self) -> Option<Widening> {
+        at_most("constraints.max_invocations_per_hour", self.max_invocations_per_hour, source.max_invocations_per_hour)
+            .or_else(|| {
+                at_most(
+                    "constraints.max_cost_per_invocation",
+                    self.max_cost_per_invocation,
+                    source.max_cost_per_invocation,
+                )
+            })
+            .or_else(|| first_of(&self.allowed_parameters, &source.allowed_parameters, "allowed_parameters", ParameterRule::widening))
+            .or_else(|| first_of(&self.denied_parameters, &source.denied_parameters, "denied_parameters", Denial::widening))
+            .or_else(|| both(&self.ip_allowlist, &source.ip_allowlist, "ip_allowlist", NetworkSet::widening))
+            .or_else(|| both(&self.allowed_hosts, &source.allowed_hosts, "allowed_hosts", HostSet::widening))
+    }
+
+    /// What both these and `other` permit.
+    pub fn meet(&self, other: &Self) -> Self {
+        Self {
+            max_invocations_per_hour: smaller(self.max_invocations_per_hour, other.max_invocations_per_hour),
+            max_cost_per_invocation: smaller(self.max_cost_per_invocation, other.max_cost_per_invocation),
+            allowed_parameters: union(&self.allowed_parameters, &other.allowed_parameters, ParameterRule::meet),
+            denied_parameters: union(&self.denied_parameters, &other.denied_parameters, Denial::join),
+            ip_allowlist: meet_option(&self.ip_allowlist, &other.ip_allowlist, NetworkSet::meet),
+            allowed_hosts: meet_option(&self.allowed_hosts, &other.allowed_hosts, HostSet::meet),
+        }
+    }
+
+    /// The first rule that these parameters break: what is allowed first, then what is denied.
+    pub fn check_parameters(&self, parameters: &serde_json::Value) -> Result<(), Violation> {
+        for (path, rule) in &self.allowed_parameters {
+            rule.check(path, parameters)?;
+        }
+        for (path, denial) in &self.denied_parameters {
+            denial.check(path, parameters)?;
+        }
+        Ok(())
+    }
+}
+
+fn at_most<T: PartialOrd + std::fmt::Display>(path: &str, own: Option<T>, source: Option<T>) -> Option<Widening> {
+    match (own, source) {
+        (Some(own), Some(source)) if own > source => Some(Widening {
+            path: path.to_owned(),
+            reason: format!("is {own}, and the source grant allows at most {source}"),
+        }),
+        _ => None,
+    }
+}
+
+fn first_of<T>(
+    own: &BTreeMap<ParameterPath, T>,
+    source: &BTreeMap<ParameterPath, T>,
+    kind: &str,
+    widening: impl Fn(&T, &T) -> Option<String>,
+) -> Option<Widening> {
+    own.iter().find_map(|(path, rule)| {
+        let reason = widening(rule, source.get(path)?)?;
+        Some(Widening { path: format!("constraints.{kind}.{path}"), reason })
+    })
+}
+
+fn both<T>(
+    own: &Option<T>,
+    source: &Option<T>,
+    kind: &str,
+    widening: impl Fn(&T, &T) -> Option<String>,
+) -> Option<Widening> {
+    let reason = widening(own.as_ref()?, source.as_ref()?)?;
+    Some(Widening { path: format!("constraints.{kind}"), reason })
+}
+
+fn smaller<T: PartialOrd + Copy>(left: Option<T>, right: Option<T>) -> Option<T> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(if right < left { right } else { left }),
+        (one, other) => one.or(other),
+    }
+}
+
+fn meet_option<T: Clone>(left: &Option<T>, right: &Option<T>, meet: impl Fn(&T, &T) -> T) -> Option<T> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(meet(left, right)),
+        (one, other) => one.clone().or_else(|| other.clone()),
+    }
+}
+
+fn union<T: Clone>(
+    left: &BTreeMap<ParameterPath, T>,
+    right: &BTreeMap<ParameterPath, T>,
+    meet: impl Fn(&T, &T) -> T,
+) -> BTreeMap<ParameterPath, T> {
+    let mut result = left.clone();
+    for (path, rule) in right {
+        let merged = result.get(path).map_or_else(|| rule.clone(), |own| meet(own, rule));
+        result.insert(path.clone(), merged);
+    }
+    result
+}

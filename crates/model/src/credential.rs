@@ -1,1 +1,148 @@
-//! credential
+//! Vaults and credentials: what is known about a secret without the secret.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::id::{CredentialId, VaultId};
+use crate::principal::{PrincipalId, TenantId};
+use crate::scope::ScopeSet;
+use crate::text::{Line, identifiers};
+use crate::time::Timestamp;
+
+pub use self::material::{MaterialError, check_material, lift_secrets, material_from_json, refuse_leaks};
+
+mod material;
+
+identifiers! {
+    /// The name of an external service (`stripe`).
+    ServiceName;
+}
+
+/// A vault as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vault {
+    /// Its id.
+    pub id: VaultId,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The user or organisation that owns it.
+    pub owner: PrincipalId,
+    /// What people call it.
+    pub name: Line,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// How a credential authenticates to its service (RFC-0014 §1.2, and `webhook`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthType {
+    /// A key in a header or in the query.
+    ApiKey,
+    /// User name and password.
+    BasicAuth,
+    /// A token in the `Authorization` header.
+    BearerToken,
+    /// A connection string of a database or broker.
+    ConnectionString,
+    /// Anything else.
+    Custom,
+    /// Client id and secret that are exchanged for a token.
+    #[serde(rename = "oauth2_client_credentials")]
+    OAuth2ClientCredentials,
+    /// An access token, perhaps with a refresh token.
+    #[serde(rename = "oauth2_token")]
+    OAuth2Token,
+    /// A secret that signs what is sent.
+    Webhook,
+}
+
+impl AuthType {
+    const ALL: [Self; 8] = [
+        Self::ApiKey,
+        Self::BasicAuth,
+        Self::BearerToken,
+        Self::ConnectionString,
+        Self::Custom,
+        Self::OAuth2ClientCredentials,
+        Self::OAuth2Token,
+        Self::Webhook,
+    ];
+
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ApiKey => "api_key",
+            Self::BasicAuth => "basic_auth",
+            Self::BearerToken => "bearer_token",
+            Self::ConnectionString => "connection_string",
+            Self::Custom => "custom",
+            Self::OAuth2ClientCredentials => "oauth2_client_credentials",
+            Self::OAuth2Token => "oauth2_token",
+            Self::Webhook => "webhook",
+        }
+    }
+
+    /// Reads [`AuthType::as_str`] back.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// Where a credential stands in its lifecycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialStatus {
+    /// Usable.
+    Active,
+    /// Its time is over; fresh material makes it active again.
+    Expired,
+    /// Ended for good; its material is destroyed.
+    Revoked,
+}
+
+/// A credential as it is kept, without its material.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Credential {
+    /// Its id.
+    pub id: CredentialId,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The vault that holds it.
+    pub vault: VaultId,
+    /// The service it opens.
+    pub service: ServiceName,
+    /// What people call it.
+    pub label: Line,
+    /// How it authenticates.
+    pub auth_type: AuthType,
+    /// What it can do at the service.
+    pub scopes_available: ScopeSet,
+    /// Everything else that is known and may be shown.
+    pub metadata: Map<String, Value>,
+    /// The version of the material, counted from one; zero while there is none.
+    pub version: u32,
+    /// The names of the sealed fields.
+    pub material_fields: Vec<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its material was last replaced.
+    pub rotated_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// When it was ended for good.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Credential {
+    /// Where it stands.
+    pub fn status(&self, now: Timestamp) -> CredentialStatus {
+        if self.revoked_at.is_some() {
+            CredentialStatus::Revoked
+        } else if self.expires_at.is_some_and(|end| end <= now) {
+            CredentialStatus::Expired
+        } else {
+            CredentialStatus::Active
+        }
+    }
+}

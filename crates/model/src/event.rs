@@ -1,1 +1,287 @@
-//! event
+//! Events: what happened, in the words of RFC-0014 where it has them, and written so that it can be hashed.
+
+use serde_json::{Map, Value, json};
+
+use crate::canonical::to_canonical;
+use crate::context::GrantContext;
+use crate::credential::{AuthType, ServiceName};
+use crate::grant::DelegationDepth;
+use crate::id::{CredentialId, EventId, GrantId, KeyId, VaultId};
+use crate::merkle::{Hash, leaf_hash};
+use crate::permission::PermissionSet;
+use crate::principal::{PrincipalId, PrincipalKind, TenantId};
+use crate::scope::ScopeSet;
+use crate::time::Timestamp;
+
+/// What happened, with the data that the protocol names for it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happening {
+    /// A principal was registered.
+    AgentCreated {
+        /// Who.
+        principal: PrincipalId,
+        /// Its kind.
+        kind: PrincipalKind,
+        /// What it may do.
+        permissions: PermissionSet,
+    },
+    /// A principal was removed; its keys and grants ended with it.
+    AgentRemoved {
+        /// Who.
+        principal: PrincipalId,
+        /// How many keys were revoked.
+        revoked_keys: u64,
+        /// How many grants were revoked.
+        revoked_grants: u64,
+    },
+    /// RFC-0014.
+    CredentialCreated {
+        /// Which.
+        credential: CredentialId,
+        /// Its vault.
+        vault: VaultId,
+        /// Its service.
+        service: ServiceName,
+        /// How it authenticates.
+        auth_type: AuthType,
+    },
+    /// RFC-0014.
+    CredentialExpired {
+        /// Which.
+        credential: CredentialId,
+    },
+    /// RFC-0014.
+    CredentialRevoked {
+        /// Which.
+        credential: CredentialId,
+        /// Why.
+        reason: String,
+        /// How many grants ended with it.
+        affected_grants: u64,
+    },
+    /// RFC-0014.
+    CredentialRotated {
+        /// Which.
+        credential: CredentialId,
+        /// By whom.
+        rotated_by: PrincipalId,
+        /// The version of the new material.
+        version: u32,
+    },
+    /// RFC-0014.
+    GrantCreated {
+        /// Which.
+        grant: GrantId,
+        /// On which credential.
+        credential: CredentialId,
+        /// For whom.
+        agent: PrincipalId,
+        /// What.
+        scopes: ScopeSet,
+        /// Until when.
+        expires_at: Option<Timestamp>,
+    },
+    /// RFC-0014.
+    GrantDelegated {
+        /// The new grant.
+        grant: GrantId,
+        /// The grant it comes from.
+        source: GrantId,
+        /// For whom.
+        target: PrincipalId,
+        /// What.
+        scopes: ScopeSet,
+        /// How much further.
+        delegation_depth: DelegationDepth,
+    },
+    /// RFC-0014.
+    GrantExpired {
+        /// Which.
+        grant: GrantId,
+    },
+    /// RFC-0014.
+    GrantResumed {
+        /// Which.
+        grant: GrantId,
+    },
+    /// RFC-0014.
+    GrantRevoked {
+        /// Which.
+        grant: GrantId,
+        /// Why.
+        reason: String,
+        /// How many grants below it ended with it.
+        cascade_count: u64,
+    },
+    /// RFC-0014.
+    GrantSuspended {
+        /// Which.
+        grant: GrantId,
+        /// Why.
+        reason: String,
+    },
+    /// A key was made.
+    KeyCreated {
+        /// Its name.
+        key: KeyId,
+        /// Whose.
+        principal: PrincipalId,
+        /// Until when.
+        expires_at: Option<Timestamp>,
+    },
+    /// A key was revoked.
+    KeyRevoked {
+        /// Its name.
+        key: KeyId,
+        /// Whose.
+        principal: PrincipalId,
+    },
+    /// A tenant was made.
+    TenantCreated {
+        /// Which.
+        tenant: TenantId,
+    },
+    /// A vault was made.
+    VaultCreated {
+        /// Which.
+        vault: VaultId,
+        /// Whose.
+        owner: PrincipalId,
+    },
+    /// A vault was deleted with all that it held.
+    VaultDeleted {
+        /// Which.
+        vault: VaultId,
+        /// How many credentials ended with it.
+        revoked_credentials: u64,
+        /// How many grants ended with it.
+        revoked_grants: u64,
+    },
+    /// All material is wrapped by another master key now.
+    VaultRekeyed {
+        /// The master key in use.
+        key: String,
+        /// How many data keys were wrapped anew.
+        rewrapped: u64,
+    },
+}
+
+impl Happening {
+    /// The event's type.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::AgentCreated { .. } => "agent.created",
+            Self::AgentRemoved { .. } => "agent.removed",
+            Self::CredentialCreated { .. } => "credential.created",
+            Self::CredentialExpired { .. } => "credential.expired",
+            Self::CredentialRevoked { .. } => "credential.revoked",
+            Self::CredentialRotated { .. } => "credential.rotated",
+            Self::GrantCreated { .. } => "grant.created",
+            Self::GrantDelegated { .. } => "grant.delegated",
+            Self::GrantExpired { .. } => "grant.expired",
+            Self::GrantResumed { .. } => "grant.resumed",
+            Self::GrantRevoked { .. } => "grant.revoked",
+            Self::GrantSuspended { .. } => "grant.suspended",
+            Self::KeyCreated { .. } => "key.created",
+            Self::KeyRevoked { .. } => "key.revoked",
+            Self::TenantCreated { .. } => "tenant.created",
+            Self::VaultCreated { .. } => "vault.created",
+            Self::VaultDeleted { .. } => "vault.deleted",
+            Self::VaultRekeyed { .. } => "vault.rekeyed",
+        }
+    }
+
+    fn data(&self) -> Value {
+        match self {
+            Self::AgentCreated { principal, kind, permissions } => {
+                json!({"agent_id": principal, "kind": kind, "permissions": permissions})
+            }
+            Self::AgentRemoved { principal, revoked_keys, revoked_grants } => {
+                json!({"agent_id": principal, "revoked_keys": revoked_keys, "revoked_grants": revoked_grants})
+            }
+            Self::CredentialCreated { credential, vault, service, auth_type } => {
+                json!({"credential_id": credential, "vault_id": vault, "service": service, "auth_type": auth_type})
+            }
+            Self::CredentialExpired { credential } => json!({"credential_id": credential}),
+            Self::CredentialRevoked { credential, reason, affected_grants } => {
+                json!({"credential_id": credential, "reason": reason, "affected_grants_count": affected_grants})
+            }
+            Self::CredentialRotated { credential, rotated_by, version } => {
+                json!({"credential_id": credential, "rotated_by": rotated_by, "version": version})
+            }
+            Self::GrantCreated { grant, credential, agent, scopes, expires_at } => json!({
+                "grant_id": grant, "credential_id": credential, "agent_id": agent, "scopes": scopes, "expires_at": expires_at
+            }),
+            Self::GrantDelegated { grant, source, target, scopes, delegation_depth } => json!({
+                "grant_id": grant, "source_grant_id": source, "target_agent_id": target, "scopes": scopes,
+                "delegation_depth": delegation_depth.to_option()
+            }),
+            Self::GrantExpired { grant } | Self::GrantResumed { grant } => json!({"grant_id": grant}),
+            Self::GrantRevoked { grant, reason, cascade_count } => {
+                json!({"grant_id": grant, "reason": reason, "cascade_count": cascade_count})
+            }
+            Self::GrantSuspended { grant, reason } => json!({"grant_id": grant, "reason": reason}),
+            Self::KeyCreated { key, principal, expires_at } => {
+                json!({"key_id": key, "principal_id": principal, "expires_at": expires_at})
+            }
+            Self::KeyRevoked { key, principal } => json!({"key_id": key, "principal_id": principal}),
+            Self::TenantCreated { tenant } => json!({"tenant_id": tenant}),
+            Self::VaultCreated { vault, owner } => json!({"vault_id": vault, "owner_id": owner}),
+            Self::VaultDeleted { vault, revoked_credentials, revoked_grants } => json!({
+                "vault_id": vault, "revoked_credentials": revoked_credentials, "revoked_grants": revoked_grants
+            }),
+            Self::VaultRekeyed { key, rewrapped } => json!({"key_id": key, "rewrapped": rewrapped}),
+        }
+    }
+}
+
+/// One line of the audit log, before it has its place in the sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its id.
+    pub id: EventId,
+    /// Whose log it is in.
+    pub tenant: TenantId,
+    /// Who did it.
+    pub actor: PrincipalId,
+    /// The agent it concerns, where it concerns one.
+    pub agent: Option<PrincipalId>,
+    /// The intent, plan and task it belongs to, where known.
+    pub context: GrantContext,
+    /// When.
+    pub time: Timestamp,
+    /// What.
+    pub happening: Happening,
+}
+
+impl Event {
+    /// The event as it is hashed, stored and shown: canonical JSON without the sequence, which is its place in the log.
+    pub fn to_canonical(&self) -> Vec<u8> {
+        let mut members = Map::new();
+        let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
+        put("id", json!(self.id));
+        put("tenant", json!(self.tenant));
+        put("type", json!(self.happening.name()));
+        put("actor", json!(self.actor));
+        put("timestamp", json!(self.time));
+        put("data", self.happening.data());
+        if let Some(agent) = &self.agent {
+            put("agent_id", json!(agent));
+        }
+        for (name, part) in [
+            ("intent_id", &self.context.intent_id),
+            ("plan_id", &self.context.plan_id),
+            ("task_id", &self.context.task_id),
+        ] {
+            if let Some(id) = part {
+                put(name, json!(id));
+            }
+        }
+        to_canonical(&Value::Object(members))
+    }
+}
+
+/// The leaf of an event's canonical JSON in the log's tree.
+pub fn event_leaf(canonical: &[u8]) -> Hash {
+    leaf_hash(canonical)
+}

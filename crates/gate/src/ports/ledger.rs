@@ -1,1 +1,173 @@
-//! ledger port
+//! The ledger: where everything is kept. Its operations are those of the domain, each one transaction; whatever it
+//! acknowledges is durable, together with the events that record it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use toolgate_model::checkpoint::SigningKey;
+use toolgate_model::credential::{Credential, Vault};
+use toolgate_model::grant::{Grant, Lineage};
+use toolgate_model::id::{CredentialId, GrantId, KeyId, VaultId};
+use toolgate_model::key::KeyDigest;
+use toolgate_model::merkle::{TileCoordinate, Tiles};
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, Tenant, TenantId};
+use toolgate_model::time::Timestamp;
+
+use crate::ports::sealer::MasterKeyId;
+use crate::refusal::Refusal;
+
+pub use self::audit::{EventFilter, LogHead, LoggedEvent};
+pub use self::grants::{
+    CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
+};
+pub use self::page::{Page, PageRequest};
+pub use self::principals::{CreateKey, CreatePrincipal, CreateTenant, NewKey, RemovePrincipal, Removed, RevokeKey};
+pub use self::vaults::{
+    CreateCredential, CreateVault, DeleteVault, Deleted, KeyUsage, RecordRekey, RevokeCredential, Rewrap,
+    RotateCredential, SealedVersion,
+};
+
+mod audit;
+mod grants;
+mod page;
+mod principals;
+mod vaults;
+
+/// Who changes something, where and when. Every change carries one; it ends up in the event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// The tenant in which it happens.
+    pub tenant: TenantId,
+    /// Who does it.
+    pub actor: PrincipalId,
+    /// When.
+    pub time: Timestamp,
+}
+
+/// A point in the ledger's history: a read that reports this revision or a later one includes every change that was
+/// acknowledged with it.
+pub type Revision = u64;
+
+/// Everything that Toolgate keeps.
+#[async_trait]
+pub trait Ledger: Send + Sync {
+    /// Makes a tenant with its administrator.
+    async fn create_tenant(&self, command: CreateTenant) -> Result<(), Refusal>;
+    /// Tenants, in the order of their ids.
+    async fn tenants(&self, page: PageRequest) -> Result<Page<Tenant>, Refusal>;
+    /// One tenant.
+    async fn tenant(&self, id: &TenantId) -> Result<Option<Tenant>, Refusal>;
+
+    /// Registers a principal.
+    async fn create_principal(&self, command: CreatePrincipal) -> Result<(), Refusal>;
+    /// One principal, removed ones included.
+    async fn principal(&self, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Refusal>;
+    /// The principals that are not removed.
+    async fn principals(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<Principal>, Refusal>;
+    /// Removes a principal for good: its keys and grants end with it, its id is never given out again.
+    async fn remove_principal(&self, command: RemovePrincipal) -> Result<Removed, Refusal>;
+
+    /// Adds a key to a principal.
+    async fn create_key(&self, command: CreateKey) -> Result<KeyRecord, Refusal>;
+    /// The keys of a principal, newest first.
+    async fn keys(&self, tenant: &TenantId, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal>;
+    /// One key.
+    async fn key(&self, tenant: &TenantId, id: KeyId) -> Result<Option<KeyRecord>, Refusal>;
+    /// Ends a key.
+    async fn revoke_key(&self, command: RevokeKey) -> Result<KeyRecord, Refusal>;
+    /// The key with this digest and whose it is, whatever state both are in.
+    async fn identify(&self, digest: &KeyDigest) -> Result<Option<(Principal, KeyRecord)>, Refusal>;
+    /// Notes when keys were last accepted. No change that needs an event.
+    async fn note_key_use(&self, uses: BTreeMap<KeyId, Timestamp>) -> Result<(), Refusal>;
+
+    /// Makes a vault.
+    async fn create_vault(&self, command: CreateVault) -> Result<(), Refusal>;
+    /// One vault with the ids of the credentials in it.
+    async fn vault(&self, tenant: &TenantId, id: VaultId) -> Result<Option<(Vault, Vec<CredentialId>)>, Refusal>;
+    /// Vaults, each with the ids of the credentials in it.
+    async fn vaults(
+        &self,
+        tenant: &TenantId,
+        owner: Option<&PrincipalId>,
+        page: PageRequest,
+    ) -> Result<Page<(Vault, Vec<CredentialId>)>, Refusal>;
+    /// Deletes a vault; its credentials and their grants end with it.
+    async fn delete_vault(&self, command: DeleteVault) -> Result<Deleted, Refusal>;
+
+    /// Adds a credential to a vault.
+    async fn create_credential(&self, command: CreateCredential) -> Result<(), Refusal>;
+    /// One credential.
+    async fn credential(&self, tenant: &TenantId, id: CredentialId) -> Result<Option<Credential>, Refusal>;
+    /// Credentials of a tenant or of one vault.
+    async fn credentials(
+        &self,
+        tenant: &TenantId,
+        vault: Option<VaultId>,
+        page: PageRequest,
+    ) -> Result<Page<Credential>, Refusal>;
+    /// Replaces the material of a credential.
+    async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal>;
+    /// Ends a credential for good: its material is destroyed, its grants end with it.
+    async fn revoke_credential(&self, command: RevokeCredential) -> Result<Revoked, Refusal>;
+    /// The sealed material of the current version.
+    async fn sealed_material(&self, tenant: &TenantId, id: CredentialId) -> Result<Option<SealedVersion>, Refusal>;
+
+    /// Which master key wraps how many data keys.
+    async fn key_usage(&self) -> Result<Vec<KeyUsage>, Refusal>;
+    /// Sealed versions that another key than `current` wraps, in order, after the one given.
+    async fn sealed_under_other_keys(
+        &self,
+        current: &MasterKeyId,
+        after: Option<(CredentialId, u32)>,
+        limit: u32,
+    ) -> Result<Vec<SealedVersion>, Refusal>;
+    /// Stores a data key that was wrapped anew, unless the version changed meanwhile.
+    async fn rewrap(&self, command: Rewrap) -> Result<bool, Refusal>;
+    /// Retires a master key that wraps nothing: from then on nothing can be stored under it. False while it still does.
+    async fn retire_key(&self, key: &MasterKeyId, time: Timestamp) -> Result<bool, Refusal>;
+    /// Records that a rekey is complete.
+    async fn record_rekey(&self, command: RecordRekey) -> Result<(), Refusal>;
+    /// Destroys replaced material whose last calls are over; answers how many versions.
+    async fn destroy_retired(&self, now: Timestamp) -> Result<u64, Refusal>;
+
+    /// Makes a direct grant.
+    async fn create_grant(&self, command: CreateGrant) -> Result<(), Refusal>;
+    /// Delegates a grant.
+    async fn delegate_grant(&self, command: DelegateGrant) -> Result<Grant, Refusal>;
+    /// One grant with all that it was delegated from.
+    async fn lineage(&self, tenant: &TenantId, id: GrantId) -> Result<Option<Lineage>, Refusal>;
+    /// Grants that fit the filter, each with its lineage.
+    async fn grants(&self, tenant: &TenantId, filter: GrantFilter, page: PageRequest)
+    -> Result<Page<Lineage>, Refusal>;
+    /// The grants below one, nearest levels first, at most `limit`.
+    async fn descendants(&self, tenant: &TenantId, id: GrantId, limit: u32) -> Result<Vec<Grant>, Refusal>;
+    /// Takes a grant back, with everything below it.
+    async fn revoke_grant(&self, command: RevokeGrant) -> Result<Revoked, Refusal>;
+    /// Pauses a grant.
+    async fn suspend_grant(&self, command: SuspendGrant) -> Result<Grant, Refusal>;
+    /// Ends the pause of a grant.
+    async fn resume_grant(&self, command: ResumeGrant) -> Result<Grant, Refusal>;
+    /// Announces grants and credentials whose time is over, each once; answers how many.
+    async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal>;
+
+    /// Takes what was committed since into the Merkle logs and signs new heads; answers how many events.
+    async fn integrate(&self, signer: Arc<SigningKey>, now: Timestamp) -> Result<u64, Refusal>;
+    /// Events that are in the log, in order.
+    async fn events(&self, tenant: &TenantId, filter: EventFilter, page: PageRequest)
+    -> Result<Page<LoggedEvent>, Refusal>;
+    /// The newest signed head; `None` while the log is empty.
+    async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal>;
+    /// Tiles of the log's tree.
+    async fn tiles(&self, tenant: &TenantId, coordinates: &[TileCoordinate]) -> Result<Tiles, Refusal>;
+
+    /// The value of a setting that belongs to this ledger (which audit key its log was begun with, for instance).
+    async fn setting(&self, name: &'static str) -> Result<Option<String>, Refusal>;
+    /// Sets it if it was not set; answers the value that holds.
+    async fn set_setting_once(&self, name: &'static str, value: &str) -> Result<String, Refusal>;
+
+    /// The revision that a read made now would include.
+    async fn revision(&self) -> Result<Revision, Refusal>;
+    /// Writes and reads something, to see that the ledger works.
+    async fn check(&self) -> Result<(), Refusal>;
+}

@@ -1,0 +1,14 @@
+//! Administration of authority: tenants, principals, keys, vaults, credentials, grants, the audit log. Each function takes
+//! the [`crate::Caller`], checks what it may see and do, and hands one command to the ledger.
+//!
+//! What a caller may not see is answered like what does not exist.
+
+pub mod access;
+pub mod audit;
+pub mod bootstrap;
+pub mod credentials;
+pub mod grants;
+pub mod master_keys;
+pub mod principals;
+pub mod tenants;
+pub mod vaults;

@@ -1,0 +1,91 @@
+//! Who may see and change which vault, credential and grant.
+//!
+//! An administrator (`tools.manage` and `agents.act_as`) reaches everything in the tenant. Whoever has `tools.manage` alone
+//! reaches what is in vaults of their own. An agent reaches the grants that it holds and those delegated from them.
+
+use toolgate_model::credential::{Credential, Vault};
+use toolgate_model::grant::Lineage;
+use toolgate_model::id::{CredentialId, GrantId, VaultId};
+use toolgate_model::permission::Permission;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::refusal::{Code, Refusal};
+
+/// How a caller is related to a grant that it can see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// It holds a grant further up.
+    Delegator,
+    /// It holds the grant.
+    Holder,
+    /// It manages the credential.
+    Manager,
+}
+
+impl Gate {
+    /// The vault, if the caller manages it.
+    pub(crate) async fn managed_vault(
+        &self,
+        caller: &Caller,
+        id: VaultId,
+    ) -> Result<(Vault, Vec<CredentialId>), Refusal> {
+        let missing = || Refusal::new(Code::VaultNotFound, format!("there is no vault {id}")).with("vault_id", id);
+        if !caller.may(Permission::ManageTools) {
+            return Err(missing());
+        }
+        let found = self.ledger.vault(caller.tenant(), id).await?;
+        found.filter(|(vault, _)| caller.manages_all() || vault.owner == *caller.id()).ok_or_else(missing)
+    }
+
+    /// The credential, if the caller manages it.
+    pub(crate) async fn managed_credential(&self, caller: &Caller, id: CredentialId) -> Result<Credential, Refusal> {
+        let missing =
+            || Refusal::new(Code::CredentialNotFound, format!("there is no credential {id}")).with("credential_id", id);
+        if !caller.may(Permission::ManageTools) {
+            return Err(missing());
+        }
+        let credential = self.ledger.credential(caller.tenant(), id).await?.ok_or_else(missing)?;
+        if caller.manages_all() || self.owns_vault(caller, credential.vault).await? {
+            Ok(credential)
+        } else {
+            Err(missing())
+        }
+    }
+
+    /// The grant with its lineage, if the caller can see it, and why it can.
+    pub(crate) async fn visible_grant(&self, caller: &Caller, id: GrantId) -> Result<(Lineage, Relation), Refusal> {
+        let missing = || Refusal::new(Code::GrantNotFound, format!("there is no grant {id}")).with("grant_id", id);
+        let lineage = self.ledger.lineage(caller.tenant(), id).await?.ok_or_else(missing)?;
+        if caller.manages_all() {
+            return Ok((lineage, Relation::Manager));
+        }
+        if caller.may(Permission::ManageTools) {
+            let credential = self.ledger.credential(caller.tenant(), lineage.grant().credential).await?;
+            if let Some(credential) = credential
+                && self.owns_vault(caller, credential.vault).await?
+            {
+                return Ok((lineage, Relation::Manager));
+            }
+        }
+        if lineage.grant().agent == *caller.id() {
+            return Ok((lineage, Relation::Holder));
+        }
+        if lineage.ancestors().iter().any(|grant| grant.agent == *caller.id()) {
+            return Ok((lineage, Relation::Delegator));
+        }
+        Err(missing())
+    }
+
+    async fn owns_vault(&self, caller: &Caller, id: VaultId) -> Result<bool, Refusal> {
+        let vault = self.ledger.vault(caller.tenant(), id).await?;
+        Ok(vault.is_some_and(|(vault, _)| vault.owner == *caller.id()))
+    }
+}
+
+impl Caller {
+    /// Whether it manages every vault of its tenant.
+    pub(crate) fn manages_all(&self) -> bool {
+        self.may(Permission::ManageTools) && self.may(Permission::ActAs)
+    }
+}

@@ -1,0 +1,129 @@
+//! Reading the audit log and proving things from it.
+
+use toolgate_model::audit_export::{self, BLOCK_EVENTS, ExportError};
+use toolgate_model::merkle::{
+    Hash, TileError, block_tiles, consistency_proof, consistency_tiles, inclusion_proof, inclusion_tiles,
+};
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::TenantId;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::{EventFilter, LogHead, LoggedEvent, Page, PageRequest};
+use crate::refusal::{Code, Refusal};
+
+/// An export under way: a fixed head, and the blocks up to it.
+pub struct Export {
+    tenant: TenantId,
+    head: LogHead,
+    next: u64,
+    ended: bool,
+}
+
+/// A proof with the head that it leads to.
+pub struct Proof {
+    /// The hashes.
+    pub hashes: Vec<Hash>,
+    /// The size of the tree that it is about.
+    pub size: u64,
+    /// The newest signed head.
+    pub head: LogHead,
+}
+
+impl Gate {
+    /// Events, in order. What was committed before this call is among them.
+    pub async fn events(
+        &self,
+        caller: &Caller,
+        filter: EventFilter,
+        page: PageRequest,
+    ) -> Result<Page<LoggedEvent>, Refusal> {
+        caller.require(Permission::ReadAudit)?;
+        self.integrate().await?;
+        self.ledger.events(caller.tenant(), filter, page).await
+    }
+
+    /// The newest signed head and the key that verifies it.
+    pub async fn log_head(&self, caller: &Caller) -> Result<LogHead, Refusal> {
+        caller.require(Permission::ReadAudit)?;
+        self.integrate().await?;
+        let head = self.ledger.log_head(caller.tenant()).await?;
+        head.ok_or_else(|| Refusal::new(Code::Internal, "the log has no head although its tenant exists"))
+    }
+
+    /// The public key that verifies heads, as text.
+    pub fn audit_public_key(&self) -> String {
+        self.audit_key.public_key().to_string()
+    }
+
+    /// Proves that an event is in the log of a size (the newest one, unless said otherwise).
+    pub async fn prove_inclusion(&self, caller: &Caller, sequence: u64, size: Option<u64>) -> Result<Proof, Refusal> {
+        let head = self.log_head(caller).await?;
+        let size = within(size.unwrap_or(head.head.size), &head)?;
+        let tiles = self.ledger.tiles(caller.tenant(), &inclusion_tiles(sequence, size)).await?;
+        Ok(Proof { hashes: inclusion_proof(sequence, size, &tiles)?, size, head })
+    }
+
+    /// Proves that the log of one size is the beginning of the log of another (the newest, unless said otherwise).
+    pub async fn prove_consistency(&self, caller: &Caller, first: u64, second: Option<u64>) -> Result<Proof, Refusal> {
+        let head = self.log_head(caller).await?;
+        let size = within(second.unwrap_or(head.head.size), &head)?;
+        let tiles = self.ledger.tiles(caller.tenant(), &consistency_tiles(first, size)).await?;
+        Ok(Proof { hashes: consistency_proof(first, size, &tiles)?, size, head })
+    }
+
+    /// Begins an export of the whole log as it is now.
+    pub async fn begin_export(&self, caller: &Caller) -> Result<(Export, Vec<u8>), Refusal> {
+        let head = self.log_head(caller).await?;
+        let key = self.audit_key.public_key();
+        let header = audit_export::header_line(caller.tenant(), &head.checkpoint, &key);
+        Ok((Export { tenant: caller.tenant().clone(), head, next: 0, ended: false }, header))
+    }
+
+    /// The next lines of an export; `None` after its end.
+    pub async fn continue_export(&self, export: &mut Export) -> Result<Option<Vec<u8>>, Refusal> {
+        let size = export.head.head.size;
+        let block = export.next;
+        let first = block.saturating_mul(BLOCK_EVENTS);
+        if first >= size {
+            let end = (!export.ended).then(|| audit_export::end_line(size));
+            export.ended = true;
+            return Ok(end);
+        }
+        let count = u32::try_from((size - first).min(BLOCK_EVENTS)).unwrap_or(PageRequest::LIMIT);
+        let after = first.checked_sub(1).map(|before| before.to_string());
+        let page = PageRequest { after, limit: count };
+        let events = self.ledger.events(&export.tenant, EventFilter::default(), page).await?;
+        let tiles = self.ledger.tiles(&export.tenant, &block_tiles(block, size)).await?;
+        let mut lines = audit_export::block_line(block, size, &tiles)?;
+        for event in events.items {
+            lines.extend(audit_export::event_line(event.sequence, &event.canonical)?);
+        }
+        export.next = block.saturating_add(1);
+        Ok(Some(lines))
+    }
+}
+
+fn within(size: u64, head: &LogHead) -> Result<u64, Refusal> {
+    if size <= head.head.size {
+        return Ok(size);
+    }
+    let reason = format!("the log has {} events; ask for a size up to that", head.head.size);
+    Err(Refusal::new(Code::InvalidField, reason).with("path", "size"))
+}
+
+impl From<TileError> for Refusal {
+    fn from(error: TileError) -> Self {
+        let code = match error {
+            TileError::OutOfRange { .. } => Code::InvalidField,
+            _ => Code::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<ExportError> for Refusal {
+    fn from(error: ExportError) -> Self {
+        Self::new(Code::Internal, error.to_string())
+    }
+}

@@ -1,0 +1,101 @@
+//! The first start: the tenant `default`, its administrator, and the token that opens everything else.
+
+use toolgate_model::id::KeyId;
+use toolgate_model::key::{self, ApiKey, KeyDigest};
+use toolgate_model::permission::PermissionSet;
+use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
+use toolgate_model::scope::ScopeSet;
+use toolgate_model::secret::Secret;
+
+use super::principals::new_key;
+use crate::gate::Gate;
+use crate::ports::entropy::random;
+use crate::ports::ledger::{CreateTenant, NewKey, Stamp};
+use crate::refusal::{Code, Refusal};
+
+/// A shorter token could be guessed.
+const SHORTEST_TOKEN: usize = 16;
+const AUDIT_KEY_SETTING: &str = "audit_public_key";
+
+/// How the administrator's token came about.
+pub enum Bootstrap {
+    /// The ledger was set up before; nothing was changed.
+    Existing,
+    /// The operator chose the token.
+    Given,
+    /// A token was made: to be shown once.
+    Generated(ApiKey),
+}
+
+impl Gate {
+    /// Sets a new ledger up; on one that is, checks that the audit key is the one that its log was begun with.
+    pub async fn bootstrap(&self, chosen: Option<&Secret>) -> Result<Bootstrap, Refusal> {
+        self.check_audit_key().await?;
+        let id = TenantId::default_tenant();
+        if self.ledger.tenant(&id).await?.is_some() {
+            return Ok(Bootstrap::Existing);
+        }
+        let (digest, hint, outcome) = token(chosen)?;
+        let now = self.clock.now();
+        let administrator = Principal {
+            tenant: id.clone(),
+            id: PrincipalId::administrator(),
+            kind: PrincipalKind::User,
+            name: None,
+            scopes: ScopeSet::default(),
+            permissions: PermissionSet::of_the_platform_administrator(),
+            created_at: now,
+            removed_at: None,
+        };
+        let key = NewKey {
+            id: KeyId::new(now, random()?),
+            principal: administrator.id.clone(),
+            digest,
+            hint,
+            label: None,
+            expires_at: None,
+        };
+        let command = CreateTenant {
+            stamp: Stamp { tenant: id.clone(), actor: PrincipalId::system(), time: now },
+            tenant: Tenant { id, name: None, created_at: now },
+            administrator,
+            key,
+        };
+        match self.ledger.create_tenant(command).await {
+            // Another replica was faster: its token holds.
+            Err(refusal) if refusal.code() == Code::AlreadyExists => Ok(Bootstrap::Existing),
+            other => other.map(|()| outcome),
+        }
+    }
+
+    async fn check_audit_key(&self) -> Result<(), Refusal> {
+        let own = self.audit_key.public_key().to_string();
+        let begun_with = self.ledger.set_setting_once(AUDIT_KEY_SETTING, &own).await?;
+        if begun_with == own {
+            return Ok(());
+        }
+        let reason = format!(
+            "the audit key is {own}, and this ledger's log was begun with {begun_with}; give back the key file of that one"
+        );
+        Err(Refusal::new(Code::VersionConflict, reason))
+    }
+}
+
+fn token(chosen: Option<&Secret>) -> Result<(KeyDigest, String, Bootstrap), Refusal> {
+    match chosen {
+        None => {
+            let key = new_key()?;
+            Ok((key.digest(), key.hint(), Bootstrap::Generated(key)))
+        }
+        Some(chosen) => {
+            let text = chosen.expose();
+            if text.len() < SHORTEST_TOKEN || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+                let reason = format!(
+                    "the administrator's token must have at least {SHORTEST_TOKEN} printable characters without spaces"
+                );
+                return Err(Refusal::new(Code::InvalidField, reason));
+            }
+            Ok((key::digest_of(text), "chosen".to_owned(), Bootstrap::Given))
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Credentials: material comes in here, is sealed at once, and never comes out again on this side.
+
+use serde_json::{Map, Value};
+use toolgate_model::credential::{
+    AuthType, Credential, MaterialError, ServiceName, check_material, lift_secrets, refuse_leaks,
+};
+use toolgate_model::id::{CredentialId, VaultId};
+use toolgate_model::scope::ScopeSet;
+use toolgate_model::secret::Material;
+use toolgate_model::text::Line;
+use toolgate_model::time::Timestamp;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::entropy::random;
+use crate::ports::ledger::{CreateCredential, Page, PageRequest, RevokeCredential, Revoked, RotateCredential};
+use crate::ports::sealer::SealBinding;
+use crate::refusal::{Code, Refusal};
+
+/// How often material is sealed again when its master key was retired, or its version replaced, meanwhile.
+const ATTEMPTS: u32 = 4;
+
+/// A credential to be added.
+pub struct NewCredential {
+    /// To which vault.
+    pub vault: VaultId,
+    /// For which service.
+    pub service: ServiceName,
+    /// What people call it.
+    pub label: Line,
+    /// How it authenticates.
+    pub auth_type: AuthType,
+    /// What it can do.
+    pub scopes_available: ScopeSet,
+    /// What else is known; secrets in it are lifted out.
+    pub metadata: Map<String, Value>,
+    /// The secrets.
+    pub material: Material,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// New material for a credential.
+pub struct NewMaterial {
+    /// The secrets.
+    pub material: Material,
+    /// New metadata; `None` keeps what there is. Secrets in it are lifted out.
+    pub metadata: Option<Map<String, Value>>,
+    /// A new end; `None` keeps it, `Some(None)` is no end.
+    pub expires_at: Option<Option<Timestamp>>,
+}
+
+impl Gate {
+    /// Adds a credential to a vault.
+    pub async fn create_credential(&self, caller: &Caller, mut new: NewCredential) -> Result<Credential, Refusal> {
+        let (vault, _) = self.managed_vault(caller, new.vault).await?;
+        lift_secrets(&mut new.metadata, &mut new.material)?;
+        check_material(new.auth_type, &new.material)?;
+        refuse_leaks(&new.material, &new.metadata, new.label.as_str())?;
+        self.require_future(new.expires_at)?;
+        let stamp = self.stamp(caller);
+        let credential = Credential {
+            id: CredentialId::new(stamp.time, random()?),
+            tenant: stamp.tenant.clone(),
+            vault: vault.id,
+            service: new.service,
+            label: new.label,
+            auth_type: new.auth_type,
+            scopes_available: new.scopes_available,
+            metadata: new.metadata,
+            version: u32::from(!new.material.is_empty()),
+            material_fields: new.material.names().map(str::to_owned).collect(),
+            created_at: stamp.time,
+            rotated_at: stamp.time,
+            expires_at: new.expires_at,
+            revoked_at: None,
+        };
+        let binding = SealBinding { tenant: stamp.tenant.clone(), credential: credential.id, version: 1 };
+        for _ in 0..ATTEMPTS {
+            let sealed = match new.material.is_empty() {
+                true => None,
+                false => Some(self.sealer.seal(&binding, &new.material).await?),
+            };
+            let command = CreateCredential { stamp: stamp.clone(), credential: credential.clone(), sealed };
+            match self.ledger.create_credential(command).await {
+                Err(refusal) if refusal.code() == Code::MasterKeyRetired => {}
+                other => return other.map(|()| credential),
+            }
+        }
+        Err(too_busy())
+    }
+
+    /// One credential, without its material.
+    pub async fn credential(&self, caller: &Caller, id: CredentialId) -> Result<Credential, Refusal> {
+        self.managed_credential(caller, id).await
+    }
+
+    /// The credentials of a vault.
+    pub async fn credentials(
+        &self,
+        caller: &Caller,
+        vault: VaultId,
+        page: PageRequest,
+    ) -> Result<Page<Credential>, Refusal> {
+        self.managed_vault(caller, vault).await?;
+        self.ledger.credentials(caller.tenant(), Some(vault), page).await
+    }
+
+    /// Replaces the material. The id, the grants and the scopes stay; an expired credential is active again.
+    pub async fn rotate_credential(
+        &self,
+        caller: &Caller,
+        id: CredentialId,
+        mut new: NewMaterial,
+    ) -> Result<Credential, Refusal> {
+        let mut credential = self.managed_credential(caller, id).await?;
+        if let Some(metadata) = &mut new.metadata {
+            lift_secrets(metadata, &mut new.material)?;
+        }
+        if new.material.is_empty() {
+            let reason = "send the new secret in `material`, for example {\"material\": {\"api_key\": \"...\"}}";
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "material"));
+        }
+        check_material(credential.auth_type, &new.material)?;
+        let metadata = new.metadata.as_ref().unwrap_or(&credential.metadata);
+        refuse_leaks(&new.material, metadata, credential.label.as_str())?;
+        self.require_future(new.expires_at.flatten())?;
+        let stamp = self.stamp(caller);
+        for _ in 0..ATTEMPTS {
+            let binding =
+                SealBinding { tenant: stamp.tenant.clone(), credential: id, version: credential.version + 1 };
+            let command = RotateCredential {
+                stamp: stamp.clone(),
+                id,
+                expected_version: credential.version,
+                sealed: self.sealer.seal(&binding, &new.material).await?,
+                material_fields: new.material.names().map(str::to_owned).collect(),
+                metadata: new.metadata.clone(),
+                expires_at: new.expires_at,
+                retire_until: stamp.time.plus(self.settings.retire_after),
+            };
+            match self.ledger.rotate_credential(command).await {
+                Err(refusal) if matches!(refusal.code(), Code::MasterKeyRetired | Code::VersionConflict) => {
+                    credential = self.managed_credential(caller, id).await?;
+                }
+                other => return other,
+            }
+        }
+        Err(too_busy())
+    }
+
+    /// Ends a credential for good.
+    pub async fn revoke_credential(
+        &self,
+        caller: &Caller,
+        id: CredentialId,
+        reason: Option<Line>,
+    ) -> Result<Revoked, Refusal> {
+        self.managed_credential(caller, id).await?;
+        let reason = reason.map_or_else(|| format!("revoked by `{}`", caller.id()), |line| line.as_str().to_owned());
+        self.ledger.revoke_credential(RevokeCredential { stamp: self.stamp(caller), id, reason }).await
+    }
+
+    /// Unseals the material and drops it at once, to see that it can be used.
+    pub async fn verify_credential(&self, caller: &Caller, id: CredentialId) -> Result<Credential, Refusal> {
+        let credential = self.managed_credential(caller, id).await?;
+        if let Some(version) = self.ledger.sealed_material(caller.tenant(), id).await? {
+            self.sealer.unseal(&version.binding, &version.sealed).await?;
+        }
+        Ok(credential)
+    }
+
+    pub(crate) fn require_future(&self, end: Option<Timestamp>) -> Result<(), Refusal> {
+        match end {
+            Some(end) if end <= self.clock.now() => {
+                let reason = format!("`expires_at` is {end}, which is past; give a time to come");
+                Err(Refusal::new(Code::InvalidField, reason).with("path", "expires_at"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<MaterialError> for Refusal {
+    fn from(error: MaterialError) -> Self {
+        Self::new(Code::InvalidField, error.to_string()).with("path", "material")
+    }
+}
+
+fn too_busy() -> Refusal {
+    Refusal::new(Code::VersionConflict, "the credential or its master key keeps changing; try again")
+}

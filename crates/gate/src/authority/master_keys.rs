@@ -1,0 +1,108 @@
+//! Changing the master key while the gate runs. Every step can be repeated, so a crash anywhere is mended by going on:
+//! the ledger itself says what is left to do.
+
+use std::sync::atomic::Ordering;
+
+use crate::authority::tenants::require_platform;
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::{KeyUsage, RecordRekey, Rewrap, SealedVersion, Stamp};
+use crate::ports::sealer::{MasterKeyId, SealError};
+use crate::refusal::Refusal;
+use toolgate_model::principal::{PrincipalId, TenantId};
+
+/// How many versions are wrapped anew between two looks at the ledger.
+const BATCH: u32 = 128;
+
+/// Which master key wraps what.
+pub struct KeyStatus {
+    /// The key that new material is sealed under.
+    pub current: MasterKeyId,
+    /// All keys that wrap or wrapped something.
+    pub usage: Vec<KeyUsage>,
+}
+
+impl KeyStatus {
+    /// How many data keys still have to be wrapped anew.
+    pub fn remaining(&self) -> u64 {
+        self.usage.iter().filter(|usage| usage.key != self.current).map(|usage| usage.wraps).sum()
+    }
+}
+
+/// What a run of the rekey did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rekeyed {
+    /// Data keys wrapped anew.
+    pub rewrapped: u64,
+    /// Versions that do not open; they stay as they are, and so does the key that wraps them.
+    pub damaged: u64,
+}
+
+impl Gate {
+    /// Which master key wraps what.
+    pub async fn key_status(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
+        require_platform(caller)?;
+        self.read_key_status().await
+    }
+
+    /// Makes a new master key current, unless a rekey is still under way, and asks the maintenance to do the rest.
+    pub async fn begin_rekey(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
+        require_platform(caller)?;
+        if self.read_key_status().await?.remaining() == 0 {
+            let key = self.sealer.renew_key().await?;
+            tracing::info!(key = key.0, "a new master key is current");
+        }
+        self.rekey_wanted.store(true, Ordering::Release);
+        self.read_key_status().await
+    }
+
+    /// Wraps everything under the current master key, then retires the others.
+    pub async fn rekey(&self) -> Result<Rekeyed, Refusal> {
+        let current = self.sealer.current_key().await?;
+        let mut done = Rekeyed::default();
+        let mut after = None;
+        loop {
+            let versions = self.ledger.sealed_under_other_keys(&current, after, BATCH).await?;
+            let Some(last) = versions.last() else { break };
+            after = Some((last.binding.credential, last.binding.version));
+            for version in versions {
+                match self.rewrap(version).await? {
+                    Some(true) => done.rewrapped += 1,
+                    Some(false) => {}
+                    None => done.damaged += 1,
+                }
+            }
+        }
+        for usage in self.ledger.key_usage().await? {
+            if usage.key != current && self.ledger.retire_key(&usage.key, self.clock.now()).await? {
+                // Nothing is or ever will be stored under a retired key: see the ledger's master_keys.
+                self.sealer.forget_key(&usage.key).await?;
+            }
+        }
+        if done.rewrapped > 0 {
+            let stamp =
+                Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: self.clock.now() };
+            self.ledger.record_rekey(RecordRekey { stamp, key: current, rewrapped: done.rewrapped }).await?;
+        }
+        Ok(done)
+    }
+
+    /// Wraps one version anew; `None` where it does not open.
+    async fn rewrap(&self, version: SealedVersion) -> Result<Option<bool>, Refusal> {
+        match self.sealer.rewrap(&version.binding, &version.sealed).await {
+            Ok(sealed) => {
+                let command = Rewrap { binding: version.binding, replaced: version.sealed.wrapped_key, sealed };
+                Ok(Some(self.ledger.rewrap(command).await?))
+            }
+            Err(error @ (SealError::Damaged { .. } | SealError::KeyMissing { .. })) => {
+                tracing::warn!(%error, "a credential was left under its old master key");
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn read_key_status(&self) -> Result<KeyStatus, Refusal> {
+        Ok(KeyStatus { current: self.sealer.current_key().await?, usage: self.ledger.key_usage().await? })
+    }
+}

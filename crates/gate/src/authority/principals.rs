@@ -1,0 +1,146 @@
+//! Principals and their keys.
+
+use toolgate_model::id::KeyId;
+use toolgate_model::key::ApiKey;
+use toolgate_model::permission::{Permission, PermissionSet};
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, PrincipalKind};
+use toolgate_model::scope::ScopeSet;
+use toolgate_model::text::Line;
+use toolgate_model::time::Timestamp;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::entropy::random;
+use crate::ports::ledger::{
+    CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, Removed, RevokeKey,
+};
+use crate::refusal::{Code, Refusal};
+
+/// A principal to be registered.
+pub struct NewPrincipal {
+    /// Its id.
+    pub id: PrincipalId,
+    /// User, agent or service.
+    pub kind: PrincipalKind,
+    /// What people call it.
+    pub name: Option<Line>,
+    /// Its protocol scopes.
+    pub scopes: ScopeSet,
+    /// What it may do; `None` is to use its grants.
+    pub permissions: Option<PermissionSet>,
+}
+
+impl Gate {
+    /// Registers a principal, with no more permissions than the caller has.
+    pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Principal, Refusal> {
+        caller.require(Permission::ManageAgents)?;
+        let permissions = new.permissions.unwrap_or_else(PermissionSet::of_an_agent);
+        caller.require_within_own(&permissions)?;
+        if new.id == PrincipalId::system() {
+            let reason = format!("`{}` is Toolgate itself; choose another id", new.id);
+            return Err(Refusal::new(Code::AlreadyExists, reason));
+        }
+        let stamp = self.stamp(caller);
+        let principal = Principal {
+            tenant: stamp.tenant.clone(),
+            id: new.id,
+            kind: new.kind,
+            name: new.name,
+            scopes: new.scopes,
+            permissions,
+            created_at: stamp.time,
+            removed_at: None,
+        };
+        self.ledger.create_principal(CreatePrincipal { stamp, principal: principal.clone() }).await?;
+        Ok(principal)
+    }
+
+    /// One principal: any for whoever manages agents, itself for everybody.
+    pub async fn principal(&self, caller: &Caller, id: &PrincipalId) -> Result<Principal, Refusal> {
+        let missing = || not_found(id);
+        if id != caller.id() && !caller.may(Permission::ManageAgents) {
+            return Err(missing());
+        }
+        let found = self.ledger.principal(caller.tenant(), id).await?;
+        found.filter(|principal| principal.removed_at.is_none()).ok_or_else(missing)
+    }
+
+    /// The principals of the tenant.
+    pub async fn principals(&self, caller: &Caller, page: PageRequest) -> Result<Page<Principal>, Refusal> {
+        caller.require(Permission::ManageAgents)?;
+        self.ledger.principals(caller.tenant(), page).await
+    }
+
+    /// Removes a principal with its keys and grants.
+    pub async fn remove_principal(&self, caller: &Caller, id: &PrincipalId) -> Result<Removed, Refusal> {
+        self.administered(caller, id).await?;
+        if id == caller.id() {
+            let reason = "you cannot remove yourself; another administrator must";
+            return Err(Refusal::new(Code::PermissionDenied, reason));
+        }
+        self.ledger.remove_principal(RemovePrincipal { stamp: self.stamp(caller), id: id.clone() }).await
+    }
+
+    /// Makes a key for a principal. The key is in this answer and nowhere else.
+    pub async fn create_key(
+        &self,
+        caller: &Caller,
+        principal: &PrincipalId,
+        label: Option<Line>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<(KeyRecord, ApiKey), Refusal> {
+        self.administered(caller, principal).await?;
+        self.require_future(expires_at)?;
+        let stamp = self.stamp(caller);
+        let secret = new_key()?;
+        let key = NewKey {
+            id: KeyId::new(stamp.time, random()?),
+            principal: principal.clone(),
+            digest: secret.digest(),
+            hint: secret.hint(),
+            label,
+            expires_at,
+        };
+        let record = self.ledger.create_key(CreateKey { stamp, key }).await?;
+        Ok((record, secret))
+    }
+
+    /// The keys of a principal.
+    pub async fn keys(&self, caller: &Caller, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal> {
+        self.principal(caller, principal).await?;
+        self.ledger.keys(caller.tenant(), principal).await
+    }
+
+    /// Ends a key.
+    pub async fn revoke_key(&self, caller: &Caller, id: KeyId) -> Result<KeyRecord, Refusal> {
+        let missing = || Refusal::new(Code::KeyNotFound, format!("there is no key {id}"));
+        if !caller.may(Permission::ManageAgents) {
+            return Err(missing());
+        }
+        let key = self.ledger.key(caller.tenant(), id).await?.ok_or_else(missing)?;
+        if let Some(principal) = self.ledger.principal(caller.tenant(), &key.principal).await? {
+            caller.require_within_own(&principal.permissions)?;
+        }
+        self.ledger.revoke_key(RevokeKey { stamp: self.stamp(caller), id }).await
+    }
+
+    /// A principal that the caller administers: whoever could make its key could act with its permissions.
+    async fn administered(&self, caller: &Caller, id: &PrincipalId) -> Result<Principal, Refusal> {
+        caller.require(Permission::ManageAgents)?;
+        let principal = self.principal(caller, id).await?;
+        caller.require_within_own(&principal.permissions)?;
+        Ok(principal)
+    }
+}
+
+/// A fresh key.
+pub(crate) fn new_key() -> Result<ApiKey, Refusal> {
+    let mut entropy = random()?;
+    let key = ApiKey::from_entropy(&entropy);
+    zeroize::Zeroize::zeroize(&mut entropy);
+    key.ok_or_else(|| Refusal::new(Code::Internal, "the random generator gave too little; try again"))
+}
+
+fn not_found(id: &PrincipalId) -> Refusal {
+    Refusal::new(Code::AgentNotFound, format!("there is no agent `{id}`")).with("agent_id", id)
+}

@@ -1,0 +1,74 @@
+//! Tenants, created by the platform's administrator.
+
+use toolgate_model::id::KeyId;
+use toolgate_model::key::ApiKey;
+use toolgate_model::permission::{Permission, PermissionSet};
+use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
+use toolgate_model::scope::ScopeSet;
+use toolgate_model::text::Line;
+
+use super::principals::new_key;
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::entropy::random;
+use crate::ports::ledger::{CreateTenant, NewKey, Page, PageRequest};
+use crate::refusal::{Code, Refusal};
+
+impl Gate {
+    /// Makes a tenant. Its administrator's key is in this answer and nowhere else.
+    pub async fn create_tenant(
+        &self,
+        caller: &Caller,
+        id: TenantId,
+        name: Option<Line>,
+    ) -> Result<(Tenant, PrincipalId, ApiKey), Refusal> {
+        require_platform(caller)?;
+        let stamp = self.stamp(caller);
+        let secret = new_key()?;
+        let tenant = Tenant { id: id.clone(), name, created_at: stamp.time };
+        let administrator = Principal {
+            tenant: id,
+            id: PrincipalId::administrator(),
+            kind: PrincipalKind::User,
+            name: None,
+            scopes: ScopeSet::default(),
+            permissions: PermissionSet::of_a_tenant_administrator(),
+            created_at: stamp.time,
+            removed_at: None,
+        };
+        let key = NewKey {
+            id: KeyId::new(stamp.time, random()?),
+            principal: administrator.id.clone(),
+            digest: secret.digest(),
+            hint: secret.hint(),
+            label: None,
+            expires_at: None,
+        };
+        self.ledger.create_tenant(CreateTenant { stamp, tenant: tenant.clone(), administrator, key }).await?;
+        Ok((tenant, PrincipalId::administrator(), secret))
+    }
+
+    /// All tenants.
+    pub async fn tenants(&self, caller: &Caller, page: PageRequest) -> Result<Page<Tenant>, Refusal> {
+        require_platform(caller)?;
+        self.ledger.tenants(page).await
+    }
+
+    /// One tenant: any for the platform's administrator, its own for everybody.
+    pub async fn tenant(&self, caller: &Caller, id: &TenantId) -> Result<Tenant, Refusal> {
+        let missing = || Refusal::new(Code::TenantNotFound, format!("there is no tenant `{id}`"));
+        if id != caller.tenant() && require_platform(caller).is_err() {
+            return Err(missing());
+        }
+        self.ledger.tenant(id).await?.ok_or_else(missing)
+    }
+}
+
+/// The permission means something only in the tenant from which the platform is run.
+pub(crate) fn require_platform(caller: &Caller) -> Result<(), Refusal> {
+    caller.require(Permission::ManageTenants)?;
+    if *caller.tenant() == TenantId::default_tenant() {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::PermissionDenied, "only the administrator of the tenant `default` may do this"))
+}

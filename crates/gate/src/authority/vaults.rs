@@ -1,0 +1,59 @@
+//! Vaults.
+
+use toolgate_model::credential::Vault;
+use toolgate_model::id::{CredentialId, VaultId};
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::text::Line;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::entropy::random;
+use crate::ports::ledger::{CreateVault, DeleteVault, Deleted, Page, PageRequest};
+use crate::refusal::Refusal;
+
+impl Gate {
+    /// Makes a vault; its owner is the caller unless another is named.
+    pub async fn create_vault(
+        &self,
+        caller: &Caller,
+        owner: Option<PrincipalId>,
+        name: Line,
+    ) -> Result<Vault, Refusal> {
+        caller.require(Permission::ManageTools)?;
+        let owner = owner.unwrap_or_else(|| caller.id().clone());
+        caller.require_acting_for(&owner)?;
+        let stamp = self.stamp(caller);
+        let vault = Vault {
+            id: VaultId::new(stamp.time, random()?),
+            tenant: stamp.tenant.clone(),
+            owner,
+            name,
+            created_at: stamp.time,
+        };
+        self.ledger.create_vault(CreateVault { stamp, vault: vault.clone() }).await?;
+        Ok(vault)
+    }
+
+    /// One vault with the ids of its credentials.
+    pub async fn vault(&self, caller: &Caller, id: VaultId) -> Result<(Vault, Vec<CredentialId>), Refusal> {
+        self.managed_vault(caller, id).await
+    }
+
+    /// The vaults that the caller manages.
+    pub async fn vaults(
+        &self,
+        caller: &Caller,
+        page: PageRequest,
+    ) -> Result<Page<(Vault, Vec<CredentialId>)>, Refusal> {
+        caller.require(Permission::ManageTools)?;
+        let owner = (!caller.manages_all()).then(|| caller.id());
+        self.ledger.vaults(caller.tenant(), owner, page).await
+    }
+
+    /// Deletes a vault with all that it holds.
+    pub async fn delete_vault(&self, caller: &Caller, id: VaultId) -> Result<Deleted, Refusal> {
+        self.managed_vault(caller, id).await?;
+        self.ledger.delete_vault(DeleteVault { stamp: self.stamp(caller), id }).await
+    }
+}

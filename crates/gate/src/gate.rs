@@ -1,0 +1,104 @@
+//! The gate itself: its ports and its settings. What it can do stands in the modules named after it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use toolgate_model::checkpoint::SigningKey;
+use toolgate_model::id::KeyId;
+use toolgate_model::time::Timestamp;
+
+use crate::identify::Attempts;
+use crate::ports::clock::Clock;
+use crate::ports::ledger::Ledger;
+use crate::ports::sealer::Sealer;
+use crate::refusal::Refusal;
+
+/// What an operator decides about authority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a grant lives that does not say.
+    pub default_grant_lifetime: Duration,
+    /// How long replaced material stays for calls already admitted; longer than any call may take.
+    pub retire_after: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { default_grant_lifetime: Duration::from_secs(30 * 24 * 3600), retire_after: Duration::from_secs(150) }
+    }
+}
+
+/// Everything that a transport can ask for.
+pub struct Gate {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) sealer: Arc<dyn Sealer>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) audit_key: Arc<SigningKey>,
+    pub(crate) settings: Settings,
+    pub(crate) attempts: Attempts,
+    key_uses: Mutex<BTreeMap<KeyId, Timestamp>>,
+    pub(crate) rekey_wanted: AtomicBool,
+}
+
+impl Gate {
+    /// Puts the gate together.
+    pub fn new(
+        ledger: Arc<dyn Ledger>,
+        sealer: Arc<dyn Sealer>,
+        clock: Arc<dyn Clock>,
+        audit_key: Arc<SigningKey>,
+        settings: Settings,
+    ) -> Self {
+        Self {
+            ledger,
+            sealer,
+            clock,
+            audit_key,
+            settings,
+            attempts: Attempts::default(),
+            key_uses: Mutex::default(),
+            // A rekey that a crash cut off goes on at the next start.
+            rekey_wanted: AtomicBool::new(true),
+        }
+    }
+
+    /// Checks that the ledger takes writes.
+    pub async fn check_ledger(&self) -> Result<(), Refusal> {
+        self.ledger.check().await
+    }
+
+    /// Checks that the key provider seals and unseals.
+    pub async fn check_key_provider(&self) -> Result<(), Refusal> {
+        Ok(self.sealer.check().await?)
+    }
+
+    /// Takes what was committed into the audit log; answers how many events.
+    pub async fn integrate(&self) -> Result<u64, Refusal> {
+        self.ledger.integrate(Arc::clone(&self.audit_key), self.clock.now()).await
+    }
+
+    /// Announces what has expired and destroys material that nobody needs any more.
+    pub async fn sweep(&self) -> Result<(), Refusal> {
+        let now = self.clock.now();
+        self.ledger.announce_expired(now).await?;
+        self.ledger.destroy_retired(now).await?;
+        Ok(())
+    }
+
+    /// Writes down which keys were used since the last time.
+    pub async fn flush_key_uses(&self) -> Result<(), Refusal> {
+        let uses = std::mem::take(&mut *self.key_uses.lock().unwrap_or_else(PoisonError::into_inner));
+        if uses.is_empty() { Ok(()) } else { self.ledger.note_key_use(uses).await }
+    }
+
+    /// Whether a rekey is asked for; the asking is over with this answer.
+    pub fn take_rekey_request(&self) -> bool {
+        self.rekey_wanted.swap(false, Ordering::AcqRel)
+    }
+
+    pub(crate) fn note_key_use(&self, key: KeyId, now: Timestamp) {
+        self.key_uses.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+    }
+}

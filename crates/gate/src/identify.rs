@@ -1,0 +1,110 @@
+//! The first stage: who is calling. Only here a [`Caller`] is made, from a key that the ledger knows.
+
+use std::net::IpAddr;
+
+use toolgate_model::key::{self, ApiKey};
+use toolgate_model::permission::{Permission, PermissionSet};
+use toolgate_model::principal::{Principal, PrincipalId, TenantId};
+
+use crate::gate::Gate;
+use crate::ports::ledger::Stamp;
+use crate::refusal::{Code, Refusal};
+
+pub(crate) use self::attempts::Attempts;
+
+mod attempts;
+
+/// A principal that has shown a valid key.
+///
+/// INVARIANT: made only by [`Gate::identify`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    principal: Principal,
+}
+
+impl Caller {
+    /// Its tenant.
+    pub fn tenant(&self) -> &TenantId {
+        &self.principal.tenant
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &PrincipalId {
+        &self.principal.id
+    }
+
+    /// All that is known of it.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// Whether it has a permission.
+    pub fn may(&self, permission: Permission) -> bool {
+        self.principal.permissions.has(permission)
+    }
+
+    /// Refuses a caller without the permission.
+    pub fn require(&self, permission: Permission) -> Result<(), Refusal> {
+        if self.may(permission) {
+            return Ok(());
+        }
+        let reason = format!("this needs the permission {permission}, which `{}` does not have", self.id());
+        Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", permission))
+    }
+
+    /// Refuses to speak for another principal without the permission to act for it.
+    pub fn require_acting_for(&self, other: &PrincipalId) -> Result<(), Refusal> {
+        if other == self.id() || self.may(Permission::ActAs) {
+            return Ok(());
+        }
+        let reason = format!("`{}` may not act for `{other}`: this needs the permission {}", self.id(), Permission::ActAs);
+        Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ActAs))
+    }
+
+    /// Refuses to hand out, or to take over, permissions beyond its own.
+    pub(crate) fn require_within_own(&self, permissions: &PermissionSet) -> Result<(), Refusal> {
+        match permissions.first_beyond(&self.principal.permissions) {
+            None => Ok(()),
+            Some(beyond) => {
+                let reason = format!("this reaches beyond your own permissions: you do not have {beyond}");
+                Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", beyond))
+            }
+        }
+    }
+}
+
+impl Gate {
+    /// Finds out who presents this key from this address.
+    pub async fn identify(&self, presented: Option<&str>, source: IpAddr) -> Result<Caller, Refusal> {
+        let Some(presented) = presented else {
+            let reason = "send a key as `Authorization: Bearer KEY` or `X-API-Key: KEY`";
+            return Err(Refusal::new(Code::Unauthenticated, reason));
+        };
+        let now = self.clock.now();
+        let digest = key::digest_of(presented);
+        self.attempts.check(source, &digest, now)?;
+        // A key of ours with a wrong checksum was mistyped or invented: no need to look it up.
+        let mistyped = presented.starts_with(key::PREFIX) && ApiKey::parse(presented).is_none();
+        let found = if mistyped { None } else { self.ledger.identify(&digest).await? };
+        let Some((principal, key)) = found else {
+            self.attempts.failed(source, now);
+            let reason = "the key is not known; check that it was copied whole, or make a new one";
+            return Err(Refusal::new(Code::Unauthenticated, reason));
+        };
+        if key.revoked_at.is_some() || principal.removed_at.is_some() {
+            self.attempts.failed(source, now);
+            return Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; make a new one", key.id)));
+        }
+        if let Some(end) = key.expires_at.filter(|end| *end <= now) {
+            self.attempts.failed(source, now);
+            return Err(Refusal::new(Code::KeyExpired, format!("key {} expired at {end}; make a new one", key.id)));
+        }
+        self.attempts.succeeded(digest, now);
+        self.note_key_use(key.id, now);
+        Ok(Caller { principal })
+    }
+
+    pub(crate) fn stamp(&self, caller: &Caller) -> Stamp {
+        Stamp { tenant: caller.tenant().clone(), actor: caller.id().clone(), time: self.clock.now() }
+    }
+}

@@ -1,0 +1,113 @@
+//! Commands on grants.
+
+use toolgate_model::credential::ServiceName;
+use toolgate_model::grant::{DelegationRequest, Grant, GrantStatus};
+use toolgate_model::id::{CredentialId, GrantId};
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::time::Timestamp;
+
+use super::{Revision, Stamp};
+
+/// Makes a direct grant. The ledger checks in the same transaction that the credential is active and has the scopes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateGrant {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// The grant.
+    pub grant: Grant,
+}
+
+/// Delegates a grant. The ledger checks in the same transaction that the whole lineage is active and that the request is
+/// within it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelegateGrant {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// The id of the new grant.
+    pub id: GrantId,
+    /// The grant to delegate.
+    pub source: GrantId,
+    /// Who receives it.
+    pub target: PrincipalId,
+    /// Who passes it on: the source's agent.
+    pub granted_by: PrincipalId,
+    /// What is passed on.
+    pub request: DelegationRequest,
+}
+
+/// Takes a grant back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevokeGrant {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: GrantId,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a revocation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revoked {
+    /// How many grants it ended, the named one included. Zero when it had ended before.
+    pub grants: u64,
+    /// From which revision on.
+    pub revision: Revision,
+}
+
+/// Pauses a grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuspendGrant {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: GrantId,
+    /// Why.
+    pub reason: String,
+}
+
+/// Ends a pause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumeGrant {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: GrantId,
+}
+
+/// Where a grant comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantSource {
+    /// From delegation.
+    Delegated,
+    /// From a person with the permission to grant.
+    Direct,
+}
+
+/// Which grants to list. What is absent does not filter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GrantFilter {
+    /// By holder.
+    pub agent: Option<PrincipalId>,
+    /// By service.
+    pub service: Option<ServiceName>,
+    /// By credential.
+    pub credential: Option<CredentialId>,
+    /// By the grant's own status.
+    pub status: Option<GrantStatus>,
+    /// Direct or delegated.
+    pub source: Option<GrantSource>,
+    /// By the grant that they were delegated from.
+    pub source_grant: Option<GrantId>,
+    /// Only on credentials in vaults of this owner.
+    pub vault_owner: Option<PrincipalId>,
+    /// The moment at which the status is judged.
+    pub now: Timestamp,
+}
+
+impl GrantFilter {
+    /// All grants, judged at this moment.
+    pub fn all(now: Timestamp) -> Self {
+        Self { agent: None, service: None, credential: None, status: None, source: None, source_grant: None, vault_owner: None, now }
+    }
+}

@@ -1,0 +1,86 @@
+//! Commands on tenants, principals and keys.
+
+use toolgate_model::id::KeyId;
+use toolgate_model::key::KeyDigest;
+use toolgate_model::principal::{Principal, PrincipalId, Tenant};
+use toolgate_model::text::Line;
+use toolgate_model::time::Timestamp;
+
+use super::{Revision, Stamp};
+
+/// A key to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    /// Its name.
+    pub id: KeyId,
+    /// Whose it is.
+    pub principal: PrincipalId,
+    /// What it is looked up by.
+    pub digest: KeyDigest,
+    /// Its first letters.
+    pub hint: String,
+    /// What people call it.
+    pub label: Option<Line>,
+    /// Until when it is accepted.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Makes a tenant, its administrator and the administrator's first key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateTenant {
+    /// Who and when; the event goes to the log of this stamp's tenant and to the new tenant's own.
+    pub stamp: Stamp,
+    /// The tenant.
+    pub tenant: Tenant,
+    /// Its administrator.
+    pub administrator: Principal,
+    /// The administrator's key.
+    pub key: NewKey,
+}
+
+/// Registers a principal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreatePrincipal {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// The principal.
+    pub principal: Principal,
+}
+
+/// Removes a principal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovePrincipal {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: PrincipalId,
+}
+
+/// What ended with a principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Removed {
+    /// Keys.
+    pub keys: u64,
+    /// Grants, those delegated from its own included.
+    pub grants: u64,
+    /// From which revision on.
+    pub revision: Revision,
+}
+
+/// Adds a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateKey {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// The key.
+    pub key: NewKey,
+}
+
+/// Ends a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevokeKey {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: KeyId,
+}

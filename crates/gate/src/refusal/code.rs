@@ -1,0 +1,134 @@
+//! The stable codes of refusals. A code never changes its meaning; docs/errors.md says for each what to do.
+
+/// How a refusal is to be understood, whatever the protocol: transports map this to their own status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The same request cannot be carried out in the present state.
+    Conflict,
+    /// The caller is known and may not.
+    Forbidden,
+    /// The request itself is wrong.
+    Invalid,
+    /// Toolgate itself is at fault.
+    Internal,
+    /// There is no such thing, or the caller may not know of it.
+    NotFound,
+    /// Too much, too fast.
+    TooMany,
+    /// The caller did not show who it is.
+    Unauthenticated,
+    /// Something that Toolgate depends on is not there; try again later.
+    Unavailable,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident, $kind:ident => $name:literal,)+) => {
+        /// What is refused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl Code {
+            /// All codes.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The text that programs rely on.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// How it is to be understood.
+            pub fn kind(self) -> Kind {
+                match self {
+                    $(Self::$variant => Kind::$kind,)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// An id or name that is taken.
+    AlreadyExists, Conflict => "ALREADY_EXISTS",
+    /// No such principal.
+    AgentNotFound, NotFound => "AGENT_NOT_FOUND",
+    /// The body is larger than is read.
+    BodyTooLarge, Invalid => "BODY_TOO_LARGE",
+    /// Sealed material that does not open.
+    CredentialDamaged, Conflict => "CREDENTIAL_DAMAGED",
+    /// The credential's time is over.
+    CredentialExpired, Forbidden => "CREDENTIAL_EXPIRED",
+    /// No such credential.
+    CredentialNotFound, NotFound => "CREDENTIAL_NOT_FOUND",
+    /// The credential was ended for good.
+    CredentialRevoked, Forbidden => "CREDENTIAL_REVOKED",
+    /// A delegation with more levels than the source leaves.
+    DelegationDepthExceeded, Forbidden => "DELEGATION_DEPTH_EXCEEDED",
+    /// A delegated constraint that is wider than the source's.
+    GrantConstraintExceeded, Forbidden => "GRANT_CONSTRAINT_EXCEEDED",
+    /// A delegated context outside the source's.
+    GrantContextMismatch, Forbidden => "GRANT_CONTEXT_MISMATCH",
+    /// The grant's time is over.
+    GrantExpired, Forbidden => "GRANT_EXPIRED",
+    /// A delegation that would outlive its source.
+    GrantExpiryExceeded, Forbidden => "GRANT_EXPIRY_EXCEEDED",
+    /// The grant may not be passed on.
+    GrantNotDelegatable, Forbidden => "GRANT_NOT_DELEGATABLE",
+    /// No such grant.
+    GrantNotFound, NotFound => "GRANT_NOT_FOUND",
+    /// Resume of a grant that is not suspended.
+    GrantNotSuspended, Conflict => "GRANT_NOT_SUSPENDED",
+    /// The grant was taken back.
+    GrantRevoked, Forbidden => "GRANT_REVOKED",
+    /// The grant does not hold the scope.
+    GrantScopeInsufficient, Forbidden => "GRANT_SCOPE_INSUFFICIENT",
+    /// The grant, or one above it, is paused.
+    GrantSuspended, Forbidden => "GRANT_SUSPENDED",
+    /// A fault of Toolgate.
+    Internal, Internal => "INTERNAL_ERROR",
+    /// A cursor that no answer gave.
+    InvalidCursor, Invalid => "INVALID_CURSOR",
+    /// A field that is missing, of the wrong type or out of range.
+    InvalidField, Invalid => "INVALID_FIELD",
+    /// A body that is not JSON.
+    MalformedJson, Invalid => "MALFORMED_JSON",
+    /// The key's time is over.
+    KeyExpired, Unauthenticated => "KEY_EXPIRED",
+    /// No such key.
+    KeyNotFound, NotFound => "KEY_NOT_FOUND",
+    /// The key provider does not answer, or lacks the key.
+    KeyProviderUnavailable, Unavailable => "KEY_PROVIDER_UNAVAILABLE",
+    /// The key was revoked.
+    KeyRevoked, Unauthenticated => "KEY_REVOKED",
+    /// The ledger does not take writes or does not answer.
+    LedgerUnavailable, Unavailable => "LEDGER_UNAVAILABLE",
+    /// Sealed under a master key that was retired meanwhile; seal again.
+    MasterKeyRetired, Conflict => "MASTER_KEY_RETIRED",
+    /// The path exists, the method does not.
+    MethodNotAllowed, Invalid => "METHOD_NOT_ALLOWED",
+    /// The caller lacks a permission.
+    PermissionDenied, Forbidden => "PERMISSION_DENIED",
+    /// No such path.
+    RouteNotFound, NotFound => "ROUTE_NOT_FOUND",
+    /// A scope that the credential does not have.
+    ScopeUnavailable, Invalid => "SCOPE_UNAVAILABLE",
+    /// The gate is draining.
+    ShuttingDown, Unavailable => "SHUTTING_DOWN",
+    /// No such tenant.
+    TenantNotFound, NotFound => "TENANT_NOT_FOUND",
+    /// Too many wrong keys from one address.
+    TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
+    /// No key, or one that is unknown.
+    Unauthenticated, Unauthenticated => "UNAUTHENTICATED",
+    /// A field that is not known.
+    UnknownField, Invalid => "UNKNOWN_FIELD",
+    /// A body that is not declared as JSON.
+    UnsupportedMediaType, Invalid => "UNSUPPORTED_MEDIA_TYPE",
+    /// No such vault.
+    VaultNotFound, NotFound => "VAULT_NOT_FOUND",
+    /// The state changed while it was being changed; try again.
+    VersionConflict, Conflict => "VERSION_CONFLICT",
+}

@@ -1,0 +1,57 @@
+//! Migrations: numbered SQL files, built in, applied in order at start, each in a transaction together with the note that
+//! it was applied. A ledger that a newer Toolgate has migrated is refused rather than guessed at.
+
+use thiserror::Error;
+
+/// One step of the schema.
+pub struct Migration {
+    /// Its number, from one without gaps.
+    pub number: i64,
+    /// Its statements.
+    pub sql: &'static str,
+}
+
+/// The steps on SQLite.
+pub const SQLITE: &[Migration] =
+    &[Migration { number: 1, sql: include_str!("../migrations/sqlite/0001_authority.sql") }];
+
+/// The steps on PostgreSQL.
+pub const POSTGRES: &[Migration] =
+    &[Migration { number: 1, sql: include_str!("../migrations/postgres/0001_authority.sql") }];
+
+/// The ledger was written by a program that knows more than this one.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the ledger is at schema {found}, and this toolgate knows only {known}; run the newer toolgate")]
+pub struct TooNew {
+    found: i64,
+    known: i64,
+}
+
+/// The steps that are still to be applied to a ledger at schema `found`.
+pub fn outstanding(all: &'static [Migration], found: i64) -> Result<&'static [Migration], TooNew> {
+    let known = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    let done = usize::try_from(found).unwrap_or(0);
+    all.get(done..).ok_or(TooNew { found, known })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_are_numbered_from_one_without_gaps_and_alike_on_both_engines() {
+        for all in [SQLITE, POSTGRES] {
+            assert_eq!(all.len(), SQLITE.len());
+            for (position, migration) in all.iter().enumerate() {
+                assert_eq!(usize::try_from(migration.number).unwrap(), position + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_newer_ledger_is_refused() {
+        assert!(outstanding(SQLITE, 1).unwrap().is_empty());
+        assert_eq!(outstanding(SQLITE, 0).unwrap().len(), SQLITE.len());
+        assert!(outstanding(SQLITE, 99).is_err());
+    }
+}

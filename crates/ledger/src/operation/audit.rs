@@ -1,0 +1,216 @@
+//! The audit log: taking committed events into their tenant's Merkle tree, and reading it.
+
+use std::sync::Arc;
+
+use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent, Page, PageRequest};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::checkpoint::{SigningKey, TreeHead, sign};
+use toolgate_model::merkle::{Hash, Tile, TileCoordinate, Tiles, append, edge_tiles};
+use toolgate_model::principal::TenantId;
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::grant_rows::Conditions;
+use crate::sql::{Failure, SqlError, Value};
+use crate::transaction::{Transaction, values};
+
+/// How many events one transaction integrates: few enough that other writers hardly wait.
+pub const BATCH: u32 = 4096;
+
+/// Names the tenants with events that are not in their tree yet.
+pub struct ListPending;
+
+impl Operation for ListPending {
+    type Output = Vec<TenantId>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<TenantId>, Failure> {
+        let rows = transaction.query("SELECT DISTINCT tenant FROM events WHERE sequence IS NULL", &[]).await?;
+        Ok(rows.iter().map(|row| row.parsed(0, TenantId::parse)).collect::<Result<Vec<_>, _>>()?)
+    }
+}
+
+/// Takes a batch of events into the tree and signs the new head; answers how many.
+pub struct Integrate {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Signs the head.
+    pub signer: Arc<SigningKey>,
+    /// The time of the head.
+    pub now: Timestamp,
+}
+
+impl Operation for Integrate {
+    type Output = u64;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+        transaction.lock_integration().await?;
+        let head = read_head(transaction, &self.tenant).await?;
+        let size = head.map_or(0, |head| head.head.size);
+        // Events of transactions that commit later get later places; what was committed before another transaction began
+        // has an earlier position, so cause still comes before effect.
+        let sql = "UPDATE events SET sequence = batch.place FROM ( \
+                 SELECT position, row_number() OVER (ORDER BY position) - 1 + $1 AS place FROM ( \
+                     SELECT position FROM events WHERE tenant = $2 AND sequence IS NULL ORDER BY position LIMIT $3 \
+                 ) AS pending \
+             ) AS batch WHERE events.position = batch.position RETURNING sequence, leaf";
+        let rows = transaction.query(sql, values![size, &self.tenant, BATCH]).await?;
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let mut leaves = rows.iter().map(|row| Ok((row.count(0)?, hash(row.blob(1)?)?))).collect::<Result<Vec<(u64, Hash)>, SqlError>>()?;
+        leaves.sort_unstable_by_key(|(place, _)| *place);
+        let leaves: Vec<Hash> = leaves.into_iter().map(|(_, leaf)| leaf).collect();
+        let edge = read_tiles(transaction, &self.tenant, &edge_tiles(size)).await?;
+        let appended = append(size, &edge, &leaves).map_err(|error| SqlError::Corrupt(error.to_string()))?;
+        write_tiles(transaction, &self.tenant, &appended.tiles).await?;
+        let head = TreeHead { tenant: self.tenant.clone(), size: appended.size, root: appended.root, time: self.now };
+        let checkpoint =
+            sign(&head, &self.signer).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
+        let sql = "INSERT INTO heads (tenant, size, root, time, checkpoint) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (tenant) DO UPDATE SET size = excluded.size, root = excluded.root, time = excluded.time, \
+             checkpoint = excluded.checkpoint";
+        let root = head.root.as_bytes().as_slice();
+        transaction.execute(sql, values![&head.tenant, head.size, root, head.time, checkpoint]).await?;
+        Ok(u64::try_from(leaves.len()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Reads the newest head.
+pub struct ReadHead {
+    /// Whose.
+    pub tenant: TenantId,
+}
+
+impl Operation for ReadHead {
+    type Output = Option<LogHead>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<LogHead>, Failure> {
+        read_head(transaction, &self.tenant).await
+    }
+}
+
+/// Reads tiles.
+pub struct ReadTiles {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub coordinates: Vec<TileCoordinate>,
+}
+
+impl Operation for ReadTiles {
+    type Output = Tiles;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Tiles, Failure> {
+        read_tiles(transaction, &self.tenant, &self.coordinates).await
+    }
+}
+
+/// Reads events that are in the log, in order.
+pub struct ListEvents {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub filter: EventFilter,
+    /// Which page; the cursor is a sequence.
+    pub page: PageRequest,
+}
+
+impl Operation for ListEvents {
+    type Output = Page<LoggedEvent>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<LoggedEvent>, Failure> {
+        let (condition, mut parameters) = self.conditions()?.finish();
+        parameters.push(Value::from(self.page.limit.saturating_add(1)));
+        let limit = parameters.len();
+        let sql = format!("SELECT sequence, canonical FROM events WHERE {condition} ORDER BY sequence LIMIT ${limit}");
+        let rows = transaction.query(&sql, &parameters).await?;
+        let read = |row: &crate::sql::Row| -> Result<LoggedEvent, SqlError> {
+            Ok(LoggedEvent { sequence: row.count(0)?, canonical: row.text(1)?.to_owned() })
+        };
+        let events = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Page::cut(events, self.page.limit, |event| event.sequence.to_string()))
+    }
+}
+
+impl ListEvents {
+    fn conditions(&self) -> Result<Conditions, Refusal> {
+        let after = self.page.after.as_ref().map(|after| after.parse::<u64>()).transpose();
+        let after = after.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        match after {
+            Some(after) => conditions.and("sequence >", after),
+            None => conditions.and_that("sequence IS NOT NULL"),
+        }
+        let filter = &self.filter;
+        if let Some(kind) = &filter.kind {
+            conditions.and("kind =", kind.as_str());
+        }
+        if let Some(actor) = &filter.actor {
+            conditions.and("actor =", actor);
+        }
+        if let Some(agent) = &filter.agent {
+            conditions.and("agent =", agent);
+        }
+        if let Some(intent) = &filter.intent {
+            conditions.and("intent =", intent);
+        }
+        if let Some(task) = &filter.task {
+            conditions.and("task =", task);
+        }
+        if let Some(since) = filter.since {
+            conditions.and("time >=", since);
+        }
+        if let Some(until) = filter.until {
+            conditions.and("time <", until);
+        }
+        Ok(conditions)
+    }
+}
+
+async fn read_head<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<Option<LogHead>, Failure> {
+    let sql = "SELECT tenant, size, root, time, checkpoint FROM heads WHERE tenant = $1";
+    let Some(row) = transaction.query_optional(sql, values![tenant]).await? else { return Ok(None) };
+    let head = TreeHead {
+        tenant: row.parsed(0, TenantId::parse)?,
+        size: row.count(1)?,
+        root: hash(row.blob(2)?)?,
+        time: row.time(3)?,
+    };
+    Ok(Some(LogHead { head, checkpoint: row.text(4)?.to_owned() }))
+}
+
+async fn read_tiles<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+    coordinates: &[TileCoordinate],
+) -> Result<Tiles, Failure> {
+    let sql = "SELECT tenant, hashes FROM tiles WHERE tenant = $1 AND level = $2 AND position = $3";
+    let mut tiles = Tiles::new();
+    for coordinate in coordinates {
+        let parameters = values![tenant, u32::from(coordinate.level), coordinate.index];
+        if let Some(row) = transaction.query_optional(sql, parameters).await? {
+            let tile = Tile::from_bytes(row.blob(1)?).map_err(|error| SqlError::Corrupt(error.to_string()))?;
+            tiles.insert(*coordinate, tile);
+        }
+    }
+    Ok(tiles)
+}
+
+async fn write_tiles<T: Transaction>(transaction: &mut T, tenant: &TenantId, tiles: &Tiles) -> Result<(), Failure> {
+    let sql = "INSERT INTO tiles (tenant, level, position, hashes) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (tenant, level, position) DO UPDATE SET hashes = excluded.hashes";
+    let rows: Vec<_> = tiles
+        .iter()
+        .map(|(coordinate, tile)| {
+            values![tenant, u32::from(coordinate.level), coordinate.index, tile.to_bytes().as_slice()].to_vec()
+        })
+        .collect();
+    transaction.execute_many(sql, &rows).await?;
+    Ok(())
+}
+
+fn hash(bytes: &[u8]) -> Result<Hash, SqlError> {
+    let bytes = <[u8; 32]>::try_from(bytes).map_err(|_| SqlError::Corrupt("a hash of another length".to_owned()))?;
+    Ok(Hash::from_bytes(bytes))
+}

@@ -1,0 +1,73 @@
+//! The end of many grants at once: of one grant and all below it, of a credential, a vault or an agent. One transaction,
+//! one event for each grant.
+
+use toolgate_gate::ports::ledger::Stamp;
+use toolgate_model::context::GrantContext;
+use toolgate_model::event::Happening;
+use toolgate_model::id::{CredentialId, GrantId};
+use toolgate_model::principal::PrincipalId;
+
+use super::record::{Entry, record_all};
+use crate::sql::{Failure, Value};
+use crate::transaction::Transaction;
+
+/// Where a cascade begins.
+pub enum Cascade<'a> {
+    /// At the grants of an agent.
+    Agent(&'a PrincipalId),
+    /// At the grants on a credential.
+    Credential(CredentialId),
+    /// At one grant.
+    Grant(GrantId),
+}
+
+/// Revokes what the cascade reaches and is neither revoked nor expired yet; answers how many.
+///
+/// INVARIANT: the caller holds the locks that keep anyone from delegating below the roots meanwhile.
+pub async fn revoke_below<T: Transaction>(
+    transaction: &mut T,
+    stamp: &Stamp,
+    cascade: Cascade<'_>,
+    reason: &str,
+) -> Result<u64, Failure> {
+    let (root, root_value) = match &cascade {
+        Cascade::Agent(agent) => ("agent = $3", Value::from(*agent)),
+        Cascade::Credential(credential) => ("credential = $3", Value::from(*credential)),
+        Cascade::Grant(grant) => ("id = $3", Value::from(*grant)),
+    };
+    let sql = format!(
+        "WITH RECURSIVE clock (now, tenant) AS (VALUES (CAST($1 AS BIGINT), CAST($2 AS TEXT))), \
+         below (id) AS ( \
+             SELECT id FROM grants WHERE {root} AND tenant = (SELECT tenant FROM clock) \
+             UNION \
+             SELECT grants.id FROM grants JOIN below ON grants.source = below.id \
+         ) UPDATE grants SET revoked_at = (SELECT now FROM clock) \
+         WHERE id IN (SELECT id FROM below) AND revoked_at IS NULL \
+             AND (expires_at IS NULL OR expires_at > (SELECT now FROM clock)) \
+         RETURNING id, agent, context"
+    );
+    let parameters = [Value::from(stamp.time), Value::from(&stamp.tenant), root_value];
+    let rows = transaction.query(&sql, &parameters).await?;
+    let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let grant = row.parsed(0, GrantId::parse)?;
+        let agent = row.parsed(1, PrincipalId::parse)?;
+        let context: GrantContext = row.json(2)?;
+        let (reason, cascade_count) = match &cascade {
+            Cascade::Grant(root) if *root == grant => (reason.to_owned(), count - 1),
+            Cascade::Grant(root) => (format!("{root}, which it was delegated from, was revoked"), 0),
+            Cascade::Agent(_) | Cascade::Credential(_) => (reason.to_owned(), 0),
+        };
+        let happening = Happening::GrantRevoked { grant, reason, cascade_count };
+        entries.push(Entry { happening, agent: Some(agent), context });
+    }
+    // The root first, then what ended with it, oldest first.
+    entries.sort_by_key(|entry| match (&entry.happening, &cascade) {
+        (Happening::GrantRevoked { grant, .. }, Cascade::Grant(root)) => (grant != root, Some(*grant)),
+        (Happening::GrantRevoked { grant, .. }, _) => (true, Some(*grant)),
+        _ => (true, None),
+    });
+    record_all(transaction, stamp, entries).await?;
+    Ok(count)
+}

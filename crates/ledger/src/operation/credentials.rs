@@ -1,0 +1,319 @@
+//! Credentials: their rows, and the whole of their lifecycle.
+
+use serde_json::{Map, Value as Json};
+use toolgate_gate::ports::ledger::{
+    CreateCredential, Page, PageRequest, RevokeCredential, Revoked, RotateCredential, SealedVersion, Stamp,
+};
+use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
+use toolgate_model::event::Happening;
+use toolgate_model::id::{CredentialId, VaultId};
+use toolgate_model::principal::TenantId;
+use toolgate_model::text::Line;
+use toolgate_model::time::Timestamp;
+
+use super::cascade::{Cascade, revoke_below};
+use super::grant_rows::Conditions;
+use super::record::{Entry, record};
+use super::{Operation, master_keys, vaults};
+use crate::sql::{Failure, Row, SqlError, Value, json_text};
+use crate::transaction::{Transaction, values};
+
+/// The columns of a credential, in the order in which [`read`] takes them.
+pub const COLUMNS: &str = "id, tenant, vault, service, label, auth_type, scopes_available, metadata, version, \
+     material_fields, created_at, rotated_at, expires_at, revoked_at";
+
+/// Reads a row of [`COLUMNS`].
+pub fn read(row: &Row) -> Result<Credential, SqlError> {
+    Ok(Credential {
+        id: row.parsed(0, CredentialId::parse)?,
+        tenant: row.parsed(1, TenantId::parse)?,
+        vault: row.parsed(2, VaultId::parse)?,
+        service: row.parsed(3, ServiceName::parse)?,
+        label: row.parsed(4, Line::parse)?,
+        auth_type: row.parsed(5, |text| AuthType::parse(text).ok_or(()))?,
+        scopes_available: row.json(6)?,
+        metadata: row.json::<Map<String, Json>>(7)?,
+        version: row.count(8)?,
+        material_fields: row.json(9)?,
+        created_at: row.time(10)?,
+        rotated_at: row.time(11)?,
+        expires_at: row.optional_time(12)?,
+        revoked_at: row.optional_time(13)?,
+    })
+}
+
+/// Reads a credential and keeps everybody from changing it until the transaction ends.
+pub async fn share<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+    id: CredentialId,
+) -> Result<Credential, Failure> {
+    locked(transaction, tenant, id, T::FOR_SHARE).await
+}
+
+async fn locked<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+    id: CredentialId,
+    lock: &str,
+) -> Result<Credential, Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM credentials WHERE id = $1 AND tenant = $2{lock}");
+    let row = transaction.query_optional(&sql, values![id, tenant]).await?;
+    Ok(read(&row.ok_or_else(|| not_found(id))?)?)
+}
+
+/// The refusal for a credential that is not there.
+pub fn not_found(id: CredentialId) -> Refusal {
+    Refusal::new(Code::CredentialNotFound, format!("there is no credential {id}")).with("credential_id", id)
+}
+
+/// Refuses a credential that cannot be used.
+pub fn require_active(credential: &Credential, now: Timestamp) -> Result<(), Refusal> {
+    let (code, advice) = match credential.status(now) {
+        CredentialStatus::Active => return Ok(()),
+        CredentialStatus::Expired => (Code::CredentialExpired, "has expired; rotate it with fresh material"),
+        CredentialStatus::Revoked => (Code::CredentialRevoked, "is revoked; create another one"),
+    };
+    let reason = format!("credential {} {advice}", credential.id);
+    Err(Refusal::new(code, reason).with("credential_id", credential.id))
+}
+
+/// Ends a credential whose row the transaction holds: marks it, destroys its material, ends its grants.
+pub async fn revoke_held<T: Transaction>(
+    transaction: &mut T,
+    stamp: &Stamp,
+    id: CredentialId,
+    reason: &str,
+) -> Result<u64, Failure> {
+    let sql = "UPDATE credentials SET revoked_at = $1 WHERE id = $2";
+    transaction.execute(sql, values![stamp.time, id]).await?;
+    let destroy = "UPDATE credential_versions SET ciphertext = NULL, wrapped_key = NULL, master_key = NULL, \
+         destroyed_at = $1 WHERE credential = $2 AND destroyed_at IS NULL";
+    transaction.execute(destroy, values![stamp.time, id]).await?;
+    let grant_reason = format!("credential {id} was revoked");
+    let grants = revoke_below(transaction, stamp, Cascade::Credential(id), &grant_reason).await?;
+    let happening =
+        Happening::CredentialRevoked { credential: id, reason: reason.to_owned(), affected_grants: grants };
+    record(transaction, stamp, Entry::new(happening)).await?;
+    Ok(grants)
+}
+
+impl Operation for CreateCredential {
+    type Output = ();
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let credential = &self.credential;
+        vaults::share(transaction, &credential.tenant, credential.vault).await?;
+        let parameters = values![
+            credential.id,
+            &credential.tenant,
+            credential.vault,
+            &credential.service,
+            &credential.label,
+            credential.auth_type.as_str(),
+            json_text(&credential.scopes_available)?,
+            json_text(&credential.metadata)?,
+            credential.version,
+            json_text(&credential.material_fields)?,
+            credential.created_at,
+            credential.rotated_at,
+            credential.expires_at,
+        ];
+        let sql = "INSERT INTO credentials (id, tenant, vault, service, label, auth_type, scopes_available, metadata, \
+             version, material_fields, created_at, rotated_at, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+        transaction.execute(sql, parameters).await?;
+        if let Some(sealed) = &self.sealed {
+            let binding = binding(credential, credential.version);
+            insert_version(transaction, &binding, sealed, self.stamp.time).await?;
+        }
+        let happening = Happening::CredentialCreated {
+            credential: credential.id,
+            vault: credential.vault,
+            service: credential.service.clone(),
+            auth_type: credential.auth_type,
+        };
+        record(transaction, &self.stamp, Entry::new(happening)).await
+    }
+}
+
+impl Operation for RotateCredential {
+    type Output = Credential;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Credential, Failure> {
+        let mut credential = locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
+        let now = self.stamp.time;
+        let status = credential.status(now);
+        if status == CredentialStatus::Revoked {
+            require_active(&credential, now)?;
+        }
+        if credential.version != self.expected_version {
+            let reason = "the credential was rotated at the same moment; look at it and try again";
+            return Err(Refusal::new(Code::VersionConflict, reason).into());
+        }
+        credential.version += 1;
+        credential.rotated_at = now;
+        credential.material_fields.clone_from(&self.material_fields);
+        if let Some(metadata) = &self.metadata {
+            credential.metadata.clone_from(metadata);
+        }
+        credential.expires_at = match self.expires_at {
+            Some(end) => end,
+            // Fresh material for an expired credential starts over without an end.
+            None if status == CredentialStatus::Expired => None,
+            None => credential.expires_at,
+        };
+        let retire = "UPDATE credential_versions SET retire_until = $1 WHERE credential = $2 AND retire_until IS NULL";
+        transaction.execute(retire, values![self.retire_until, self.id]).await?;
+        let update = "UPDATE credentials SET version = $1, rotated_at = $2, material_fields = $3, metadata = $4, \
+             expires_at = $5, expiry_announced_at = NULL WHERE id = $6";
+        let parameters = values![
+            credential.version,
+            credential.rotated_at,
+            json_text(&credential.material_fields)?,
+            json_text(&credential.metadata)?,
+            credential.expires_at,
+            credential.id,
+        ];
+        transaction.execute(update, parameters).await?;
+        insert_version(transaction, &binding(&credential, credential.version), &self.sealed, now).await?;
+        let happening = Happening::CredentialRotated {
+            credential: credential.id,
+            rotated_by: self.stamp.actor.clone(),
+            version: credential.version,
+        };
+        record(transaction, &self.stamp, Entry::new(happening)).await?;
+        Ok(credential)
+    }
+}
+
+impl Operation for RevokeCredential {
+    type Output = Revoked;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Revoked, Failure> {
+        let credential = locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
+        let grants = match credential.revoked_at {
+            Some(_) => 0,
+            None => revoke_held(transaction, &self.stamp, self.id, &self.reason).await?,
+        };
+        Ok(Revoked { grants, revision: transaction.revision().await? })
+    }
+}
+
+/// Reads one credential.
+pub struct ReadCredential {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub id: CredentialId,
+}
+
+impl Operation for ReadCredential {
+    type Output = Option<Credential>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Credential>, Failure> {
+        let sql = format!("SELECT {COLUMNS} FROM credentials WHERE id = $1 AND tenant = $2");
+        let row = transaction.query_optional(&sql, values![self.id, &self.tenant]).await?;
+        Ok(row.as_ref().map(read).transpose()?)
+    }
+}
+
+/// Lists credentials.
+pub struct ListCredentials {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Of one vault only.
+    pub vault: Option<VaultId>,
+    /// Which page.
+    pub page: PageRequest,
+}
+
+impl Operation for ListCredentials {
+    type Output = Page<Credential>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Credential>, Failure> {
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        if let Some(vault) = self.vault {
+            conditions.and("vault =", vault);
+        }
+        if let Some(after) = &self.page.after {
+            conditions.and("id >", after.as_str());
+        }
+        let (condition, mut parameters) = conditions.finish();
+        parameters.push(Value::from(self.page.limit.saturating_add(1)));
+        let limit = parameters.len();
+        let sql = format!("SELECT {COLUMNS} FROM credentials WHERE {condition} ORDER BY id LIMIT ${limit}");
+        let rows = transaction.query(&sql, &parameters).await?;
+        let credentials = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Page::cut(credentials, self.page.limit, |credential| credential.id.to_string()))
+    }
+}
+
+/// Reads the sealed material of the current version.
+pub struct ReadSealed {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which credential.
+    pub id: CredentialId,
+}
+
+impl Operation for ReadSealed {
+    type Output = Option<SealedVersion>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<SealedVersion>, Failure> {
+        let sql = format!(
+            "SELECT {VERSION_COLUMNS} FROM credential_versions AS v JOIN credentials AS c ON c.id = v.credential \
+             AND c.version = v.version WHERE c.id = $1 AND c.tenant = $2 AND v.destroyed_at IS NULL"
+        );
+        let row = transaction.query_optional(&sql, values![self.id, &self.tenant]).await?;
+        Ok(row.as_ref().map(read_version).transpose()?)
+    }
+}
+
+/// The columns of a sealed version, in the order in which [`read_version`] takes them.
+pub const VERSION_COLUMNS: &str = "v.credential, v.version, v.tenant, v.ciphertext, v.wrapped_key, v.master_key";
+
+/// Reads a row of [`VERSION_COLUMNS`].
+pub fn read_version(row: &Row) -> Result<SealedVersion, SqlError> {
+    Ok(SealedVersion {
+        binding: SealBinding {
+            tenant: row.parsed(2, TenantId::parse)?,
+            credential: row.parsed(0, CredentialId::parse)?,
+            version: row.count(1)?,
+        },
+        sealed: SealedMaterial {
+            ciphertext: row.blob(3)?.to_vec(),
+            wrapped_key: row.blob(4)?.to_vec(),
+            key: MasterKeyId(row.text(5)?.to_owned()),
+        },
+    })
+}
+
+fn binding(credential: &Credential, version: u32) -> SealBinding {
+    SealBinding { tenant: credential.tenant.clone(), credential: credential.id, version }
+}
+
+async fn insert_version<T: Transaction>(
+    transaction: &mut T,
+    binding: &SealBinding,
+    sealed: &SealedMaterial,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    master_keys::share_usable(transaction, &sealed.key).await?;
+    let sql = "INSERT INTO credential_versions (credential, version, tenant, ciphertext, wrapped_key, master_key, \
+         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let parameters = values![
+        binding.credential,
+        binding.version,
+        &binding.tenant,
+        sealed.ciphertext.as_slice(),
+        sealed.wrapped_key.as_slice(),
+        sealed.key.0.as_str(),
+        now,
+    ];
+    transaction.execute(sql, parameters).await?;
+    Ok(())
+}

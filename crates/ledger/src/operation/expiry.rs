@@ -1,0 +1,78 @@
+//! What happens by the clock: the announcement of expiry, the destruction of replaced material.
+
+use toolgate_gate::ports::ledger::Stamp;
+use toolgate_model::context::GrantContext;
+use toolgate_model::event::Happening;
+use toolgate_model::id::{CredentialId, GrantId};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::record::{Entry, record};
+use crate::sql::Failure;
+use crate::transaction::{Transaction, values};
+
+/// How many are announced in one transaction.
+pub const BATCH: u32 = 500;
+
+/// Announces expired grants and credentials, each once, whoever else is looking; answers how many.
+pub struct AnnounceExpired {
+    /// Now.
+    pub now: Timestamp,
+}
+
+impl Operation for AnnounceExpired {
+    type Output = u64;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+        let skip = T::FOR_UPDATE_SKIPPING;
+        let grants = format!(
+            "UPDATE grants SET expiry_announced_at = $1 WHERE id IN (SELECT id FROM grants \
+             WHERE expires_at <= $1 AND expiry_announced_at IS NULL AND revoked_at IS NULL \
+             ORDER BY expires_at LIMIT $2{skip}) RETURNING id, tenant, agent, context"
+        );
+        let credentials = format!(
+            "UPDATE credentials SET expiry_announced_at = $1 WHERE id IN (SELECT id FROM credentials \
+             WHERE expires_at <= $1 AND expiry_announced_at IS NULL AND revoked_at IS NULL \
+             ORDER BY expires_at LIMIT $2{skip}) RETURNING id, tenant"
+        );
+        let mut count = 0;
+        for row in transaction.query(&credentials, values![self.now, BATCH]).await? {
+            let happening = Happening::CredentialExpired { credential: row.parsed(0, CredentialId::parse)? };
+            let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
+            record(transaction, &stamp, Entry::new(happening)).await?;
+            count += 1;
+        }
+        for row in transaction.query(&grants, values![self.now, BATCH]).await? {
+            let happening = Happening::GrantExpired { grant: row.parsed(0, GrantId::parse)? };
+            let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
+            let agent = row.parsed(2, PrincipalId::parse)?;
+            let context: GrantContext = row.json(3)?;
+            record(transaction, &stamp, Entry { happening, agent: Some(agent), context }).await?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+impl AnnounceExpired {
+    fn stamp(&self, tenant: TenantId) -> Stamp {
+        Stamp { tenant, actor: PrincipalId::system(), time: self.now }
+    }
+}
+
+/// Destroys replaced material whose last calls are over; answers how many versions.
+pub struct DestroyRetired {
+    /// Now.
+    pub now: Timestamp,
+}
+
+impl Operation for DestroyRetired {
+    type Output = u64;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+        let sql = "UPDATE credential_versions SET ciphertext = NULL, wrapped_key = NULL, master_key = NULL, \
+             destroyed_at = $1 WHERE retire_until <= $1 AND destroyed_at IS NULL";
+        Ok(transaction.execute(sql, values![self.now]).await?)
+    }
+}

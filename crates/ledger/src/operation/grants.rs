@@ -1,0 +1,352 @@
+//! Making, delegating, pausing and reading grants.
+
+use std::collections::BTreeMap;
+
+use toolgate_gate::ports::ledger::{
+    CreateGrant, DelegateGrant, GrantFilter, GrantSource, Page, PageRequest, ResumeGrant, RevokeGrant, Revoked,
+    SuspendGrant,
+};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::event::Happening;
+use toolgate_model::grant::{DelegationError, Grant, GrantStatus, Lineage, Standing, Suspension};
+use toolgate_model::id::GrantId;
+use toolgate_model::principal::TenantId;
+use toolgate_model::time::Timestamp;
+
+use super::cascade::{Cascade, revoke_below};
+use super::grant_rows::{
+    COLUMNS, Conditions, assemble, insert, lineage, not_found, placeholders, read, share_lineage, take_grant,
+};
+use super::record::{Entry, record};
+use super::{Operation, credentials, principals};
+use crate::sql::{Failure, Value};
+use crate::transaction::{Transaction, values};
+
+/// A chain longer than any organisation; keeps the cost of one use bounded where the depth is unlimited.
+const LEVEL_LIMIT: u32 = 256;
+
+impl Operation for CreateGrant {
+    type Output = ();
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let grant = &self.grant;
+        principals::share_grantee(transaction, &grant.tenant, &grant.agent).await?;
+        let credential = credentials::share(transaction, &grant.tenant, grant.credential).await?;
+        credentials::require_active(&credential, self.stamp.time)?;
+        let beyond = grant.authority.scopes.beyond(&credential.scopes_available);
+        if !beyond.is_empty() {
+            let reason = format!("credential {} does not have every scope that the grant names", credential.id);
+            return Err(Refusal::new(Code::ScopeUnavailable, reason)
+                .with("unavailable_scopes", beyond)
+                .with("available_scopes", &credential.scopes_available)
+                .into());
+        }
+        insert(transaction, grant).await?;
+        let happening = Happening::GrantCreated {
+            grant: grant.id,
+            credential: grant.credential,
+            agent: grant.agent.clone(),
+            scopes: grant.authority.scopes.clone(),
+            expires_at: grant.authority.expires_at,
+        };
+        record(transaction, &self.stamp, about(happening, grant)).await
+    }
+}
+
+impl Operation for DelegateGrant {
+    type Output = Grant;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Grant, Failure> {
+        let tenant = &self.stamp.tenant;
+        principals::share_grantee(transaction, tenant, &self.target).await?;
+        let (lineage, credential) = share_lineage(transaction, tenant, self.source).await?;
+        require_usable(&lineage, self.stamp.time)?;
+        credentials::require_active(&credential, self.stamp.time)?;
+        let source = lineage.grant();
+        if source.level >= LEVEL_LIMIT {
+            let reason = format!("a lineage has at most {LEVEL_LIMIT} delegations");
+            return Err(Refusal::new(Code::DelegationDepthExceeded, reason).into());
+        }
+        let authority = lineage
+            .effective()
+            .delegate(self.request.clone())
+            .map_err(|error| refuse_delegation(&error, source.id))?;
+        let grant = Grant {
+            id: self.id,
+            tenant: tenant.clone(),
+            credential: source.credential,
+            service: source.service.clone(),
+            agent: self.target.clone(),
+            granted_by: self.granted_by.clone(),
+            source: Some(source.id),
+            level: source.level + 1,
+            authority,
+            created_at: self.stamp.time,
+            suspended: None,
+            revoked_at: None,
+        };
+        insert(transaction, &grant).await?;
+        let happening = Happening::GrantDelegated {
+            grant: grant.id,
+            source: source.id,
+            target: grant.agent.clone(),
+            scopes: grant.authority.scopes.clone(),
+            delegation_depth: grant.authority.delegation_depth,
+        };
+        record(transaction, &self.stamp, about(happening, &grant)).await?;
+        Ok(grant)
+    }
+}
+
+impl Operation for RevokeGrant {
+    type Output = Revoked;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Revoked, Failure> {
+        take_grant(transaction, &self.stamp.tenant, self.id).await?;
+        let grants = revoke_below(transaction, &self.stamp, Cascade::Grant(self.id), &self.reason).await?;
+        Ok(Revoked { grants, revision: transaction.revision().await? })
+    }
+}
+
+impl Operation for SuspendGrant {
+    type Output = Grant;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Grant, Failure> {
+        let lineage = take_grant(transaction, &self.stamp.tenant, self.id).await?;
+        let mut grant = lineage.grant().clone();
+        match grant.status(self.stamp.time) {
+            GrantStatus::Active => {}
+            ended => return Err(refuse_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
+        }
+        let sql = "UPDATE grants SET suspended_at = $1, suspended_by = $2 WHERE id = $3";
+        transaction.execute(sql, values![self.stamp.time, &self.stamp.actor, self.id]).await?;
+        grant.suspended = Some(Suspension { at: self.stamp.time, by: self.stamp.actor.clone() });
+        let happening = Happening::GrantSuspended { grant: grant.id, reason: self.reason.clone() };
+        record(transaction, &self.stamp, about(happening, &grant)).await?;
+        Ok(grant)
+    }
+}
+
+impl Operation for ResumeGrant {
+    type Output = Grant;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Grant, Failure> {
+        let lineage = take_grant(transaction, &self.stamp.tenant, self.id).await?;
+        let mut grant = lineage.grant().clone();
+        match grant.status(self.stamp.time) {
+            GrantStatus::Suspended => {}
+            GrantStatus::Active => {
+                let reason = format!("grant {} is not suspended", grant.id);
+                return Err(Refusal::new(Code::GrantNotSuspended, reason).with("grant_id", grant.id).into());
+            }
+            ended => return Err(refuse_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
+        }
+        let sql = "UPDATE grants SET suspended_at = NULL, suspended_by = NULL WHERE id = $1";
+        transaction.execute(sql, values![self.id]).await?;
+        grant.suspended = None;
+        record(transaction, &self.stamp, about(Happening::GrantResumed { grant: grant.id }, &grant)).await?;
+        Ok(grant)
+    }
+}
+
+/// Reads one grant with its lineage.
+pub struct ReadLineage {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub id: GrantId,
+}
+
+impl Operation for ReadLineage {
+    type Output = Option<Lineage>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Lineage>, Failure> {
+        lineage(transaction, &self.tenant, self.id).await
+    }
+}
+
+/// Reads the grants below one, nearest levels first.
+pub struct ReadDescendants {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Below which.
+    pub id: GrantId,
+    /// How many at most.
+    pub limit: u32,
+}
+
+impl Operation for ReadDescendants {
+    type Output = Vec<Grant>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Grant>, Failure> {
+        let sql = format!(
+            "WITH RECURSIVE below (id) AS ( \
+                 SELECT id FROM grants WHERE source = $1 AND tenant = $2 \
+                 UNION ALL \
+                 SELECT grants.id FROM grants JOIN below ON grants.source = below.id \
+             ) SELECT {COLUMNS} FROM grants WHERE id IN (SELECT id FROM below) ORDER BY level, id LIMIT $3"
+        );
+        let rows = transaction.query(&sql, values![self.id, &self.tenant, self.limit]).await?;
+        Ok(rows.iter().map(read).collect::<Result<Vec<_>, _>>()?)
+    }
+}
+
+/// Lists grants with their lineages.
+pub struct ListGrants {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub filter: GrantFilter,
+    /// Which page.
+    pub page: PageRequest,
+}
+
+impl Operation for ListGrants {
+    type Output = Page<Lineage>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Lineage>, Failure> {
+        let (condition, mut parameters) = self.conditions().finish();
+        parameters.push(Value::from(self.page.limit.saturating_add(1)));
+        let sql = format!("SELECT {COLUMNS} FROM grants WHERE {condition} ORDER BY id LIMIT ${}", parameters.len());
+        let rows = transaction.query(&sql, &parameters).await?;
+        let grants = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let page = Page::cut(grants, self.page.limit, |grant| grant.id.to_string());
+        let above = ancestors(transaction, &page.items).await?;
+        let items = page.items.into_iter().map(|grant| with_ancestors(grant, &above)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Page { items, next: page.next })
+    }
+}
+
+impl ListGrants {
+    fn conditions(&self) -> Conditions {
+        let filter = &self.filter;
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        if let Some(agent) = &filter.agent {
+            conditions.and("agent =", agent);
+        }
+        if let Some(service) = &filter.service {
+            conditions.and("service =", service);
+        }
+        if let Some(credential) = filter.credential {
+            conditions.and("credential =", credential);
+        }
+        if let Some(source) = filter.source_grant {
+            conditions.and("source =", source);
+        }
+        if let Some(owner) = &filter.vault_owner {
+            // Closed by the bracket below: the condition ends where its parameter stands.
+            conditions.and(
+                "credential IN (SELECT credentials.id FROM credentials JOIN vaults ON vaults.id = credentials.vault \
+                 WHERE vaults.owner =",
+                owner,
+            );
+            conditions.close();
+        }
+        match filter.source {
+            Some(GrantSource::Direct) => conditions.and_that("source IS NULL"),
+            Some(GrantSource::Delegated) => conditions.and_that("source IS NOT NULL"),
+            None => {}
+        }
+        if let Some(status) = filter.status {
+            status_condition(&mut conditions, status, filter.now);
+        }
+        if let Some(after) = &self.page.after {
+            conditions.and("id >", after.as_str());
+        }
+        conditions
+    }
+}
+
+/// The same order of precedence as [`Grant::status`].
+fn status_condition(conditions: &mut Conditions, status: GrantStatus, now: Timestamp) {
+    if status == GrantStatus::Revoked {
+        conditions.and_that("revoked_at IS NOT NULL");
+        return;
+    }
+    conditions.and_that("revoked_at IS NULL");
+    if status == GrantStatus::Expired {
+        conditions.and("expires_at <=", now);
+        return;
+    }
+    conditions.and("COALESCE(expires_at, 9223372036854775807) >", now);
+    conditions.and_that(if status == GrantStatus::Suspended { "suspended_at IS NOT NULL" } else { "suspended_at IS NULL" });
+}
+
+async fn ancestors<T: Transaction>(
+    transaction: &mut T,
+    grants: &[Grant],
+) -> Result<BTreeMap<GrantId, Grant>, Failure> {
+    let sources: Vec<Value> = grants.iter().filter_map(|grant| grant.source).map(Value::from).collect();
+    if sources.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    // UNION, not UNION ALL: siblings share their ancestors.
+    let sql = format!(
+        "WITH RECURSIVE above (id, source) AS ( \
+             SELECT id, source FROM grants WHERE id IN ({}) \
+             UNION \
+             SELECT grants.id, grants.source FROM grants JOIN above ON grants.id = above.source \
+         ) SELECT {COLUMNS} FROM grants WHERE id IN (SELECT id FROM above)",
+        placeholders(1, sources.len())
+    );
+    let rows = transaction.query(&sql, &sources).await?;
+    rows.iter().map(|row| read(row).map(|grant| (grant.id, grant)).map_err(Failure::from)).collect()
+}
+
+fn with_ancestors(grant: Grant, above: &BTreeMap<GrantId, Grant>) -> Result<Lineage, Failure> {
+    let mut grants = vec![grant];
+    while let Some(source) = grants.last().and_then(|grant| grant.source).and_then(|source| above.get(&source)) {
+        grants.push(source.clone());
+    }
+    grants.reverse();
+    let id = grants.last().map(|grant| grant.id);
+    assemble(grants)?.ok_or_else(|| id.map_or_else(|| Refusal::new(Code::Internal, "no grant"), not_found).into())
+}
+
+fn require_usable(lineage: &Lineage, now: Timestamp) -> Result<(), Refusal> {
+    match lineage.standing(now) {
+        Standing { status: GrantStatus::Active, .. } => Ok(()),
+        standing => Err(refuse_standing(standing, lineage.grant().id)),
+    }
+}
+
+fn refuse_standing(standing: Standing, grant: GrantId) -> Refusal {
+    let (code, state) = match standing.status {
+        GrantStatus::Expired => (Code::GrantExpired, "has expired"),
+        GrantStatus::Revoked => (Code::GrantRevoked, "is revoked"),
+        GrantStatus::Suspended | GrantStatus::Active => (Code::GrantSuspended, "is suspended"),
+    };
+    let by = standing.decided_by;
+    let reason = if by == grant {
+        format!("grant {grant} {state}")
+    } else {
+        format!("grant {grant} cannot be used: {by}, which it was delegated from, {state}")
+    };
+    Refusal::new(code, reason).with("grant_id", grant)
+}
+
+fn refuse_delegation(error: &DelegationError, source: GrantId) -> Refusal {
+    let code = match error {
+        DelegationError::Scopes { .. } => Code::GrantScopeInsufficient,
+        DelegationError::NoScopes => Code::InvalidField,
+        DelegationError::Constraint(_) => Code::GrantConstraintExceeded,
+        DelegationError::NotDelegatable => Code::GrantNotDelegatable,
+        DelegationError::DepthUsedUp | DelegationError::Depth => Code::DelegationDepthExceeded,
+        DelegationError::Context { .. } => Code::GrantContextMismatch,
+        DelegationError::Expiry { .. } => Code::GrantExpiryExceeded,
+    };
+    let refusal = Refusal::new(code, error.to_string()).with("grant_id", source);
+    match error {
+        DelegationError::Scopes { beyond, available } => {
+            refusal.with("requested_scope", beyond.first()).with("available_scopes", available)
+        }
+        DelegationError::Constraint(widening) => refusal.with("path", &widening.path),
+        _ => refusal,
+    }
+}
+
+fn about(happening: Happening, grant: &Grant) -> Entry {
+    Entry { happening, agent: Some(grant.agent.clone()), context: grant.authority.context.clone() }
+}
+

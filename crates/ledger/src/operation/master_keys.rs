@@ -1,0 +1,127 @@
+//! Which master key wraps what, and how one goes out of use without losing anything.
+
+use toolgate_gate::ports::ledger::{KeyUsage, RecordRekey, Rewrap, SealedVersion};
+use toolgate_gate::ports::sealer::MasterKeyId;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::event::Happening;
+use toolgate_model::id::CredentialId;
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::credentials::{VERSION_COLUMNS, read_version};
+use super::record::{Entry, record};
+use crate::sql::Failure;
+use crate::transaction::{Transaction, values};
+
+/// Makes sure that material may be stored under this key, and that nobody retires it before the transaction ends.
+///
+/// INVARIANT: nothing is stored under a retired key, and a key is retired only while nothing is stored under it. So the
+/// key provider can forget a retired key.
+pub async fn share_usable<T: Transaction>(transaction: &mut T, key: &MasterKeyId) -> Result<(), Failure> {
+    let register = "INSERT INTO master_keys (id) VALUES ($1) ON CONFLICT (id) DO NOTHING";
+    transaction.execute(register, values![key.0.as_str()]).await?;
+    let sql = format!("SELECT id, retired_at FROM master_keys WHERE id = $1{}", T::FOR_SHARE);
+    let row = transaction.query_optional(&sql, values![key.0.as_str()]).await?;
+    match row.map(|row| row.optional_time(1)).transpose()? {
+        Some(None) => Ok(()),
+        _ => {
+            let reason = format!("master key {} was retired meanwhile; seal again", key.0);
+            Err(Refusal::new(Code::MasterKeyRetired, reason).into())
+        }
+    }
+}
+
+/// Counts what each key wraps.
+pub struct ReadKeyUsage;
+
+impl Operation for ReadKeyUsage {
+    type Output = Vec<KeyUsage>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<KeyUsage>, Failure> {
+        let sql = "SELECT m.id, (SELECT COUNT(*) FROM credential_versions AS v WHERE v.master_key = m.id \
+             AND v.destroyed_at IS NULL), m.retired_at FROM master_keys AS m ORDER BY m.id";
+        let rows = transaction.query(sql, &[]).await?;
+        let usage = rows.iter().map(|row| {
+            Ok(KeyUsage {
+                key: MasterKeyId(row.text(0)?.to_owned()),
+                wraps: row.count(1)?,
+                retired_at: row.optional_time(2)?,
+            })
+        });
+        usage.collect()
+    }
+}
+
+/// Lists versions that another key wraps.
+pub struct ListUnderOtherKeys {
+    /// The key that they should be under.
+    pub current: MasterKeyId,
+    /// The last one of the page before.
+    pub after: Option<(CredentialId, u32)>,
+    /// How many at most.
+    pub limit: u32,
+}
+
+impl Operation for ListUnderOtherKeys {
+    type Output = Vec<SealedVersion>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<SealedVersion>, Failure> {
+        let (credential, version) = self.after.map_or((String::new(), 0), |(id, version)| (id.to_string(), version));
+        let sql = format!(
+            "SELECT {VERSION_COLUMNS} FROM credential_versions AS v WHERE v.destroyed_at IS NULL \
+             AND v.master_key <> $1 AND (v.credential > $2 OR (v.credential = $2 AND v.version > $3)) \
+             ORDER BY v.credential, v.version LIMIT $4"
+        );
+        let parameters = values![self.current.0.as_str(), credential, version, self.limit];
+        let rows = transaction.query(&sql, parameters).await?;
+        Ok(rows.iter().map(read_version).collect::<Result<Vec<_>, _>>()?)
+    }
+}
+
+impl Operation for Rewrap {
+    type Output = bool;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+        share_usable(transaction, &self.sealed.key).await?;
+        let sql = "UPDATE credential_versions SET wrapped_key = $1, master_key = $2 \
+             WHERE credential = $3 AND version = $4 AND wrapped_key = $5 AND destroyed_at IS NULL";
+        let parameters = values![
+            self.sealed.wrapped_key.as_slice(),
+            self.sealed.key.0.as_str(),
+            self.binding.credential,
+            self.binding.version,
+            self.replaced.as_slice(),
+        ];
+        Ok(transaction.execute(sql, parameters).await? == 1)
+    }
+}
+
+/// Retires a key that wraps nothing.
+pub struct RetireKey {
+    /// Which.
+    pub key: MasterKeyId,
+    /// When.
+    pub time: Timestamp,
+}
+
+impl Operation for RetireKey {
+    type Output = bool;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+        let key = self.key.0.as_str();
+        let lock = format!("SELECT id FROM master_keys WHERE id = $1{}", T::FOR_UPDATE);
+        transaction.query(&lock, values![key]).await?;
+        let sql = "UPDATE master_keys SET retired_at = COALESCE(retired_at, $1) WHERE id = $2 AND NOT EXISTS \
+             (SELECT 1 FROM credential_versions WHERE master_key = $2 AND destroyed_at IS NULL)";
+        Ok(transaction.execute(sql, values![self.time, key]).await? == 1)
+    }
+}
+
+impl Operation for RecordRekey {
+    type Output = ();
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let happening = Happening::VaultRekeyed { key: self.key.0.clone(), rewrapped: self.rewrapped };
+        record(transaction, &self.stamp, Entry::new(happening)).await
+    }
+}

@@ -1,0 +1,80 @@
+//! Writing events, in the transaction of the change that they record.
+
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::ledger::Stamp;
+use toolgate_model::context::GrantContext;
+use toolgate_model::event::{Event, Happening, event_leaf};
+use toolgate_model::id::EventId;
+use toolgate_model::principal::PrincipalId;
+
+use crate::sql::{Failure, Value};
+use crate::transaction::Transaction;
+
+/// Something to be recorded.
+pub struct Entry {
+    /// What.
+    pub happening: Happening,
+    /// The agent that it concerns.
+    pub agent: Option<PrincipalId>,
+    /// What it belongs to.
+    pub context: GrantContext,
+}
+
+impl Entry {
+    /// Something that concerns no agent.
+    pub fn new(happening: Happening) -> Self {
+        Self { happening, agent: None, context: GrantContext::default() }
+    }
+
+    /// Something that concerns this agent.
+    pub fn about(happening: Happening, agent: &PrincipalId) -> Self {
+        Self { happening, agent: Some(agent.clone()), context: GrantContext::default() }
+    }
+}
+
+const INSERT: &str = "INSERT INTO events (tenant, kind, actor, agent, intent, task, time, leaf, canonical) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+/// Records one thing.
+pub async fn record<T: Transaction>(transaction: &mut T, stamp: &Stamp, entry: Entry) -> Result<(), Failure> {
+    let row = row(stamp, entry)?;
+    transaction.execute(INSERT, &row).await?;
+    Ok(())
+}
+
+/// Records many things, in order.
+pub async fn record_all<T: Transaction>(
+    transaction: &mut T,
+    stamp: &Stamp,
+    entries: Vec<Entry>,
+) -> Result<(), Failure> {
+    let rows = entries.into_iter().map(|entry| row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
+    transaction.execute_many(INSERT, &rows).await?;
+    Ok(())
+}
+
+fn row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
+    let event = Event {
+        id: EventId::new(stamp.time, random()?),
+        tenant: stamp.tenant.clone(),
+        actor: stamp.actor.clone(),
+        agent: entry.agent,
+        context: entry.context,
+        time: stamp.time,
+        happening: entry.happening,
+    };
+    let canonical = event.to_canonical();
+    let leaf = event_leaf(&canonical);
+    Ok(vec![
+        Value::from(&event.tenant),
+        Value::from(event.happening.name()),
+        Value::from(&event.actor),
+        Value::from(event.agent.as_ref()),
+        Value::from(event.context.intent_id.as_ref()),
+        Value::from(event.context.task_id.as_ref()),
+        Value::from(event.time),
+        Value::from(leaf.as_bytes().as_slice()),
+        // INVARIANT: canonical JSON is UTF-8.
+        Value::Text(String::from_utf8_lossy(&canonical).into_owned()),
+    ])
+}

@@ -1,0 +1,79 @@
+//! Tenants.
+
+use toolgate_gate::ports::ledger::{CreateTenant, Page, PageRequest, Stamp};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::event::Happening;
+use toolgate_model::principal::{Tenant, TenantId};
+use toolgate_model::text::Line;
+
+use super::record::{Entry, record, record_all};
+use super::{Operation, principals};
+use crate::sql::{Failure, Row, SqlError};
+use crate::transaction::{Transaction, values};
+
+fn read(row: &Row) -> Result<Tenant, SqlError> {
+    Ok(Tenant {
+        id: row.parsed(0, TenantId::parse)?,
+        name: row.optional_parsed(1, Line::parse)?,
+        created_at: row.time(2)?,
+    })
+}
+
+impl Operation for CreateTenant {
+    type Output = ();
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let tenant = &self.tenant;
+        let sql = "INSERT INTO tenants (id, name, created_at) VALUES ($1, $2, $3)";
+        match transaction.execute(sql, values![&tenant.id, tenant.name.as_ref(), tenant.created_at]).await {
+            Err(SqlError::Taken(_)) => {
+                return Err(Refusal::new(Code::AlreadyExists, format!("tenant `{}` exists", tenant.id)).into());
+            }
+            other => other?,
+        };
+        principals::insert(transaction, &self.administrator).await?;
+        principals::insert_key(transaction, &tenant.id, &self.key, self.stamp.time).await?;
+        let created = || Entry::new(Happening::TenantCreated { tenant: tenant.id.clone() });
+        let own = Stamp { tenant: tenant.id.clone(), ..self.stamp.clone() };
+        let entries = vec![created(), principals::created(&self.administrator), principals::key_created(&self.key)];
+        record_all(transaction, &own, entries).await?;
+        if self.stamp.tenant != tenant.id {
+            record(transaction, &self.stamp, created()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Lists tenants.
+pub struct ListTenants {
+    /// Which page.
+    pub page: PageRequest,
+}
+
+impl Operation for ListTenants {
+    type Output = Page<Tenant>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Tenant>, Failure> {
+        let after = self.page.after.clone().unwrap_or_default();
+        let sql = "SELECT id, name, created_at FROM tenants WHERE id > $1 ORDER BY id LIMIT $2";
+        let rows = transaction.query(sql, values![after, self.page.limit.saturating_add(1)]).await?;
+        let tenants = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Page::cut(tenants, self.page.limit, |tenant| tenant.id.to_string()))
+    }
+}
+
+/// Reads one tenant.
+pub struct ReadTenant {
+    /// Which.
+    pub id: TenantId,
+}
+
+impl Operation for ReadTenant {
+    type Output = Option<Tenant>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Tenant>, Failure> {
+        let sql = "SELECT id, name, created_at FROM tenants WHERE id = $1";
+        let row = transaction.query_optional(sql, values![&self.id]).await?;
+        Ok(row.as_ref().map(read).transpose()?)
+    }
+}

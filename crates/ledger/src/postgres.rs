@@ -1,0 +1,165 @@
+//! The ledger on PostgreSQL: any number of replicas, with the transaction as the only judge between them.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use thiserror::Error;
+use tokio_postgres::{Config, IsolationLevel, NoTls};
+use toolgate_gate::refusal::{Code, Refusal};
+
+use self::transaction::{PostgresTransaction, sql_error};
+use crate::migration::{POSTGRES, TooNew, outstanding};
+use crate::operation::Operation;
+use crate::sql::{Failure, SqlError, unavailable};
+use crate::sql_ledger::Engine;
+
+mod tls;
+mod transaction;
+
+/// How often an operation is run again when another transaction was in the way.
+const ATTEMPTS: u32 = 8;
+/// The lock under which replicas migrate one at a time.
+const MIGRATION_LOCK: i64 = 0x7467_6d69_6772;
+/// The oldest server whose behaviour the statements rely on.
+const OLDEST_SERVER: i64 = 150_000;
+
+/// The ledger cannot be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The URL is no PostgreSQL URL.
+    #[error("the database URL is not understood ({0}); write postgres://user@host:5432/name")]
+    Url(String),
+    /// The server says no.
+    #[error("PostgreSQL cannot be used as the ledger: {0}")]
+    Server(String),
+    /// TLS cannot be set up.
+    #[error("TLS to PostgreSQL cannot be set up: {0}")]
+    Tls(String),
+    /// A newer program wrote it.
+    #[error(transparent)]
+    TooNew(#[from] TooNew),
+    /// The server is too old.
+    #[error("PostgreSQL 15 or newer is needed, and the server is {0}")]
+    TooOld(String),
+}
+
+/// A ledger in a PostgreSQL database.
+pub struct PostgresEngine {
+    pool: Pool,
+}
+
+impl PostgresEngine {
+    /// Connects, checks the server and migrates where needed.
+    pub async fn open(url: &str, connections: usize) -> Result<Self, OpenError> {
+        let config: Config = url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
+        let pool = pool(config, connections)?;
+        let engine = Self { pool };
+        engine.check_server().await?;
+        engine.migrate().await?;
+        Ok(engine)
+    }
+
+    async fn check_server(&self) -> Result<(), OpenError> {
+        let client = self.client().await.map_err(|error| OpenError::Server(error.to_string()))?;
+        let failed = |error: tokio_postgres::Error| OpenError::Server(sql_error(&error).to_string());
+        let sql = "SELECT current_setting('server_version_num')::bigint, current_setting('server_version')";
+        let row = client.query_one(sql, &[]).await.map_err(failed)?;
+        if row.get::<_, i64>(0) < OLDEST_SERVER {
+            return Err(OpenError::TooOld(row.get(1)));
+        }
+        Ok(())
+    }
+
+    async fn migrate(&self) -> Result<(), OpenError> {
+        let mut client = self.client().await.map_err(|error| OpenError::Server(error.to_string()))?;
+        let failed = |error: tokio_postgres::Error| OpenError::Server(sql_error(&error).to_string());
+        let transaction = client.transaction().await.map_err(failed)?;
+        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await.map_err(failed)?;
+        let create = "CREATE TABLE IF NOT EXISTS schema_migrations (number BIGINT PRIMARY KEY)";
+        transaction.batch_execute(create).await.map_err(failed)?;
+        let sql = "SELECT COALESCE(MAX(number), 0) FROM schema_migrations";
+        let found: i64 = transaction.query_one(sql, &[]).await.map_err(failed)?.get(0);
+        for migration in outstanding(POSTGRES, found)? {
+            transaction.batch_execute(migration.sql).await.map_err(failed)?;
+            let note = "INSERT INTO schema_migrations (number) VALUES ($1)";
+            transaction.execute(note, &[&migration.number]).await.map_err(failed)?;
+        }
+        transaction.commit().await.map_err(failed)
+    }
+
+    async fn client(&self) -> Result<deadpool_postgres::Object, SqlError> {
+        self.pool.get().await.map_err(|error| SqlError::Unavailable(error.to_string()))
+    }
+
+    async fn write_once<O: Operation>(&self, operation: &O) -> Result<O::Output, Failure> {
+        let mut client = self.client().await?;
+        let transaction = client.transaction().await.map_err(|error| sql_error(&error))?;
+        let mut transaction = PostgresTransaction::writing(transaction);
+        let output = operation.run(&mut transaction).await?;
+        transaction.commit().await.map_err(|error| match sql_error(&error) {
+            // Refused by the server: certainly not committed.
+            busy @ SqlError::Busy(_) if !error.is_closed() => Failure::Sql(busy),
+            reason => {
+                tracing::error!(%reason, "the ledger did not confirm a commit");
+                let said = "the ledger did not confirm the change; look whether it was made before trying again";
+                Failure::Refused(Refusal::new(Code::LedgerUnavailable, said))
+            }
+        })?;
+        Ok(output)
+    }
+
+    async fn read_once<O: Operation>(&self, operation: &O) -> Result<O::Output, Failure> {
+        let mut client = self.client().await?;
+        let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let transaction = snapshot.start().await.map_err(|error| sql_error(&error))?;
+        let mut transaction = PostgresTransaction::reading(transaction);
+        operation.run(&mut transaction).await
+    }
+}
+
+impl Engine for PostgresEngine {
+    async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
+        for _ in 0..ATTEMPTS {
+            match self.write_once(&operation).await {
+                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "running an operation again"),
+                other => return other.map_err(Failure::into_refusal),
+            }
+        }
+        Err(unavailable())
+    }
+
+    async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
+        for _ in 0..ATTEMPTS {
+            match self.read_once(&operation).await {
+                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "running a read again"),
+                other => return other.map_err(Failure::into_refusal),
+            }
+        }
+        Err(unavailable())
+    }
+}
+
+fn pool(config: Config, connections: usize) -> Result<Pool, OpenError> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = match tls::connector(&config)? {
+        Some(connector) => Manager::from_config(config, connector, recycling),
+        None => Manager::from_config(config, NoTls, recycling),
+    };
+    let wait = Some(Duration::from_secs(5));
+    Pool::builder(manager)
+        .max_size(connections)
+        .runtime(Runtime::Tokio1)
+        .timeouts(Timeouts { wait, create: wait, recycle: wait })
+        .post_create(Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                // A server set to answer before the disk has it would break what an acknowledgement means.
+                let settings = "SET lock_timeout = '10s'; SET statement_timeout = '60s'; \
+                     SET idle_in_transaction_session_timeout = '60s'; \
+                     SELECT set_config('synchronous_commit', 'on', false) \
+                     WHERE current_setting('synchronous_commit') = 'off'";
+                client.batch_execute(settings).await.map_err(HookError::Backend)
+            })
+        }))
+        .build()
+        .map_err(|error| OpenError::Server(error.to_string()))
+}

@@ -1,0 +1,144 @@
+//! A transaction on PostgreSQL.
+
+use bytes::BytesMut;
+use futures_util::future::try_join_all;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use toolgate_gate::ports::ledger::Revision;
+
+use crate::sql::{Row, SqlError, Value};
+use crate::transaction::Transaction;
+
+/// The lock under which replicas integrate events one at a time.
+const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
+/// How many statements are under way on one connection at a time.
+const PIPELINE: usize = 512;
+
+/// One transaction of a pooled connection.
+pub struct PostgresTransaction<'a> {
+    transaction: deadpool_postgres::Transaction<'a>,
+    writes: bool,
+}
+
+impl<'a> PostgresTransaction<'a> {
+    pub(super) fn writing(transaction: deadpool_postgres::Transaction<'a>) -> Self {
+        Self { transaction, writes: true }
+    }
+
+    pub(super) fn reading(transaction: deadpool_postgres::Transaction<'a>) -> Self {
+        Self { transaction, writes: false }
+    }
+
+    pub(super) async fn commit(self) -> Result<(), tokio_postgres::Error> {
+        self.transaction.commit().await
+    }
+}
+
+impl Transaction for PostgresTransaction<'_> {
+    const FOR_SHARE: &'static str = " FOR SHARE";
+    const FOR_UPDATE: &'static str = " FOR UPDATE";
+    const FOR_UPDATE_SKIPPING: &'static str = " FOR UPDATE SKIP LOCKED";
+
+    async fn query(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Row>, SqlError> {
+        let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
+        let rows = self.transaction.query(&statement, &bound(parameters)).await.map_err(|error| sql_error(&error))?;
+        rows.iter().map(read).collect()
+    }
+
+    async fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, SqlError> {
+        let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
+        self.transaction.execute(&statement, &bound(parameters)).await.map_err(|error| sql_error(&error))
+    }
+
+    async fn execute_many(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<(), SqlError> {
+        if parameters.is_empty() {
+            return Ok(());
+        }
+        let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
+        let bound: Vec<_> = parameters.iter().map(|set| bound(set)).collect();
+        for chunk in bound.chunks(PIPELINE) {
+            let under_way = chunk.iter().map(|set| self.transaction.execute(&statement, set));
+            try_join_all(under_way).await.map_err(|error| sql_error(&error))?;
+        }
+        Ok(())
+    }
+
+    async fn lock_integration(&mut self) -> Result<(), SqlError> {
+        self.execute("SELECT pg_advisory_xact_lock($1)", &[Value::Integer(INTEGRATION_LOCK)]).await.map(drop)
+    }
+
+    async fn revision(&mut self) -> Result<Revision, SqlError> {
+        // A transaction is visible to every snapshot whose oldest running transaction is younger.
+        let sql = if self.writes {
+            "SELECT pg_current_xact_id()::text::bigint"
+        } else {
+            "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1"
+        };
+        let row = self.query_optional(sql, &[]).await?.ok_or_else(|| SqlError::Corrupt("no revision".to_owned()))?;
+        row.count(0)
+    }
+}
+
+/// Sorts an error of PostgreSQL.
+pub(super) fn sql_error(error: &tokio_postgres::Error) -> SqlError {
+    let text = error.as_db_error().map_or_else(|| error.to_string(), |error| error.to_string());
+    match error.code() {
+        Some(&(SqlState::UNIQUE_VIOLATION | SqlState::FOREIGN_KEY_VIOLATION)) => SqlError::Taken(text),
+        Some(
+            &(SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED | SqlState::LOCK_NOT_AVAILABLE),
+        ) => SqlError::Busy(text),
+        // A pooled connection that turns out to be gone: nothing was committed on it.
+        None if error.is_closed() => SqlError::Busy(text),
+        _ => SqlError::Unavailable(text),
+    }
+}
+
+fn bound(parameters: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    parameters.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+fn read(row: &tokio_postgres::Row) -> Result<Row, SqlError> {
+    let columns = (0..row.len()).map(|column| {
+        row.try_get::<_, Option<Value>>(column).map(|value| value.unwrap_or(Value::Null)).map_err(|error| sql_error(&error))
+    });
+    columns.collect::<Result<_, _>>().map(Row::new)
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Blob(bytes) => bytes.as_slice().to_sql(kind, out),
+            Self::Integer(integer) => match *kind {
+                Type::INT4 => i32::try_from(*integer)?.to_sql(kind, out),
+                _ => integer.to_sql(kind, out),
+            },
+            Self::Null => Ok(IsNull::Yes),
+            Self::Text(text) => text.as_str().to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::BYTEA | Type::INT4 | Type::INT8 | Type::TEXT)
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Value {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(match *kind {
+            Type::BYTEA => Self::Blob(raw.to_vec()),
+            Type::INT4 => Self::Integer(i64::from(i32::from_sql(kind, raw)?)),
+            Type::INT8 => Self::Integer(i64::from_sql(kind, raw)?),
+            _ => Self::Text(<&str>::from_sql(kind, raw)?.to_owned()),
+        })
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::BYTEA | Type::INT4 | Type::INT8 | Type::TEXT | Type::VARCHAR | Type::UNKNOWN)
+    }
+}

@@ -1,0 +1,258 @@
+//! The values that go into and come out of statements, the same for both engines, and what can go wrong on the way.
+
+use thiserror::Error;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::time::Timestamp;
+
+/// One parameter or column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Bytes.
+    Blob(Vec<u8>),
+    /// A whole number; every number and time in the schema is one.
+    Integer(i64),
+    /// Nothing.
+    Null,
+    /// Text; every id and every JSON in the schema is one.
+    Text(String),
+}
+
+/// A statement that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SqlError {
+    /// Another transaction was in the way; running this one again may succeed.
+    #[error("another transaction was in the way: {0}")]
+    Busy(String),
+    /// A row that cannot have been written by this program.
+    #[error("the ledger holds a row that cannot be read: {0}")]
+    Corrupt(String),
+    /// A unique key that is taken.
+    #[error("taken: {0}")]
+    Taken(String),
+    /// The database does not answer or does not take the write.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Why an operation did not happen: the domain said no, or the database did.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Failure {
+    /// The domain said no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The database said no.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
+}
+
+impl From<toolgate_gate::ports::entropy::EntropyError> for Failure {
+    fn from(error: toolgate_gate::ports::entropy::EntropyError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl Failure {
+    /// What the caller is told. The database's own words go to the log of the gate, not to the caller.
+    pub fn into_refusal(self) -> Refusal {
+        match self {
+            Self::Refused(refusal) => refusal,
+            Self::Sql(SqlError::Corrupt(reason)) => {
+                tracing::error!(%reason, "the ledger holds a row that cannot be read");
+                Refusal::new(Code::Internal, "the ledger holds a row that cannot be read; see the gate's log")
+            }
+            Self::Sql(SqlError::Taken(reason)) => {
+                tracing::warn!(%reason, "a unique key was taken");
+                Refusal::new(Code::VersionConflict, "the same thing was changed at the same moment; try again")
+            }
+            Self::Sql(SqlError::Busy(reason) | SqlError::Unavailable(reason)) => {
+                tracing::error!(%reason, "the ledger is not available");
+                unavailable()
+            }
+        }
+    }
+}
+
+/// The refusal for everything that the database cannot do just now.
+pub fn unavailable() -> Refusal {
+    Refusal::new(Code::LedgerUnavailable, "the ledger is not available, and nothing was changed; try again later")
+}
+
+/// One row of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row(Vec<Value>);
+
+impl Row {
+    /// From its columns.
+    pub fn new(columns: Vec<Value>) -> Self {
+        Self(columns)
+    }
+
+    /// A text that is there.
+    pub fn text(&self, column: usize) -> Result<&str, SqlError> {
+        self.optional_text(column)?.ok_or_else(|| self.unexpected(column))
+    }
+
+    /// A text or nothing.
+    pub fn optional_text(&self, column: usize) -> Result<Option<&str>, SqlError> {
+        match self.0.get(column) {
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(Value::Null) => Ok(None),
+            _ => Err(self.unexpected(column)),
+        }
+    }
+
+    /// A number that is there.
+    pub fn integer(&self, column: usize) -> Result<i64, SqlError> {
+        self.optional_integer(column)?.ok_or_else(|| self.unexpected(column))
+    }
+
+    /// A number or nothing.
+    pub fn optional_integer(&self, column: usize) -> Result<Option<i64>, SqlError> {
+        match self.0.get(column) {
+            Some(Value::Integer(integer)) => Ok(Some(*integer)),
+            Some(Value::Null) => Ok(None),
+            _ => Err(self.unexpected(column)),
+        }
+    }
+
+    /// A number that is not negative, in the type that is wanted.
+    pub fn count<T: TryFrom<i64>>(&self, column: usize) -> Result<T, SqlError> {
+        T::try_from(self.integer(column)?).map_err(|_| self.unexpected(column))
+    }
+
+    /// Bytes that are there.
+    pub fn blob(&self, column: usize) -> Result<&[u8], SqlError> {
+        match self.0.get(column) {
+            Some(Value::Blob(bytes)) => Ok(bytes),
+            _ => Err(self.unexpected(column)),
+        }
+    }
+
+    /// A time that is there.
+    pub fn time(&self, column: usize) -> Result<Timestamp, SqlError> {
+        self.optional_time(column)?.ok_or_else(|| self.unexpected(column))
+    }
+
+    /// A time or nothing.
+    pub fn optional_time(&self, column: usize) -> Result<Option<Timestamp>, SqlError> {
+        self.optional_integer(column)?.map(Timestamp::from_millis).transpose().map_err(|_| self.unexpected(column))
+    }
+
+    /// A text read as something else.
+    pub fn parsed<T, E>(&self, column: usize, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, SqlError> {
+        read(self.text(column)?).map_err(|_| self.unexpected(column))
+    }
+
+    /// A text or nothing, read as something else.
+    pub fn optional_parsed<T, E>(
+        &self,
+        column: usize,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, SqlError> {
+        self.optional_text(column)?.map(read).transpose().map_err(|_| self.unexpected(column))
+    }
+
+    /// A text of JSON.
+    pub fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> Result<T, SqlError> {
+        self.parsed(column, |text| serde_json::from_str(text))
+    }
+
+    fn unexpected(&self, column: usize) -> SqlError {
+        // The first column is an id in every statement: it names the row without showing what is in it.
+        let row = match self.0.first() {
+            Some(Value::Text(id)) => id.clone(),
+            Some(Value::Integer(id)) => id.to_string(),
+            _ => "a row".to_owned(),
+        };
+        SqlError::Corrupt(format!("column {column} of {row}"))
+    }
+}
+
+macro_rules! text_values {
+    ($($name:ty),+ $(,)?) => {$(
+        impl From<&$name> for Value {
+            fn from(id: &$name) -> Self {
+                Self::Text(id.to_string())
+            }
+        }
+        impl From<$name> for Value {
+            fn from(id: $name) -> Self {
+                Self::Text(id.to_string())
+            }
+        }
+    )+};
+}
+
+text_values!(
+    toolgate_model::context::ContextId,
+    toolgate_model::credential::ServiceName,
+    toolgate_model::id::CredentialId,
+    toolgate_model::id::GrantId,
+    toolgate_model::id::KeyId,
+    toolgate_model::id::VaultId,
+    toolgate_model::principal::PrincipalId,
+    toolgate_model::principal::TenantId,
+
+);
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&toolgate_model::text::Line> for Value {
+    fn from(line: &toolgate_model::text::Line) -> Self {
+        Self::Text(line.as_str().to_owned())
+    }
+}
+
+impl From<Timestamp> for Value {
+    fn from(time: Timestamp) -> Self {
+        Self::Integer(time.as_millis())
+    }
+}
+
+impl From<u32> for Value {
+    fn from(count: u32) -> Self {
+        Self::Integer(i64::from(count))
+    }
+}
+
+impl From<u64> for Value {
+    fn from(count: u64) -> Self {
+        Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Integer(i64::from(truth))
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(bytes: &[u8]) -> Self {
+        Self::Blob(bytes.to_vec())
+    }
+}
+
+impl<T> From<Option<T>> for Value
+where
+    Value: From<T>,
+{
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Self::from)
+    }
+}
+
+/// JSON as it is stored.
+pub fn json_text(value: &impl serde::Serialize) -> Result<Value, SqlError> {
+    serde_json::to_string(value).map(Value::Text).map_err(|error| SqlError::Corrupt(error.to_string()))
+}

@@ -1,0 +1,122 @@
+//! The ledger on SQLite: one file, one process that owns it, one thread that writes.
+//!
+//! Operations that wait while the disk flushes are taken into the next transaction together: each is acknowledged only
+//! after the flush that made it durable, and fails alone where the domain refuses it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OpenFlags};
+use thiserror::Error;
+use toolgate_gate::refusal::Refusal;
+
+use self::connection::{configure, sql_error};
+use self::readers::Readers;
+use self::transaction::SqliteTransaction;
+use self::writer::Writer;
+use crate::migration::{SQLITE, TooNew, outstanding};
+use crate::operation::Operation;
+use crate::sql::SqlError;
+use crate::sql_ledger::Engine;
+
+mod connection;
+mod readers;
+mod transaction;
+mod writer;
+
+/// The ledger cannot be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("{path} is in use by another toolgate; stop that one, or give this one another --data directory")]
+    InUse {
+        /// The ledger's file.
+        path: String,
+    },
+    /// The database says no.
+    #[error("{path} cannot be opened as a ledger: {reason}")]
+    Sqlite {
+        /// The ledger's file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A newer program wrote it.
+    #[error(transparent)]
+    TooNew(#[from] TooNew),
+}
+
+/// A ledger in one file.
+pub struct SqliteEngine {
+    writer: Writer,
+    readers: Readers,
+    // Held for as long as the ledger is open: a second process would not see what this one keeps in memory.
+    _owner: Arc<std::fs::File>,
+}
+
+impl SqliteEngine {
+    /// Opens the ledger in this file, making or migrating it where needed.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let shown = path.display().to_string();
+        let owner = own(path)?;
+        let failed = |error: &SqlError| OpenError::Sqlite { path: shown.clone(), reason: error.to_string() };
+        let mut connection = Connection::open_with_flags(path, flags() | OpenFlags::SQLITE_OPEN_CREATE)
+            .map_err(|error| failed(&sql_error(&error)))?;
+        configure(&connection).map_err(|error| failed(&error))?;
+        migrate(&mut connection, &failed)?;
+        let readers = Readers::open(path).map_err(|error| failed(&error))?;
+        let writer = Writer::start(connection).map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
+        Ok(Self { writer, readers, _owner: owner })
+    }
+}
+
+impl Engine for SqliteEngine {
+    async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
+        self.writer.run(operation).await
+    }
+
+    async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
+        self.readers.run(operation).await
+    }
+}
+
+fn flags() -> OpenFlags {
+    OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX
+}
+
+fn own(path: &Path) -> Result<Arc<std::fs::File>, OpenError> {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".lock");
+    let failed = |error: std::io::Error| OpenError::Sqlite { path: path.display().to_string(), reason: error.to_string() };
+    let file = std::fs::OpenOptions::new().create(true).write(true).truncate(false).open(lock_path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Arc::new(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.display().to_string() }),
+        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+fn migrate(connection: &mut Connection, failed: &impl Fn(&SqlError) -> OpenError) -> Result<(), OpenError> {
+    let failed = |error: rusqlite::Error| failed(&sql_error(&error));
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    for migration in outstanding(SQLITE, found)? {
+        let transaction = connection.transaction().map_err(failed)?;
+        transaction.execute_batch(migration.sql).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", migration.number).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Runs an operation whose statements never wait.
+fn run_ready<O: Operation>(
+    operation: &O,
+    transaction: &mut SqliteTransaction<'_>,
+) -> Result<O::Output, crate::sql::Failure> {
+    use futures_util::FutureExt;
+    // INVARIANT: every future of `SqliteTransaction` is ready when first polled, and operations await nothing else.
+    operation
+        .run(transaction)
+        .now_or_never()
+        .unwrap_or_else(|| Err(SqlError::Unavailable("an operation waited inside SQLite".to_owned()).into()))
+}

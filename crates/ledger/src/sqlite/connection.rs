@@ -1,0 +1,33 @@
+//! How a connection is set up, and what its errors mean.
+
+use rusqlite::{Connection, ErrorCode};
+
+use crate::sql::SqlError;
+
+/// Durable to the disk, strict, and wiping what is deleted.
+pub(super) fn configure(connection: &Connection) -> Result<(), SqlError> {
+    let statements = "PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA secure_delete = ON;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA mmap_size = 0;
+         PRAGMA busy_timeout = 10000;
+         PRAGMA cache_size = -16384;";
+    connection.execute_batch(statements).map_err(|error| sql_error(&error))?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(())
+}
+
+/// Sorts an error of SQLite.
+pub(super) fn sql_error(error: &rusqlite::Error) -> SqlError {
+    match error.sqlite_error() {
+        Some(code) if code.code == ErrorCode::ConstraintViolation => SqlError::Taken(error.to_string()),
+        Some(code) if matches!(code.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            SqlError::Busy(error.to_string())
+        }
+        _ => SqlError::Unavailable(error.to_string()),
+    }
+}

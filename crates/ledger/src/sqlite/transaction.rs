@@ -1,0 +1,108 @@
+//! A transaction on SQLite: statements run at once, on the thread that has the connection.
+
+use std::future::{Future, ready};
+
+use rusqlite::Connection;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use toolgate_gate::ports::ledger::Revision;
+
+use super::connection::sql_error;
+use crate::sql::{Row, SqlError, Value};
+use crate::transaction::Transaction;
+
+/// One operation's view of the connection.
+pub struct SqliteTransaction<'a> {
+    connection: &'a mut Connection,
+}
+
+impl<'a> SqliteTransaction<'a> {
+    pub(super) fn new(connection: &'a mut Connection) -> Self {
+        Self { connection }
+    }
+
+    fn query_now(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Row>, rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let width = statement.column_count();
+        let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+        let mut answer = Vec::new();
+        while let Some(row) = rows.next()? {
+            let columns = (0..width).map(|column| Ok(read(row.get_ref(column)?))).collect::<Result<_, rusqlite::Error>>()?;
+            answer.push(Row::new(columns));
+        }
+        Ok(answer)
+    }
+
+    fn execute_now(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, rusqlite::Error> {
+        let changed = self.connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(parameters))?;
+        Ok(u64::try_from(changed).unwrap_or(u64::MAX))
+    }
+
+    fn execute_all_now(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<(), rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        for set in parameters {
+            statement.execute(rusqlite::params_from_iter(set))?;
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for SqliteTransaction<'_> {
+    // Only one transaction writes at a time.
+    const FOR_SHARE: &'static str = "";
+    const FOR_UPDATE: &'static str = "";
+    const FOR_UPDATE_SKIPPING: &'static str = "";
+
+    fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send {
+        ready(self.query_now(sql, parameters).map_err(|error| sql_error(&error)))
+    }
+
+    fn execute(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<u64, SqlError>> + Send {
+        ready(self.execute_now(sql, parameters).map_err(|error| sql_error(&error)))
+    }
+
+    fn execute_many(
+        &mut self,
+        sql: &str,
+        parameters: &[Vec<Value>],
+    ) -> impl Future<Output = Result<(), SqlError>> + Send {
+        ready(self.execute_all_now(sql, parameters).map_err(|error| sql_error(&error)))
+    }
+
+    fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send {
+        ready(Ok(()))
+    }
+
+    fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send {
+        // Every change writes an event, and positions are given out in the order of the commits.
+        let rows = self.query_now("SELECT COALESCE(MAX(position), 0) FROM events", &[]);
+        let revision = rows.map_err(|error| sql_error(&error)).and_then(|rows| {
+            rows.first().map_or(Err(SqlError::Corrupt("no revision".to_owned())), |row| row.count(0))
+        });
+        ready(revision)
+    }
+}
+
+impl rusqlite::ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+            Self::Integer(integer) => ValueRef::Integer(*integer),
+            Self::Null => ValueRef::Null,
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+fn read(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(integer) => Value::Integer(integer),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+        // Text that is not UTF-8 was not written by this program; as bytes it fails to be read as text.
+        ValueRef::Text(bytes) => {
+            String::from_utf8(bytes.to_vec()).map_or_else(|error| Value::Blob(error.into_bytes()), Value::Text)
+        }
+        // The schema has no such column.
+        ValueRef::Real(_) => Value::Null,
+    }
+}

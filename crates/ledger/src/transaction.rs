@@ -1,0 +1,55 @@
+//! A transaction, as the operations see it. On SQLite every future is ready at once; on PostgreSQL it waits for the server.
+//!
+//! Statements are written in the SQL that both engines share, with parameters `$1`, `$2`, ... which must first appear in
+//! this order.
+
+use std::future::Future;
+
+use toolgate_gate::ports::ledger::Revision;
+
+use crate::sql::{Row, SqlError, Value};
+
+/// Builds the parameters of a statement.
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { &[$($crate::sql::Value::from($value)),*][..] };
+}
+pub(crate) use values;
+
+/// One transaction, or one consistent read.
+pub trait Transaction: Send {
+    /// Appended to a SELECT: nobody may change these rows until this transaction ends. Empty where only one transaction
+    /// writes at a time.
+    const FOR_SHARE: &'static str;
+    /// Appended to a SELECT: nobody may change or share-lock these rows until this transaction ends.
+    const FOR_UPDATE: &'static str;
+    /// Like [`Transaction::FOR_UPDATE`], passing over rows that another transaction holds.
+    const FOR_UPDATE_SKIPPING: &'static str;
+
+    /// Runs a statement and answers its rows.
+    fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send;
+
+    /// Runs a statement and answers how many rows it changed.
+    fn execute(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<u64, SqlError>> + Send;
+
+    /// Runs one statement for each set of parameters.
+    fn execute_many(
+        &mut self,
+        sql: &str,
+        parameters: &[Vec<Value>],
+    ) -> impl Future<Output = Result<(), SqlError>> + Send;
+
+    /// Keeps every other transaction from integrating events until this one ends.
+    fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send;
+
+    /// In a write: the revision at which it will hold. In a read: the revision that it includes.
+    fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send;
+
+    /// Runs a statement that answers one row or none.
+    fn query_optional(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+    ) -> impl Future<Output = Result<Option<Row>, SqlError>> + Send {
+        async { Ok(self.query(sql, parameters).await?.into_iter().next()) }
+    }
+}

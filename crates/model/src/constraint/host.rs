@@ -1,0 +1,65 @@
+//! Hosts that a call may reach: a name admits itself and every name below it, an address only itself.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+/// A set of host names and addresses; the empty set admits none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostSet(BTreeSet<String>);
+
+impl HostSet {
+    /// Reads host names and addresses; the error names the one that is neither.
+    pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        texts.into_iter().map(parse_one).collect::<Result<BTreeSet<_>, _>>().map(Self)
+    }
+
+    /// Whether this host, as it stands in a URL, is admitted.
+    pub fn contains(&self, host: &str) -> bool {
+        parse_one(host).is_ok_and(|host| self.0.iter().any(|own| covers(own, &host)))
+    }
+
+    /// The names and addresses.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    pub(super) fn widening(&self, source: &Self) -> Option<String> {
+        let outside = self.0.iter().find(|own| !source.0.iter().any(|host| covers(host, own)))?;
+        Some(format!("names {outside}, which is not within the source grant's hosts"))
+    }
+
+    pub(super) fn meet(&self, other: &Self) -> Self {
+        let within = |inner: &Self, outer: &Self| {
+            inner.0.iter().filter(|own| outer.0.iter().any(|host| covers(host, own))).cloned().collect::<Vec<_>>()
+        };
+        Self(within(self, other).into_iter().chain(within(other, self)).collect())
+    }
+}
+
+fn covers(outer: &str, inner: &str) -> bool {
+    if outer == inner {
+        return true;
+    }
+    outer.parse::<IpAddr>().is_err() && inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.'))
+}
+
+fn parse_one(text: &str) -> Result<String, String> {
+    let refused = || format!("names {text:?}, which is no host; write api.example.com or an address, without port or path");
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok(address.to_canonical().to_string());
+    }
+    let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+    let label_fits = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    // A last label of digits only would be read as an address by some resolvers.
+    let ends_in_a_number = name.rsplit('.').next().is_some_and(|label| label.bytes().all(|byte| byte.is_ascii_digit()));
+    if name.len() > 253 || ends_in_a_number || !name.split('.').all(label_fits) {
+        return Err(refused());
+    }
+    Ok(name)
+}

@@ -1,0 +1,162 @@
+//! The two kinds of rule on one parameter: what it must look like, and what it must not look like.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::number::Number;
+use super::parameter::{ParameterPath, Violation};
+use super::pattern::Pattern;
+use super::value::{ValueText, exact_text, read_text, rounded_text};
+
+/// What a parameter must look like where it is present. All that is set must hold.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ParameterRule {
+    pub(super) values: Option<BTreeSet<ValueText>>,
+    pub(super) min: Option<Number>,
+    pub(super) max: Option<Number>,
+    pub(super) patterns: BTreeSet<Pattern>,
+    pub(super) required: bool,
+}
+
+/// What a parameter must not look like. Any that fits is a refusal.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Denial {
+    pub(super) any: bool,
+    pub(super) values: BTreeSet<ValueText>,
+    pub(super) patterns: BTreeSet<Pattern>,
+}
+
+impl ParameterRule {
+    /// Checks every value at the path; of a list, the list as a whole or each element must fit.
+    pub(super) fn check(&self, path: &ParameterPath, parameters: &Value) -> Result<(), Violation> {
+        let found = path.values_in(parameters);
+        let broken = if self.required && found.is_empty() {
+            Some("is required by the grant".to_owned())
+        } else {
+            found.into_iter().find_map(|value| self.broken_by(value))
+        };
+        broken.map_or(Ok(()), |reason| Err(Violation { path: path.clone(), reason }))
+    }
+
+    fn broken_by(&self, value: &Value) -> Option<String> {
+        let broken = self.broken_by_one(value)?;
+        match value {
+            Value::Array(elements) => elements.iter().find_map(|element| self.broken_by(element)),
+            _ => Some(broken),
+        }
+    }
+
+    fn broken_by_one(&self, value: &Value) -> Option<String> {
+        if let Some(values) = &self.values
+            && !values.contains(&exact_text(value))
+        {
+            return Some(format!("must be one of {}", shown(values)));
+        }
+        let number = Number::from_json(value);
+        if let Some(max) = self.max
+            && number.is_none_or(|number| number > max)
+        {
+            return Some(format!("must be a number of at most {max}"));
+        }
+        if let Some(min) = self.min
+            && number.is_none_or(|number| number < min)
+        {
+            return Some(format!("must be a number of at least {min}"));
+        }
+        let text = value.as_str();
+        let unmatched = self.patterns.iter().find(|pattern| !text.is_some_and(|text| pattern.matches(text)))?;
+        Some(format!("must be a text that matches {}", unmatched.text()))
+    }
+
+    pub(super) fn widening(&self, source: &Self) -> Option<String> {
+        if let (Some(own), Some(values)) = (&self.values, &source.values)
+            && let Some(outside) = own.difference(values).next()
+        {
+            return Some(format!("admits {}, which the source grant does not", String::from_utf8_lossy(outside)));
+        }
+        // A list of values speaks for itself: each must pass what the source asks for. Bounds and patterns that the
+        // list leaves open are inherited.
+        if let Some(own) = &self.values {
+            let source_without_values = Self { values: None, ..source.clone() };
+            for text in own {
+                if let Some(reason) = source_without_values.broken_by(&read_text(text)) {
+                    return Some(format!(
+                        "admits {}, which {reason} by the source grant",
+                        String::from_utf8_lossy(text)
+                    ));
+                }
+            }
+        }
+        if let (Some(own), Some(max)) = (self.max, source.max)
+            && own > max
+        {
+            return Some(format!("goes up to {own}, and the source grant to {max}"));
+        }
+        if let (Some(own), Some(min)) = (self.min, source.min)
+            && own < min
+        {
+            return Some(format!("goes down to {own}, and the source grant to {min}"));
+        }
+        if !self.patterns.is_empty()
+            && let Some(missing) = source.patterns.difference(&self.patterns).next()
+        {
+            return Some(format!("must keep the source grant's pattern {}; patterns add up", missing.text()));
+        }
+        None
+    }
+
+    pub(super) fn meet(&self, other: &Self) -> Self {
+        Self {
+            values: match (&self.values, &other.values) {
+                (Some(left), Some(right)) => Some(left.intersection(right).cloned().collect()),
+                (one, another) => one.clone().or_else(|| another.clone()),
+            },
+            min: self.min.max(other.min),
+            max: super::smaller(self.max, other.max),
+            patterns: self.patterns.union(&other.patterns).cloned().collect(),
+            required: self.required || other.required,
+        }
+    }
+}
+
+impl Denial {
+    pub(super) fn check(&self, path: &ParameterPath, parameters: &Value) -> Result<(), Violation> {
+        let fits = path.values_in(parameters).into_iter().any(|value| self.fits(value));
+        if !fits {
+            return Ok(());
+        }
+        let reason = if self.any { "must not be given" } else { "has a value that the grant denies" };
+        Err(Violation { path: path.clone(), reason: reason.to_owned() })
+    }
+
+    fn fits(&self, value: &Value) -> bool {
+        self.any
+            || self.values.contains(&rounded_text(value))
+            || value.as_str().is_some_and(|text| self.patterns.iter().any(|pattern| pattern.matches(text)))
+            || value.as_array().is_some_and(|elements| elements.iter().any(|element| self.fits(element)))
+    }
+
+    pub(super) fn widening(&self, source: &Self) -> Option<String> {
+        if self.any {
+            return None;
+        }
+        let drops = source.any || !source.values.is_subset(&self.values) || !source.patterns.is_subset(&self.patterns);
+        drops.then(|| "denies less than the source grant; repeat what it denies or leave the parameter out".to_owned())
+    }
+
+    /// What either denies.
+    pub(super) fn join(&self, other: &Self) -> Self {
+        Self {
+            any: self.any || other.any,
+            values: self.values.union(&other.values).cloned().collect(),
+            patterns: self.patterns.union(&other.patterns).cloned().collect(),
+        }
+    }
+}
+
+fn shown(values: &BTreeSet<ValueText>) -> String {
+    let texts: Vec<_> = values.iter().take(20).map(|text| String::from_utf8_lossy(text)).collect();
+    let more = if values.len() > texts.len() { ", ..." } else { "" };
+    format!("{}{more}", texts.join(", "))
+}

@@ -1,0 +1,100 @@
+//! Checking proofs, by the two algorithms of RFC 9162 (2.1.3.2 and 2.1.4.2). Needs no tiles and trusts nothing but the
+//! root it is given.
+
+use thiserror::Error;
+
+use super::{Hash, empty_root, node_hash};
+
+/// Why a proof proves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ProofError {
+    /// The question makes no sense: a leaf behind the end, or an old tree larger than the new one.
+    #[error("no tree of that size contains what the proof is about; check the sizes")]
+    OutOfRange,
+    /// A proof for these sizes has another number of hashes.
+    #[error("the proof has the wrong number of hashes for these sizes; ask for it again")]
+    Length,
+    /// The proof leads to another root.
+    #[error("the proof does not lead to this root: what it is about is not in that tree")]
+    Mismatch,
+}
+
+/// Checks that a leaf stands at `index` in the tree of `size` leaves that has this root.
+pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root: &Hash) -> Result<(), ProofError> {
+    if index >= size {
+        return Err(ProofError::OutOfRange);
+    }
+    let mut path = Path { node: index, last: size - 1 };
+    let mut hash = *leaf;
+    for sibling in proof {
+        hash = if path.climb()? { node_hash(sibling, &hash) } else { node_hash(&hash, sibling) };
+    }
+    path.finish()?;
+    if hash == *root { Ok(()) } else { Err(ProofError::Mismatch) }
+}
+
+/// Checks that the tree of `new_size` leaves begins with the tree of `old_size` leaves.
+pub fn verify_consistency(
+    old_size: u64,
+    new_size: u64,
+    old_root: &Hash,
+    new_root: &Hash,
+    proof: &[Hash],
+) -> Result<(), ProofError> {
+    if old_size > new_size {
+        return Err(ProofError::OutOfRange);
+    }
+    if old_size == 0 || old_size == new_size {
+        let known = if old_size == 0 { *old_root == empty_root() } else { old_root == new_root };
+        return match (proof.is_empty(), known) {
+            (false, _) => Err(ProofError::Length),
+            (true, false) => Err(ProofError::Mismatch),
+            (true, true) => Ok(()),
+        };
+    }
+    // A full old tree is a node of the new one; its root is not repeated in the proof.
+    let (first, rest) =
+        if old_size.is_power_of_two() { (old_root, proof) } else { proof.split_first().ok_or(ProofError::Length)? };
+    let skipped = (old_size - 1).trailing_ones();
+    let mut path = Path { node: (old_size - 1) >> skipped, last: (new_size - 1) >> skipped };
+    let (mut old, mut new) = (*first, *first);
+    for sibling in rest {
+        if path.climb()? {
+            old = node_hash(sibling, &old);
+            new = node_hash(sibling, &new);
+        } else {
+            new = node_hash(&new, sibling);
+        }
+    }
+    path.finish()?;
+    if old == *old_root && new == *new_root { Ok(()) } else { Err(ProofError::Mismatch) }
+}
+
+/// The way up from a node, beside the right edge of the tree.
+struct Path {
+    node: u64,
+    last: u64,
+}
+
+impl Path {
+    /// One hash up; true where the sibling is on the left.
+    fn climb(&mut self) -> Result<bool, ProofError> {
+        if self.last == 0 {
+            return Err(ProofError::Length);
+        }
+        let left = self.node & 1 == 1 || self.node == self.last;
+        if left {
+            // At the right edge a node without a sibling is its own parent: skip those levels.
+            let skipped = self.node.trailing_zeros();
+            self.node >>= skipped;
+            self.last >>= skipped;
+        }
+        self.node >>= 1;
+        self.last >>= 1;
+        Ok(left)
+    }
+
+    fn finish(&self) -> Result<(), ProofError> {
+        if self.last == 0 { Ok(()) } else { Err(ProofError::Length) }
+    }
+}

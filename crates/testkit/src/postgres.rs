@@ -1,0 +1,149 @@
+//! Databases for tests: each test gets its own, on the PostgreSQL that `cargo xtask test` started, or else on one that
+//! this process starts when the first test asks for it and that ends with the process.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
+
+use tokio_postgres::NoTls;
+
+pub use crate::cluster::{Durability, PrivateCluster};
+
+/// The variable in which `cargo xtask test` tells the URL of its PostgreSQL, ending with a slash and a database's name.
+pub const VARIABLE: &str = "TOOLGATE_TEST_POSTGRES";
+
+/// An empty database of one's own, dropped with this value.
+#[derive(Debug)]
+pub struct TestDatabase {
+    name: String,
+    url: String,
+}
+
+impl TestDatabase {
+    /// Makes the database; panics with advice if there is no PostgreSQL.
+    pub async fn create() -> Self {
+        let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
+        execute(&format!("CREATE DATABASE {name}")).await.expect("a database for the test");
+        let (server, _) = SERVER.rsplit_once('/').expect("a URL that ends with a database's name");
+        let url = format!("{server}/{name}");
+        Self { name, url }
+    }
+
+    /// Its connection URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        // A thread of its own, because the test's runtime cannot be waited for from inside. Best effort: what remains is
+        // removed with the cluster.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map(|runtime| runtime.block_on(execute(&statement)))
+        });
+        let _ = dropping.join();
+    }
+}
+
+/// URL of the server that all databases of this process are made on.
+static SERVER: LazyLock<String> = LazyLock::new(|| std::env::var(VARIABLE).unwrap_or_else(|_| OWN_CLUSTER.url()));
+
+/// Never dropped, as statics are not; its guard sees the process end.
+static OWN_CLUSTER: LazyLock<PrivateCluster> = LazyLock::new(|| {
+    PrivateCluster::create(Durability::Memory)
+        .unwrap_or_else(|error| panic!("{error}: run cargo xtask test, which installs PostgreSQL"))
+});
+
+async fn execute(statement: &str) -> Result<(), tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(&SERVER, NoTls).await?;
+    let connection = tokio::spawn(connection);
+    let outcome = client.batch_execute(statement).await;
+    drop(client);
+    let _ = connection.await;
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    async fn connect(url: &str) -> tokio_postgres::Client {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    #[tokio::test]
+    async fn every_test_gets_an_empty_database_of_its_own() {
+        let (one, other) = (TestDatabase::create().await, TestDatabase::create().await);
+        let client = connect(one.url()).await;
+        client.batch_execute("CREATE TABLE marks (mark INT); INSERT INTO marks VALUES (1)").await.unwrap();
+        assert_eq!(client.query_one("SELECT mark FROM marks", &[]).await.unwrap().get::<_, i32>(0), 1);
+        assert!(connect(other.url()).await.query("SELECT mark FROM marks", &[]).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_dropped_database_is_gone_even_if_somebody_was_connected() {
+        let database = TestDatabase::create().await;
+        let _client = connect(database.url()).await;
+        let url = database.url().to_owned();
+        drop(database);
+        assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_private_cluster_keeps_what_was_committed_over_a_crash_and_a_restart() {
+        let mut cluster = PrivateCluster::create(Durability::Disk).unwrap();
+        let url = cluster.url();
+        let client = connect(&url).await;
+        client.batch_execute("CREATE TABLE marks (mark INT); INSERT INTO marks VALUES (7)").await.unwrap();
+        assert_eq!(client.query_one("SHOW fsync", &[]).await.unwrap().get::<_, &str>(0), "on");
+        cluster.stop().unwrap();
+        cluster.stop().unwrap();
+        assert!(client.query("SELECT 1", &[]).await.is_err());
+        assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
+        cluster.start().unwrap();
+        cluster.start().unwrap();
+        assert_eq!(cluster.url(), url);
+        let row = connect(&url).await.query_one("SELECT mark FROM marks", &[]).await.unwrap();
+        assert_eq!(row.get::<_, i32>(0), 7);
+        drop(cluster);
+        assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
+    }
+
+    /// The test runs itself a second time as the process that dies.
+    #[tokio::test]
+    async fn a_cluster_ends_with_its_owner_even_if_that_is_killed() {
+        const DYING: &str = "TOOLGATE_TEST_DYING_OWNER";
+        if std::env::var_os(DYING).is_some() {
+            let cluster = PrivateCluster::create(Durability::Memory).unwrap();
+            println!("serving {}", cluster.url());
+            std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+            panic!("it should be killed while it waits");
+        }
+        let name = "postgres::tests::a_cluster_ends_with_its_owner_even_if_that_is_killed";
+        let mut owner = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(DYING, "yes")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(owner.stdout.take().unwrap());
+        let url = output
+            .lines()
+            .find_map(|line| line.unwrap().split_once("serving ").map(|(_, url)| url.to_owned()))
+            .expect("the owner starts its cluster");
+        let (_client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        // Nobody closes the connection on this side: it ends when the server does.
+        let _ = connection.await;
+        assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
+    }
+}

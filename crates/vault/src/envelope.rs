@@ -1,0 +1,104 @@
+//! The envelope: how material is laid out under its data key, and what it is bound to.
+//!
+//! One data key seals one credential version, once. What is stored begins with a format byte, so that a later format
+//! can be told from this one.
+
+use serde_json::json;
+use toolgate_gate::ports::sealer::SealBinding;
+use toolgate_model::canonical::to_canonical_string;
+use toolgate_model::secret::Material;
+use zeroize::Zeroizing;
+
+use crate::key_provider::KeyError;
+use crate::symmetric_key::SymmetricKey;
+
+/// What the associated data of something sealed says it is for, so that a wrapped key never passes as material.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The fields of a credential version, under the data key.
+    Material,
+    /// The data key, under the master key.
+    DataKey,
+}
+
+/// The canonical JSON that is authenticated with everything sealed for this binding.
+///
+/// INVARIANT: this text never changes for a stored row; a new form needs a new format byte.
+pub(crate) fn associated_data(binding: &SealBinding, purpose: Purpose) -> String {
+    let SealBinding { tenant, credential, version } = binding;
+    let purpose = match purpose {
+        Purpose::Material => "material",
+        Purpose::DataKey => "data-key",
+    };
+    to_canonical_string(&json!({
+        "alg": "AES-256-GCM",
+        "credential": credential.to_string(),
+        "purpose": purpose,
+        "tenant": tenant.as_str(),
+        "version": version,
+    }))
+}
+
+/// Seals material under its data key: format, nonce, ciphertext, tag.
+pub(crate) fn seal_material(
+    data_key: &SymmetricKey,
+    binding: &SealBinding,
+    material: &Material,
+) -> Result<Vec<u8>, KeyError> {
+    let associated_data = associated_data(binding, Purpose::Material);
+    Ok(with_format(&data_key.seal(associated_data.as_bytes(), &material.to_plaintext())?))
+}
+
+/// Opens what [`seal_material`] made for the same binding; `None` for anything else.
+pub(crate) fn open_material(
+    data_key: &SymmetricKey,
+    binding: &SealBinding,
+    ciphertext: &[u8],
+) -> Option<Zeroizing<Vec<u8>>> {
+    let associated_data = associated_data(binding, Purpose::Material);
+    data_key.open(associated_data.as_bytes(), without_format(ciphertext)?)
+}
+
+/// Puts the format byte in front.
+pub(crate) fn with_format(bytes: &[u8]) -> Vec<u8> {
+    [&[FORMAT], bytes].concat()
+}
+
+/// Takes the format byte off; `None` when it is not ours.
+pub(crate) fn without_format(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.strip_prefix(&[FORMAT])
+}
+
+const FORMAT: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use toolgate_model::id::CredentialId;
+    use toolgate_model::principal::TenantId;
+
+    use super::*;
+
+    /// Stored rows depend on this text: a change of it makes every one of them unreadable.
+    #[test]
+    fn the_associated_data_is_this_text_for_ever() {
+        let binding = SealBinding {
+            tenant: TenantId::parse("acme").unwrap(),
+            credential: CredentialId::parse("cred_01K9ZV3M5T8XQ2W7RJ4C6N0BDF").unwrap(),
+            version: 7,
+        };
+        for (purpose, word) in [(Purpose::Material, "material"), (Purpose::DataKey, "data-key")] {
+            let expected = [
+                r#"{"alg":"AES-256-GCM","credential":"cred_01K9ZV3M5T8XQ2W7RJ4C6N0BDF","#,
+                &format!(r#""purpose":"{word}","tenant":"acme","version":7}}"#),
+            ];
+            assert_eq!(associated_data(&binding, purpose), expected.concat());
+        }
+    }
+
+    #[test]
+    fn another_format_byte_is_not_ours() {
+        assert_eq!(without_format(&with_format(b"rest")), Some(&b"rest"[..]));
+        assert_eq!(without_format(b"\x02rest"), None);
+        assert_eq!(without_format(b""), None);
+    }
+}
