@@ -1,8 +1,8 @@
 //! Constraints on a grant: limits that Toolgate stores only because it enforces them.
 //!
-//! Every kind of constraint has an order, *narrower or equal*, and a meet: the constraint that permits exactly what both
-//! sides permit. A delegated grant must state nothing wider than its source, and what it can do is the meet of its whole
-//! lineage, so authority only narrows even where a check was missed.
+//! Every kind of constraint has an order, *narrower or equal*, and a meet: the constraint that permits nothing but what
+//! both sides permit. A delegated grant must state nothing wider than its source, and what it can do is the meet of its
+//! whole lineage, so authority only narrows even where a check was missed.
 
 use std::collections::BTreeMap;
 
@@ -77,8 +77,17 @@ impl Constraints {
                     source.max_cost_per_invocation,
                 )
             })
-            .or_else(|| first_of(&self.allowed_parameters, &source.allowed_parameters, "allowed_parameters", ParameterRule::widening))
-            .or_else(|| first_of(&self.denied_parameters, &source.denied_parameters, "denied_parameters", Denial::widening))
+            .or_else(|| {
+                first_of(
+                    &self.allowed_parameters,
+                    &source.allowed_parameters,
+                    "allowed_parameters",
+                    ParameterRule::widening,
+                )
+            })
+            .or_else(|| {
+                first_of(&self.denied_parameters, &source.denied_parameters, "denied_parameters", Denial::widening)
+            })
             .or_else(|| both(&self.ip_allowlist, &source.ip_allowlist, "ip_allowlist", NetworkSet::widening))
             .or_else(|| both(&self.allowed_hosts, &source.allowed_hosts, "allowed_hosts", HostSet::widening))
     }

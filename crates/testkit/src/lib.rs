@@ -1,5 +1,5 @@
-//! Fixtures of the tests: a clock that stands still, databases on a private PostgreSQL. A fixture that cannot be made
-//! ends its test with a sentence, so this crate may panic. Nothing here is part of the product.
+//! Fixtures of the tests: a clock that stands still, databases on a private PostgreSQL, the real binary in a process. A
+//! fixture that cannot be made ends its test with a sentence, so this crate may panic. Nothing here is part of the product.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -10,4 +10,6 @@
 
 pub mod clock;
 pub mod cluster;
+pub mod gate_process;
+pub mod http;
 pub mod postgres;

@@ -20,7 +20,11 @@ impl Cost {
         if (micros / 1e6 - dollars).abs() > f64::EPSILON * dollars.max(1.0) {
             return None;
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and within 0..=1e15 by the checks above")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, and within 0..=1e15 by the checks above"
+        )]
         Some(Self(micros as u64))
     }
 

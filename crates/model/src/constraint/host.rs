@@ -44,7 +44,8 @@ fn covers(outer: &str, inner: &str) -> bool {
 }
 
 fn parse_one(text: &str) -> Result<String, String> {
-    let refused = || format!("names {text:?}, which is no host; write api.example.com or an address, without port or path");
+    let refused =
+        || format!("names {text:?}, which is no host; write api.example.com or an address, without port or path");
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<IpAddr>() {
         return Ok(address.to_canonical().to_string());

@@ -75,16 +75,16 @@ impl ParameterRule {
         {
             return Some(format!("admits {}, which the source grant does not", String::from_utf8_lossy(outside)));
         }
-        // A list of values speaks for itself: each must pass what the source asks for. Bounds and patterns that the
-        // list leaves open are inherited.
+        // A list of values speaks for itself: each that the rule itself admits must pass what the source asks for.
+        // Bounds and patterns that the list leaves open are inherited.
         if let Some(own) = &self.values {
-            let source_without_values = Self { values: None, ..source.clone() };
-            for text in own {
-                if let Some(reason) = source_without_values.broken_by(&read_text(text)) {
-                    return Some(format!(
-                        "admits {}, which {reason} by the source grant",
-                        String::from_utf8_lossy(text)
-                    ));
+            let without_values = |rule: &Self| Self { values: None, ..rule.clone() };
+            let (own_rest, source_rest) = (without_values(self), without_values(source));
+            let admitted = own.iter().map(|text| (text, read_text(text)));
+            for (text, value) in admitted.filter(|(_, value)| own_rest.broken_by(value).is_none()) {
+                if let Some(reason) = source_rest.broken_by(&value) {
+                    let shown = String::from_utf8_lossy(text);
+                    return Some(format!("admits {shown}, which {reason} by the source grant"));
                 }
             }
         }

@@ -1,0 +1,136 @@
+//! Bodies: bounded, strict JSON, read into a typed value. What is not understood is refused by name, and no refusal
+//! repeats a value that was sent, since it may be a secret.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{FromRequest, Request};
+use http::header;
+use http_body_util::{BodyExt, Limited};
+use serde::de::DeserializeOwned;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::strict_json::{self, StrictJsonError};
+use zeroize::Zeroizing;
+
+use crate::openintent::error::Denied;
+use crate::router::App;
+
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A JSON body.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for OptionalBody<T> {
+    type Rejection = Denied;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Denied> {
+        let typed = is_json(&request);
+        let bytes = read(request, app.max_body).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        typed?;
+        Ok(Self(parse(&bytes)?))
+    }
+}
+
+/// A JSON body that may be left out.
+pub struct OptionalBody<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
+    type Rejection = Denied;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Denied> {
+        is_json(&request)?;
+        let bytes = read(request, app.max_body).await?;
+        Ok(Self(parse(&bytes)?))
+    }
+}
+
+fn is_json(request: &Request) -> Result<(), Refusal> {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::UnsupportedMediaType, "send JSON, with the header `Content-Type: application/json`"))
+}
+
+async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    let body = Limited::new(request.into_body(), limit);
+    let collected = tokio::time::timeout(PATIENCE, body.collect()).await;
+    let collected = collected.map_err(|_| Refusal::new(Code::MalformedJson, "the body took too long to arrive"))?;
+    match collected {
+        Ok(collected) => Ok(Zeroizing::new(Vec::from(collected.to_bytes()))),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Refusal::new(Code::BodyTooLarge, format!("a body may have at most {limit} bytes")))
+        }
+        Err(_) => Err(Refusal::new(Code::MalformedJson, "the body broke off before its end")),
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    let value = strict_json::parse(bytes).map_err(|error| malformed(&error))?;
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        misfit(&path, &error.into_inner().to_string())
+    })
+}
+
+fn malformed(error: &StrictJsonError) -> Refusal {
+    Refusal::new(Code::MalformedJson, error.to_string())
+}
+
+/// Turns a message of the deserialiser into a refusal, leaving out whatever value it quotes.
+pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
+    let place = if path.is_empty() || path == "." { "the body" } else { path };
+    if let Some(rest) = message.strip_prefix("unknown field `") {
+        let (name, expected) = rest.split_once("`, ").unwrap_or((rest, ""));
+        let expected = expected.trim_start_matches("expected ");
+        let reason = format!("`{name}` is not known here; known are {}", expected.trim_start_matches("one of "));
+        return Refusal::new(Code::UnknownField, reason).with("path", name);
+    }
+    if let Some(rest) = message.strip_prefix("missing field ") {
+        let field = rest.trim_matches('`');
+        return Refusal::new(Code::InvalidField, format!("`{field}` is missing")).with("path", field);
+    }
+    let quotes_a_value = message.starts_with("invalid ") || message.starts_with("unknown variant");
+    let reason = match message.rsplit_once(", expected ") {
+        Some((_, expected)) if quotes_a_value => format!("`{place}` must be {expected}"),
+        _ if quotes_a_value => format!("`{place}` is not of the right kind"),
+        _ => format!("`{place}` {message}"),
+    };
+    Refusal::new(Code::InvalidField, reason).with("path", place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the reading is of interest")]
+    struct Sample {
+        name: String,
+        count: Option<u32>,
+    }
+
+    fn refused(text: &str) -> (Code, String) {
+        let refusal = parse::<Sample>(text.as_bytes()).unwrap_err();
+        (refusal.code(), refusal.reason().to_owned())
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_by_its_path_and_not_repeated() {
+        let (code, reason) = refused(r#"{"name": "a", "count": "sk_live_secret"}"#);
+        assert_eq!((code, reason.as_str()), (Code::InvalidField, "`count` must be u32"));
+    }
+
+    #[test]
+    fn unknown_and_missing_fields_are_named() {
+        assert_eq!(refused(r#"{"name": "a", "cuont": 1}"#).1, "`cuont` is not known here; known are `name` or `count`");
+        assert_eq!(refused("{}").1, "`name` is missing");
+        assert_eq!(refused(r#"{"name": "a", "name": "b"}"#).0, Code::MalformedJson);
+    }
+}

@@ -1,0 +1,72 @@
+//! The caller of a request: the key in its headers, shown to the gate.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use http::{HeaderMap, header};
+use toolgate_gate::Caller;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::principal::PrincipalId;
+
+use crate::openintent::error::Denied;
+use crate::router::App;
+
+/// The other end of the connection; put into each request by the listener.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub SocketAddr);
+
+/// A request whose caller the gate has identified. A handler that takes this cannot be reached without a key.
+pub struct Identified(pub Caller);
+
+impl FromRequestParts<Arc<App>> for Identified {
+    type Rejection = Denied;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
+        let peer = parts.extensions.get::<Peer>().copied();
+        let peer = peer.ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))?;
+        let presented = presented_key(&parts.headers)?;
+        let caller = app.gate.identify(presented, peer.0.ip()).await.inspect_err(|refusal| {
+            app.metrics.refused_key(refusal.code());
+        })?;
+        if let Some(agent) = parts.headers.get("x-agent-id") {
+            let agent = agent.to_str().ok().and_then(|text| PrincipalId::parse(text).ok());
+            let agent = agent.ok_or_else(|| invalid_header("X-Agent-ID must be an agent's id"))?;
+            caller.require_acting_for(&agent)?;
+        }
+        Ok(Self(caller))
+    }
+}
+
+fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let bearer = match single(headers, header::AUTHORIZATION.as_str())? {
+        None => None,
+        Some(value) => {
+            let key = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            let key = key.map(|(_, key)| key.trim()).filter(|key| !key.is_empty());
+            Some(key.ok_or_else(|| Refusal::new(Code::Unauthenticated, "write the header as `Authorization: Bearer KEY`"))?)
+        }
+    };
+    let plain = single(headers, "x-api-key")?;
+    match (bearer, plain) {
+        (Some(bearer), Some(plain)) if bearer != plain => {
+            Err(Refusal::new(Code::Unauthenticated, "Authorization and X-API-Key carry different keys; send one"))
+        }
+        (bearer, plain) => Ok(bearer.or(plain)),
+    }
+}
+
+/// A header that may stand once: with two, a proxy in front and we might each believe another.
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(invalid_header(&format!("the header {name} is given more than once")));
+    }
+    first.map(|value| value.to_str().map_err(|_| invalid_header(&format!("the header {name} is not plain text")))).transpose()
+}
+
+fn invalid_header(reason: &str) -> Refusal {
+    Refusal::new(Code::InvalidField, reason)
+}

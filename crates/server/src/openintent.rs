@@ -1,0 +1,61 @@
+//! OpenIntent RFC-0014 under `/api/v1`: vaults, credentials, grants and delegation in the RFC's shapes and in those of its
+//! Python SDK, and the administration that both leave open (agents, keys, tenants, the audit log).
+
+use axum::routing::{MethodRouter, delete, get, patch, post};
+use http::Method;
+
+use crate::router::Route;
+
+mod agents;
+mod audit;
+mod credentials;
+pub mod error;
+mod grants;
+mod master_keys;
+mod shapes;
+mod tenants;
+mod vaults;
+
+/// Every route of this protocol.
+pub fn routes() -> Vec<Route> {
+    let route = |method: Method, path: &'static str, handler: MethodRouter<_>| Route { method, path, handler };
+    vec![
+        route(Method::POST, "/api/v1/tenants", post(tenants::create)),
+        route(Method::GET, "/api/v1/tenants", get(tenants::list)),
+        route(Method::GET, "/api/v1/tenants/{tenant_id}", get(tenants::show)),
+        route(Method::GET, "/api/v1/whoami", get(agents::whoami)),
+        route(Method::POST, "/api/v1/agents", post(agents::create)),
+        route(Method::GET, "/api/v1/agents", get(agents::list)),
+        route(Method::GET, "/api/v1/agents/{agent_id}", get(agents::show)),
+        route(Method::DELETE, "/api/v1/agents/{agent_id}", delete(agents::remove)),
+        route(Method::POST, "/api/v1/agents/{agent_id}/keys", post(agents::create_key)),
+        route(Method::GET, "/api/v1/agents/{agent_id}/keys", get(agents::list_keys)),
+        route(Method::GET, "/api/v1/agents/{agent_id}/grants", get(grants::of_agent)),
+        route(Method::DELETE, "/api/v1/keys/{key_id}", delete(agents::revoke_key)),
+        route(Method::POST, "/api/v1/vaults", post(vaults::create)),
+        route(Method::GET, "/api/v1/vaults", get(vaults::list)),
+        route(Method::GET, "/api/v1/vaults/{vault_id}", get(vaults::show)),
+        route(Method::DELETE, "/api/v1/vaults/{vault_id}", delete(vaults::remove)),
+        route(Method::POST, "/api/v1/vaults/{vault_id}/credentials", post(credentials::create_in_vault)),
+        route(Method::GET, "/api/v1/vaults/{vault_id}/credentials", get(credentials::list)),
+        route(Method::POST, "/api/v1/credentials", post(credentials::create)),
+        route(Method::GET, "/api/v1/credentials/{credential_id}", get(credentials::show)),
+        route(Method::DELETE, "/api/v1/credentials/{credential_id}", delete(credentials::revoke)),
+        route(Method::PATCH, "/api/v1/credentials/{credential_id}/rotate", patch(credentials::rotate)),
+        route(Method::POST, "/api/v1/credentials/{credential_id}/verify", post(credentials::verify)),
+        route(Method::POST, "/api/v1/grants", post(grants::create)),
+        route(Method::GET, "/api/v1/grants", get(grants::list)),
+        route(Method::GET, "/api/v1/grants/{grant_id}", get(grants::show)),
+        route(Method::DELETE, "/api/v1/grants/{grant_id}", delete(grants::revoke)),
+        route(Method::GET, "/api/v1/grants/{grant_id}/tree", get(grants::tree)),
+        route(Method::POST, "/api/v1/grants/{grant_id}/delegate", post(grants::delegate)),
+        route(Method::PATCH, "/api/v1/grants/{grant_id}/suspend", patch(grants::suspend)),
+        route(Method::PATCH, "/api/v1/grants/{grant_id}/resume", patch(grants::resume)),
+        route(Method::GET, "/api/v1/audit/events", get(audit::events)),
+        route(Method::GET, "/api/v1/audit/head", get(audit::head)),
+        route(Method::GET, "/api/v1/audit/proof", get(audit::proof)),
+        route(Method::GET, "/api/v1/audit/export", get(audit::export)),
+        route(Method::GET, "/api/v1/master-keys", get(master_keys::status)),
+        route(Method::POST, "/api/v1/master-keys/rekey", post(master_keys::rekey)),
+    ]
+}

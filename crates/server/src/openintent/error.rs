@@ -1,0 +1,64 @@
+//! Refusals as the RFC-0014 error object. The top-level `message` and `errors` are what its Python SDK looks at.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Map, Value, json};
+use toolgate_gate::refusal::{Code, Kind, Refusal};
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub struct Denied(Refusal);
+
+impl From<Refusal> for Denied {
+    fn from(refusal: Refusal) -> Self {
+        Self(refusal)
+    }
+}
+
+impl IntoResponse for Denied {
+    fn into_response(self) -> Response {
+        let Self(refusal) = self;
+        let mut error = Map::new();
+        error.insert("code".to_owned(), json!(refusal.code().as_str()));
+        error.insert("message".to_owned(), json!(refusal.reason()));
+        for (name, value) in refusal.details() {
+            error.insert(name.to_owned(), value.clone());
+        }
+        let body = json!({
+            "status": "denied",
+            "message": refusal.reason(),
+            "errors": [refusal.reason()],
+            "error": Value::Object(error),
+        });
+        let mut answer = (status(refusal.code()), Json(body)).into_response();
+        let headers = answer.headers_mut();
+        let retry_after = refusal.details().find(|(name, _)| *name == "retry_after_seconds");
+        if let Some(value) = retry_after.and_then(|(_, seconds)| HeaderValue::try_from(seconds.to_string()).ok()) {
+            headers.insert(header::RETRY_AFTER, value);
+        }
+        if refusal.code().kind() == Kind::Unauthenticated {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        answer
+    }
+}
+
+/// The SDK raises its `ValidationError` for 400 only, so whatever is wrong with a request itself is 400.
+fn status(code: Code) -> StatusCode {
+    match code {
+        Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        other => match other.kind() {
+            Kind::Conflict => StatusCode::CONFLICT,
+            Kind::Forbidden => StatusCode::FORBIDDEN,
+            Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Kind::Invalid => StatusCode::BAD_REQUEST,
+            Kind::NotFound => StatusCode::NOT_FOUND,
+            Kind::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Kind::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        },
+    }
+}

@@ -1,0 +1,68 @@
+//! Vaults.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_model::id::VaultId;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::text::Line;
+
+use super::error::Denied;
+use super::shapes;
+use crate::body::Body;
+use crate::caller::Identified;
+use crate::parameters::{Id, Paging, Params};
+use crate::router::App;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewVault {
+    owner_id: Option<PrincipalId>,
+    name: Line,
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Body(new): Body<NewVault>,
+) -> Result<(StatusCode, Json<Value>), Denied> {
+    let vault = app.gate.create_vault(&caller, new.owner_id, new.name).await?;
+    Ok((StatusCode::CREATED, Json(shapes::vault(&vault, &[]))))
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Params(paging): Params<Paging>,
+) -> Result<Json<Value>, Denied> {
+    let page = app.gate.vaults(&caller, paging.request()?).await?;
+    Ok(Json(shapes::page("vaults", page, |(vault, credentials)| shapes::vault(&vault, &credentials))))
+}
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Id(id): Id<VaultId>,
+) -> Result<Json<Value>, Denied> {
+    let (vault, credentials) = app.gate.vault(&caller, id).await?;
+    Ok(Json(shapes::vault(&vault, &credentials)))
+}
+
+pub(super) async fn remove(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Id(id): Id<VaultId>,
+) -> Result<Json<Value>, Denied> {
+    let deleted = app.gate.delete_vault(&caller, id).await?;
+    Ok(Json(json!({
+        "status": "deleted",
+        "vault_id": id,
+        "revoked_credentials": deleted.credentials,
+        "revoked_grants": deleted.grants,
+        "revision": deleted.revision,
+    })))
+}

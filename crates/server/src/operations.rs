@@ -1,0 +1,45 @@
+//! What operators look at: is it alive, is it ready, what does it count.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{Method, StatusCode};
+use serde_json::json;
+use toolgate_gate::refusal::Refusal;
+
+use crate::router::{App, Route};
+
+pub mod metrics;
+
+/// The routes that need no key: they tell nothing about tenants.
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route { method: Method::GET, path: "/healthz", handler: get(health) },
+        Route { method: Method::GET, path: "/readyz", handler: get(readiness) },
+        Route { method: Method::GET, path: "/metrics", handler: get(metrics::show) },
+    ]
+}
+
+async fn health() -> Json<serde_json::Value> {
+    Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
+}
+
+/// Ready when the ledger takes writes and the key provider seals.
+async fn readiness(State(app): State<Arc<App>>) -> Response {
+    let (ledger, keys) = tokio::join!(app.gate.check_ledger(), app.gate.check_key_provider());
+    let ready = ledger.is_ok() && keys.is_ok();
+    let part = |result: &Result<(), Refusal>| match result {
+        Ok(()) => json!({"status": "ok"}),
+        Err(refusal) => json!({"status": "failed", "code": refusal.code().as_str(), "message": refusal.reason()}),
+    };
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = json!({
+        "status": if ready { "ready" } else { "not ready" },
+        "ledger": part(&ledger),
+        "key_provider": part(&keys),
+    });
+    (status, Json(body)).into_response()
+}
