@@ -65,8 +65,6 @@ pub enum Happening {
         credential: CredentialId,
         /// By whom.
         rotated_by: PrincipalId,
-        /// The version of the new material.
-        version: u32,
     },
     /// RFC-0014.
     GrantCreated {
@@ -206,8 +204,8 @@ impl Happening {
             Self::CredentialRevoked { credential, reason, affected_grants } => {
                 json!({"credential_id": credential, "reason": reason, "affected_grants_count": affected_grants})
             }
-            Self::CredentialRotated { credential, rotated_by, version } => {
-                json!({"credential_id": credential, "rotated_by": rotated_by, "version": version})
+            Self::CredentialRotated { credential, rotated_by } => {
+                json!({"credential_id": credential, "rotated_by": rotated_by})
             }
             Self::GrantCreated { grant, credential, agent, scopes, expires_at } => json!({
                 "grant_id": grant, "credential_id": credential, "agent_id": agent, "scopes": scopes, "expires_at": expires_at

@@ -12,4 +12,5 @@ pub mod clock;
 pub mod cluster;
 pub mod gate_process;
 pub mod http;
+pub mod ledger_fixture;
 pub mod postgres;

@@ -1,1 +1,25 @@
-fn main(){}
+//! Toolgate: one binary that stands between AI agents and the tools they use.
+//!
+//! `toolgate serve`, or no argument at all, runs the gate; every other command speaks to a running one. This room owns the
+//! command line, the configuration and the wiring, and refuses everything else: what is decided is decided in the gate.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod audit_key;
+mod client;
+mod command;
+mod composition;
+mod configuration;
+mod logging;
+mod maintenance;
+mod output;
+mod private_file;
+mod prompt;
+mod saved_tokens;
+
+/// 0 done, 1 refused or failed, 2 bad usage.
+fn main() -> ExitCode {
+    command::CommandLine::parse().run()
+}

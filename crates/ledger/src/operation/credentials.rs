@@ -9,7 +9,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
 use toolgate_model::event::Happening;
 use toolgate_model::id::{CredentialId, VaultId};
-use toolgate_model::principal::TenantId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
@@ -153,6 +153,9 @@ impl Operation for RotateCredential {
             let reason = "the credential was rotated at the same moment; look at it and try again";
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
+        if status == CredentialStatus::Expired {
+            announce_expiry(transaction, &self.stamp, self.id).await?;
+        }
         credential.version += 1;
         credential.rotated_at = now;
         credential.material_fields.clone_from(&self.material_fields);
@@ -179,14 +182,25 @@ impl Operation for RotateCredential {
         ];
         transaction.execute(update, parameters).await?;
         insert_version(transaction, &binding(&credential, credential.version), &self.sealed, now).await?;
-        let happening = Happening::CredentialRotated {
-            credential: credential.id,
-            rotated_by: self.stamp.actor.clone(),
-            version: credential.version,
-        };
+        let happening =
+            Happening::CredentialRotated { credential: credential.id, rotated_by: self.stamp.actor.clone() };
         record(transaction, &self.stamp, Entry::new(happening)).await?;
         Ok(credential)
     }
+}
+
+/// Announces the expiry that a rotation is about to end, where nobody did so before.
+async fn announce_expiry<T: Transaction>(
+    transaction: &mut T,
+    stamp: &Stamp,
+    id: CredentialId,
+) -> Result<(), Failure> {
+    let sql = "UPDATE credentials SET expiry_announced_at = $1 WHERE id = $2 AND expiry_announced_at IS NULL";
+    if transaction.execute(sql, values![stamp.time, id]).await? == 0 {
+        return Ok(());
+    }
+    let by_the_clock = Stamp { actor: PrincipalId::system(), ..stamp.clone() };
+    record(transaction, &by_the_clock, Entry::new(Happening::CredentialExpired { credential: id })).await
 }
 
 impl Operation for RevokeCredential {

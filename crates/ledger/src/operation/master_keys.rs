@@ -13,13 +13,14 @@ use super::record::{Entry, record};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
+const REGISTER: &str = "INSERT INTO master_keys (id) VALUES ($1) ON CONFLICT (id) DO NOTHING";
+
 /// Makes sure that material may be stored under this key, and that nobody retires it before the transaction ends.
 ///
 /// INVARIANT: nothing is stored under a retired key, and a key is retired only while nothing is stored under it. So the
 /// key provider can forget a retired key.
 pub async fn share_usable<T: Transaction>(transaction: &mut T, key: &MasterKeyId) -> Result<(), Failure> {
-    let register = "INSERT INTO master_keys (id) VALUES ($1) ON CONFLICT (id) DO NOTHING";
-    transaction.execute(register, values![key.0.as_str()]).await?;
+    transaction.execute(REGISTER, values![key.0.as_str()]).await?;
     let sql = format!("SELECT id, retired_at FROM master_keys WHERE id = $1{}", T::FOR_SHARE);
     let row = transaction.query_optional(&sql, values![key.0.as_str()]).await?;
     match row.map(|row| row.optional_time(1)).transpose()? {
@@ -109,6 +110,8 @@ impl Operation for RetireKey {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
         let key = self.key.0.as_str();
+        // A key that never wrapped anything may still have sealed something that is on its way here.
+        transaction.execute(REGISTER, values![key]).await?;
         let lock = format!("SELECT id FROM master_keys WHERE id = $1{}", T::FOR_UPDATE);
         transaction.query(&lock, values![key]).await?;
         let sql = "UPDATE master_keys SET retired_at = COALESCE(retired_at, $1) WHERE id = $2 AND NOT EXISTS \

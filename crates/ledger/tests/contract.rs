@@ -1,0 +1,49 @@
+//! The contract of the ledger: every rule of the `Ledger` port, on SQLite and on PostgreSQL.
+//!
+//! A rule is an `async fn` over a fixture; `contract!` at the top of each file turns those that it names into a test on
+//! each engine. A rule that is not named there is dead code, which the compiler reports.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "this is a test, and its helpers too"
+)]
+
+mod contract {
+    /// Runs rules on both engines.
+    macro_rules! contract {
+        ($($rule:ident),+ $(,)?) => {
+            mod sqlite {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $rule() {
+                    super::$rule(&toolgate_testkit::ledger_fixture::LedgerFixture::sqlite().await).await;
+                })+
+            }
+            mod postgres {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $rule() {
+                    super::$rule(&toolgate_testkit::ledger_fixture::LedgerFixture::postgres().await).await;
+                })+
+            }
+        };
+    }
+
+    mod support;
+
+    mod audit;
+    mod concurrency;
+    mod credentials;
+    mod delegation;
+    mod expiry;
+    mod grants;
+    mod isolation;
+    mod master_keys;
+    mod model;
+    mod paging;
+    mod principals;
+    mod revocation;
+    mod settings;
+    mod suspension;
+    mod vaults;
+}

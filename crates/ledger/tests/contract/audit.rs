@@ -1,0 +1,277 @@
+//! The log: gapless, hashed, signed, provable, and readable.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+use toolgate_gate::ports::ledger::{CreatePrincipal, EventFilter, LogHead, LoggedEvent, PageRequest};
+use toolgate_model::checkpoint;
+use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::event::event_leaf;
+use toolgate_model::merkle::{
+    Hash, TILE_WIDTH, consistency_proof, consistency_tiles, inclusion_proof, inclusion_tiles, root_of,
+    verify_consistency, verify_inclusion,
+};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
+
+use super::support::number;
+
+contract!(
+    an_event_is_in_the_log_once_it_is_integrated,
+    the_log_is_gapless_and_its_root_is_that_of_its_events,
+    the_head_is_signed,
+    every_event_has_an_inclusion_proof,
+    every_earlier_head_is_consistent_with_the_newest,
+    every_tenant_has_a_log_of_its_own,
+    a_second_integration_finds_nothing_and_leaves_the_head,
+    a_change_and_its_events_are_one,
+    events_are_found_by_everything_they_are_filtered_by,
+    a_cursor_that_no_answer_gave_is_refused,
+    two_replicas_integrate_into_one_gapless_log,
+);
+
+async fn head(tenant: &TestTenant) -> LogHead {
+    tenant.ledger.log_head(&tenant.id).await.unwrap().expect("a head")
+}
+
+async fn logged(tenant: &TestTenant) -> Vec<LoggedEvent> {
+    let mut all = Vec::new();
+    let mut page = PageRequest::first(100);
+    loop {
+        let read = tenant.ledger.events(&tenant.id, EventFilter::default(), page).await.unwrap();
+        all.extend(read.items);
+        let Some(next) = read.next else { return all };
+        page = PageRequest { after: Some(next), limit: 100 };
+    }
+}
+
+/// So many events, from registering agents whose names begin with `name`.
+async fn happen(tenant: &TestTenant, name: &str, count: usize) {
+    let many = (0..count).map(|number| {
+        let agent = tenant.new_principal(&principal(&format!("{name}-{number}")));
+        tenant.ledger.create_principal(CreatePrincipal { stamp: tenant.stamp(), principal: agent })
+    });
+    try_join_all(many).await.unwrap();
+}
+
+fn leaves(events: &[LoggedEvent]) -> Vec<Hash> {
+    events.iter().map(|event| event_leaf(event.canonical.as_bytes())).collect()
+}
+
+async fn assert_sound(fixture: &LedgerFixture, tenant: &TestTenant, expected: usize) {
+    let events = logged(tenant).await;
+    let sequences: Vec<u64> = events.iter().map(|event| event.sequence).collect();
+    assert_eq!(sequences, (0..u64::try_from(expected).unwrap()).collect::<Vec<_>>(), "gapless from zero");
+    let head = head(tenant).await;
+    assert_eq!(head.head.size, u64::try_from(expected).unwrap());
+    assert_eq!(head.head.root, root_of(&leaves(&events)));
+    let signed = checkpoint::verify(&head.checkpoint, fixture.signer().public_key()).unwrap();
+    assert_eq!(signed, head.head);
+}
+
+async fn an_event_is_in_the_log_once_it_is_integrated(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    assert_eq!(fixture.ledger().log_head(&tenant.id).await.unwrap(), None);
+    assert!(logged(&tenant).await.is_empty());
+
+    assert_eq!(tenant.integrate().await, 3, "the tenant, its administrator, its key");
+
+    assert_eq!(head(&tenant).await.head.size, 3);
+    let events = logged(&tenant).await;
+    let event: Value = serde_json::from_str(&events[0].canonical).unwrap();
+    let mut names: Vec<_> = event.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["actor", "data", "id", "tenant", "timestamp", "type"]);
+    assert_eq!((&event["tenant"], &event["actor"]), (&json!(tenant.id), &json!("admin")));
+    assert_eq!(event["timestamp"], "2026-02-08T10:00:00.000+00:00");
+}
+
+async fn the_log_is_gapless_and_its_root_is_that_of_its_events(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let mut size = 3;
+    // Up to, onto and beyond the edge of a tile.
+    for count in [1, TILE_WIDTH - 5, 1, 1, 300] {
+        happen(&tenant, &format!("agent-{size}"), count).await;
+        size += count;
+        tenant.integrate().await;
+        assert_sound(fixture, &tenant, size).await;
+    }
+}
+
+async fn the_head_is_signed(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    tenant.wait(7);
+    tenant.integrate().await;
+    let head = head(&tenant).await;
+    assert_eq!(checkpoint::verify(&head.checkpoint, fixture.signer().public_key()).unwrap(), head.head);
+    assert_eq!((&head.head.tenant, head.head.time), (&tenant.id, tenant.now()));
+    let stranger = checkpoint::SigningKey::from_seed(&[8; 32]).unwrap();
+    assert!(checkpoint::verify(&head.checkpoint, stranger.public_key()).is_err());
+}
+
+async fn every_event_has_an_inclusion_proof(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    happen(&tenant, "agent", 600).await;
+    tenant.integrate().await;
+    let head = head(&tenant).await.head;
+
+    for (index, leaf) in (0..).zip(leaves(&logged(&tenant).await)) {
+        let tiles = fixture.ledger().tiles(&tenant.id, &inclusion_tiles(index, head.size)).await.unwrap();
+        let proof = inclusion_proof(index, head.size, &tiles).unwrap();
+        assert_eq!(verify_inclusion(&leaf, index, head.size, &proof, &head.root), Ok(()), "event {index}");
+    }
+}
+
+async fn every_earlier_head_is_consistent_with_the_newest(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let mut heads = Vec::new();
+    for round in 0..8 {
+        happen(&tenant, &format!("agent-{round}"), 1 + round * 20).await;
+        tenant.integrate().await;
+        heads.push(head(&tenant).await.head);
+    }
+    let newest = heads.last().unwrap();
+
+    for old in &heads {
+        let tiles = fixture.ledger().tiles(&tenant.id, &consistency_tiles(old.size, newest.size)).await.unwrap();
+        let proof = consistency_proof(old.size, newest.size, &tiles).unwrap();
+        assert_eq!(verify_consistency(old.size, newest.size, &old.root, &newest.root, &proof), Ok(()));
+    }
+}
+
+async fn every_tenant_has_a_log_of_its_own(fixture: &LedgerFixture) {
+    let (one, other) = (fixture.tenant().await, fixture.tenant().await);
+    happen(&one, "agent", 5).await;
+    happen(&other, "agent", 300).await;
+
+    assert_eq!(one.integrate().await, 8 + 303, "one integration serves all");
+
+    assert_sound(fixture, &one, 8).await;
+    assert_sound(fixture, &other, 303).await;
+    for event in one.events().await {
+        assert_eq!(event["tenant"], json!(one.id));
+    }
+    let tiles = fixture.ledger().tiles(&one.id, &inclusion_tiles(300, 303)).await.unwrap();
+    assert!(inclusion_proof(300, 303, &tiles).is_err(), "tiles of another tenant are not given out");
+}
+
+async fn a_second_integration_finds_nothing_and_leaves_the_head(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    tenant.integrate().await;
+    let before = head(&tenant).await;
+    tenant.wait(60);
+    assert_eq!(tenant.integrate().await, 0);
+    assert_eq!(head(&tenant).await, before);
+}
+
+async fn a_change_and_its_events_are_one(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let root = tenant.grant("coordinator").await;
+    tenant.delegate(&root, "worker").await.unwrap();
+    let pending = "SELECT COUNT(*) FROM events WHERE sequence IS NULL";
+    tenant.integrate().await;
+    assert_eq!(number(fixture, pending).await, 0);
+
+    // As soon as the change is acknowledged its events are there, though not in the tree yet.
+    tenant.revoke(root.id).await.unwrap();
+    assert_eq!(number(fixture, pending).await, 2);
+
+    // A change that is refused half-way leaves neither itself nor an event: the key's digest is taken.
+    let mut command = tenant.creation();
+    command.tenant.id = toolgate_model::principal::TenantId::parse("half").unwrap();
+    command.administrator.tenant = command.tenant.id.clone();
+    fixture.ledger().create_tenant(command).await.unwrap_err();
+    assert_eq!(number(fixture, pending).await, 2);
+    let half = "SELECT COUNT(*) FROM tenants WHERE id = 'half'";
+    assert_eq!(number(fixture, half).await, 0);
+}
+
+async fn events_are_found_by_everything_they_are_filtered_by(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let credential = tenant.credential().await;
+    tenant.wait(10);
+    let since = tenant.now();
+    let mut grant = tenant.new_grant(&credential, &principal("billing"));
+    grant.authority.context = GrantContext {
+        intent_id: Some(ContextId::parse("intent_1").unwrap()),
+        plan_id: Some(ContextId::parse("plan_1").unwrap()),
+        task_id: Some(ContextId::parse("task_1").unwrap()),
+    };
+    let grant = tenant.store_grant(grant).await.unwrap();
+    tenant.delegate(&grant, "worker").await.unwrap();
+    tenant.wait(10);
+    let until = tenant.now();
+    tenant.suspend(grant.id).await.unwrap();
+    tenant.integrate().await;
+    let find = async |filter: EventFilter| {
+        let page = fixture.ledger().events(&tenant.id, filter, PageRequest::first(100)).await.unwrap();
+        let events = page.items.iter().map(|event| serde_json::from_str::<Value>(&event.canonical).unwrap());
+        events.map(|event| event["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let any = EventFilter::default;
+
+    let of_kind = EventFilter { kind: Some("grant.created".to_owned()), ..any() };
+    assert_eq!(find(of_kind).await, ["grant.created"]);
+    let by_actor = EventFilter { actor: Some(principal("billing")), ..any() };
+    assert_eq!(find(by_actor).await, ["grant.delegated"]);
+    let about_agent = EventFilter { agent: Some(principal("billing")), ..any() };
+    assert_eq!(find(about_agent).await, ["grant.created", "grant.suspended"]);
+    let in_context = ["grant.created", "grant.delegated", "grant.suspended"];
+    let of_intent = EventFilter { intent: Some(ContextId::parse("intent_1").unwrap()), ..any() };
+    assert_eq!(find(of_intent).await, in_context);
+    let of_task = EventFilter { task: Some(ContextId::parse("task_1").unwrap()), ..any() };
+    assert_eq!(find(of_task.clone()).await, in_context);
+    let of_other = EventFilter { task: Some(ContextId::parse("task_2").unwrap()), ..any() };
+    assert!(find(of_other).await.is_empty());
+    let between = EventFilter { since: Some(since), until: Some(until), ..any() };
+    assert_eq!(find(between).await, ["grant.created", "grant.delegated"]);
+    let together = EventFilter {
+        kind: Some("grant.suspended".to_owned()),
+        actor: Some(tenant.administrator.clone()),
+        agent: Some(principal("billing")),
+        since: Some(until),
+        ..of_task
+    };
+    assert_eq!(find(together).await, ["grant.suspended"]);
+}
+
+async fn a_cursor_that_no_answer_gave_is_refused(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    tenant.integrate().await;
+    for cursor in ["x", "", "-1", "1.5", "99999999999999999999999"] {
+        let page = PageRequest { after: Some(cursor.to_owned()), limit: 10 };
+        let refusal = fixture.ledger().events(&tenant.id, EventFilter::default(), page).await.unwrap_err();
+        assert_eq!(refusal.code(), toolgate_gate::refusal::Code::InvalidCursor, "{cursor:?}");
+    }
+}
+
+async fn two_replicas_integrate_into_one_gapless_log(fixture: &LedgerFixture) {
+    let (one, other) = (fixture.tenant().await, fixture.tenant().await);
+    let replicas = [Arc::clone(fixture.ledger()), fixture.replica().await];
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let integrating = replicas.map(|ledger| {
+        let (tenant, stop) = (one.through(ledger), Arc::clone(&stop));
+        tokio::spawn(async move {
+            let mut total = 0;
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                total += tenant.integrate().await;
+                tokio::task::yield_now().await;
+            }
+            total
+        })
+    });
+
+    for round in 0..10 {
+        let name = format!("agent-{round}");
+        tokio::join!(happen(&one, &name, 30), happen(&other, &name, 20));
+    }
+    stop.store(true, std::sync::atomic::Ordering::SeqCst);
+
+    let mut total = one.integrate().await;
+    for task in integrating {
+        total += task.await.unwrap();
+    }
+    assert_eq!(total, 303 + 203, "each event was integrated once");
+    assert_sound(fixture, &one, 303).await;
+    assert_sound(fixture, &other, 203).await;
+}

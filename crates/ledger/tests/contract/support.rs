@@ -1,0 +1,33 @@
+//! What the rules share: refusals that leave no trace, and a look at the rows behind the port.
+
+use std::future::Future;
+
+use serde_json::Value;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
+
+/// Asserts that the attempt is refused with this code and leaves no event; answers the refusal.
+pub async fn refused<T>(tenant: &TestTenant, code: Code, attempt: impl Future<Output = Result<T, Refusal>>) -> Refusal {
+    let before = tenant.events().await.len();
+    let Err(refusal) = attempt.await else { panic!("expected {}, and it was done", code.as_str()) };
+    assert_eq!(refusal.code(), code, "{refusal}");
+    assert_eq!(tenant.events().await.len(), before, "a refusal leaves no event");
+    refusal
+}
+
+/// A detail of a refusal.
+pub fn detail(refusal: &Refusal, name: &str) -> Value {
+    refusal.details().find(|(own, _)| *own == name).map_or(Value::Null, |(_, value)| value.clone())
+}
+
+/// The one number that this statement answers, read past the port.
+pub async fn number(fixture: &LedgerFixture, sql: &str) -> i64 {
+    if let Some(file) = fixture.home().file() {
+        let connection = rusqlite::Connection::open(file).unwrap();
+        return connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    }
+    let url = fixture.home().url().unwrap();
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.query_one(sql, &[]).await.unwrap().get(0)
+}

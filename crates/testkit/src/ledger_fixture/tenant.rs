@@ -1,0 +1,367 @@
+//! A tenant to test in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolgate_gate::ports::clock::Clock;
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::ledger::*;
+use toolgate_gate::ports::sealer::{MasterKeyId, SealedMaterial};
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::checkpoint::SigningKey;
+use toolgate_model::constraint::Constraints;
+use toolgate_model::context::GrantContext;
+use toolgate_model::credential::{AuthType, Credential, ServiceName, Vault};
+use toolgate_model::grant::{Authority, DelegationDepth, DelegationRequest, Grant, GrantStatus, Lineage};
+use toolgate_model::id::{CredentialId, GrantId, KeyId, VaultId};
+use toolgate_model::key::digest_of;
+use toolgate_model::permission::PermissionSet;
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
+use toolgate_model::scope::{Scope, ScopeSet};
+use toolgate_model::text::Line;
+use toolgate_model::time::Timestamp;
+
+use super::LedgerFixture;
+use crate::clock::TestClock;
+
+/// What the credentials of a test tenant can do.
+pub const SCOPES: [&str; 3] = ["charges.create", "charges.read", "refunds.create"];
+
+/// A month: how long the grants of a test tenant last unless a test says otherwise.
+const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A tenant with its administrator, who does everything that is not said to be done by another.
+#[derive(Clone)]
+pub struct TestTenant {
+    /// Its id.
+    pub id: TenantId,
+    /// Its administrator.
+    pub administrator: PrincipalId,
+    /// The ledger that it is in.
+    pub ledger: Arc<dyn Ledger>,
+    /// The time in its stamps.
+    pub clock: TestClock,
+    signer: Arc<SigningKey>,
+}
+
+impl TestTenant {
+    pub(super) async fn create(fixture: &LedgerFixture) -> Self {
+        let name = u64::from_be_bytes(random().expect("random bytes"));
+        let id = TenantId::parse(&format!("tenant-{name:016x}")).expect("a tenant's id");
+        let tenant = Self {
+            id,
+            administrator: PrincipalId::administrator(),
+            ledger: Arc::clone(&fixture.ledger),
+            clock: fixture.clock.clone(),
+            signer: Arc::clone(&fixture.signer),
+        };
+        let command = tenant.creation();
+        tenant.ledger.create_tenant(command).await.expect("a tenant");
+        tenant
+    }
+
+    /// The same tenant as another replica sees it.
+    pub fn through(&self, ledger: Arc<dyn Ledger>) -> Self {
+        Self { ledger, ..self.clone() }
+    }
+
+    /// The command that makes this tenant.
+    pub fn creation(&self) -> CreateTenant {
+        let administrator = Principal {
+            kind: PrincipalKind::User,
+            permissions: PermissionSet::of_a_tenant_administrator(),
+            ..self.new_principal(&self.administrator)
+        };
+        let key = self.new_key(&self.administrator, &format!("first key of {}", self.id));
+        let tenant = Tenant { id: self.id.clone(), name: None, created_at: self.now() };
+        CreateTenant { stamp: self.stamp(), tenant, administrator, key }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// So much later than now.
+    pub fn later(&self, seconds: u64) -> Timestamp {
+        self.now().plus(Duration::from_secs(seconds))
+    }
+
+    /// Moves the clock.
+    pub fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    /// The administrator, now.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp_of(&self.administrator)
+    }
+
+    /// This principal, now.
+    pub fn stamp_of(&self, actor: &PrincipalId) -> Stamp {
+        Stamp { tenant: self.id.clone(), actor: actor.clone(), time: self.now() }
+    }
+
+    /// An agent that is not stored.
+    pub fn new_principal(&self, id: &PrincipalId) -> Principal {
+        Principal {
+            tenant: self.id.clone(),
+            id: id.clone(),
+            kind: PrincipalKind::Agent,
+            name: None,
+            scopes: ScopeSet::default(),
+            permissions: PermissionSet::of_an_agent(),
+            created_at: self.now(),
+            removed_at: None,
+        }
+    }
+
+    /// An agent.
+    pub async fn agent(&self, name: &str) -> PrincipalId {
+        let id = principal(name);
+        let command = CreatePrincipal { stamp: self.stamp(), principal: self.new_principal(&id) };
+        self.ledger.create_principal(command).await.expect("an agent");
+        id
+    }
+
+    /// Removes a principal.
+    pub async fn remove(&self, id: &PrincipalId) -> Result<Removed, Refusal> {
+        self.ledger.remove_principal(RemovePrincipal { stamp: self.stamp(), id: id.clone() }).await
+    }
+
+    /// A key that is not stored, with the digest of this text.
+    pub fn new_key(&self, owner: &PrincipalId, text: &str) -> NewKey {
+        NewKey {
+            id: KeyId::new(self.now(), random().expect("random bytes")),
+            principal: owner.clone(),
+            digest: digest_of(text),
+            hint: "tgk_Test".to_owned(),
+            label: Some(line("laptop")),
+            expires_at: None,
+        }
+    }
+
+    /// A key of a principal, with the digest of this text.
+    pub async fn key(&self, owner: &PrincipalId, text: &str) -> KeyRecord {
+        let command = CreateKey { stamp: self.stamp(), key: self.new_key(owner, text) };
+        self.ledger.create_key(command).await.expect("a key")
+    }
+
+    /// A vault of the administrator.
+    pub async fn vault(&self) -> Vault {
+        let vault = Vault {
+            id: VaultId::new(self.now(), random().expect("random bytes")),
+            tenant: self.id.clone(),
+            owner: self.administrator.clone(),
+            name: line("acme-production"),
+            created_at: self.now(),
+        };
+        self.ledger.create_vault(CreateVault { stamp: self.stamp(), vault: vault.clone() }).await.expect("a vault");
+        vault
+    }
+
+    /// A credential that is not stored.
+    pub fn new_credential(&self, vault: VaultId) -> Credential {
+        let metadata = Map::from_iter([("environment".to_owned(), Value::from("production"))]);
+        Credential {
+            id: CredentialId::new(self.now(), random().expect("random bytes")),
+            tenant: self.id.clone(),
+            vault,
+            service: ServiceName::parse("stripe").expect("a service"),
+            label: line("stripe-production"),
+            auth_type: AuthType::ApiKey,
+            scopes_available: scopes(&SCOPES),
+            metadata,
+            version: 1,
+            material_fields: vec!["api_key".to_owned()],
+            created_at: self.now(),
+            rotated_at: self.now(),
+            expires_at: None,
+            revoked_at: None,
+        }
+    }
+
+    /// Stores a credential with material under the master key `first`.
+    pub async fn store_credential(&self, credential: Credential) -> Credential {
+        let sealed = Some(sealed_under("first"));
+        let command = CreateCredential { stamp: self.stamp(), credential: credential.clone(), sealed };
+        self.ledger.create_credential(command).await.expect("a credential");
+        credential
+    }
+
+    /// A credential in a vault of its own.
+    pub async fn credential(&self) -> Credential {
+        let vault = self.vault().await;
+        self.store_credential(self.new_credential(vault.id)).await
+    }
+
+    /// A rotation of the version that is given, with material under the master key `first`, the replaced version to be
+    /// kept for a minute.
+    pub fn rotation(&self, credential: &Credential) -> RotateCredential {
+        RotateCredential {
+            stamp: self.stamp(),
+            id: credential.id,
+            expected_version: credential.version,
+            sealed: sealed_under("first"),
+            material_fields: credential.material_fields.clone(),
+            metadata: None,
+            expires_at: None,
+            retire_until: self.later(60),
+        }
+    }
+
+    /// Revokes a credential.
+    pub async fn revoke_credential(&self, id: CredentialId) -> Result<Revoked, Refusal> {
+        let command = RevokeCredential { stamp: self.stamp(), id, reason: "leaked".to_owned() };
+        self.ledger.revoke_credential(command).await
+    }
+
+    /// Deletes a vault.
+    pub async fn delete_vault(&self, id: VaultId) -> Result<Deleted, Refusal> {
+        self.ledger.delete_vault(DeleteVault { stamp: self.stamp(), id }).await
+    }
+
+    /// A direct grant of everything that the credential can do, freely delegatable, that is not stored.
+    pub fn new_grant(&self, credential: &Credential, agent: &PrincipalId) -> Grant {
+        Grant {
+            id: self.grant_id(),
+            tenant: self.id.clone(),
+            credential: credential.id,
+            service: credential.service.clone(),
+            agent: agent.clone(),
+            granted_by: self.administrator.clone(),
+            source: None,
+            level: 0,
+            authority: Authority {
+                scopes: credential.scopes_available.clone(),
+                constraints: Constraints::default(),
+                context: GrantContext::default(),
+                delegatable: true,
+                delegation_depth: DelegationDepth::Unlimited,
+                expires_at: Some(self.now().plus(LIFETIME)),
+            },
+            created_at: self.now(),
+            suspended: None,
+            revoked_at: None,
+        }
+    }
+
+    /// Stores a direct grant.
+    pub async fn store_grant(&self, grant: Grant) -> Result<Grant, Refusal> {
+        self.ledger.create_grant(CreateGrant { stamp: self.stamp(), grant: grant.clone() }).await?;
+        Ok(grant)
+    }
+
+    /// A direct grant on a credential of its own, for an agent that nobody registered.
+    pub async fn grant(&self, agent: &str) -> Grant {
+        let credential = self.credential().await;
+        self.store_grant(self.new_grant(&credential, &principal(agent))).await.expect("a grant")
+    }
+
+    /// An id for a grant that is made now.
+    pub fn grant_id(&self) -> GrantId {
+        GrantId::new(self.now(), random().expect("random bytes"))
+    }
+
+    /// The delegation of everything that the source states.
+    pub fn delegation(&self, source: &Grant, target: &str) -> DelegateGrant {
+        DelegateGrant {
+            stamp: self.stamp_of(&source.agent),
+            id: self.grant_id(),
+            source: source.id,
+            target: principal(target),
+            granted_by: source.agent.clone(),
+            request: request(source.authority.scopes.clone()),
+        }
+    }
+
+    /// Delegates everything that the source states.
+    pub async fn delegate(&self, source: &Grant, target: &str) -> Result<Grant, Refusal> {
+        self.ledger.delegate_grant(self.delegation(source, target)).await
+    }
+
+    /// Revokes a grant.
+    pub async fn revoke(&self, id: GrantId) -> Result<Revoked, Refusal> {
+        self.ledger.revoke_grant(RevokeGrant { stamp: self.stamp(), id, reason: "no longer needed".to_owned() }).await
+    }
+
+    /// Suspends a grant.
+    pub async fn suspend(&self, id: GrantId) -> Result<Grant, Refusal> {
+        self.ledger.suspend_grant(SuspendGrant { stamp: self.stamp(), id, reason: "under review".to_owned() }).await
+    }
+
+    /// Resumes a grant.
+    pub async fn resume(&self, id: GrantId) -> Result<Grant, Refusal> {
+        self.ledger.resume_grant(ResumeGrant { stamp: self.stamp(), id }).await
+    }
+
+    /// A grant of this tenant with its lineage.
+    pub async fn lineage(&self, id: GrantId) -> Lineage {
+        self.ledger.lineage(&self.id, id).await.expect("a readable ledger").expect("a grant of this tenant")
+    }
+
+    /// Where a grant stands in effect, now.
+    pub async fn standing(&self, id: GrantId) -> GrantStatus {
+        self.lineage(id).await.standing(self.now()).status
+    }
+
+    /// Integrates what is pending, in all tenants.
+    pub async fn integrate(&self) -> u64 {
+        self.ledger.integrate(Arc::clone(&self.signer), self.now()).await.expect("integration")
+    }
+
+    /// All events of the tenant's log, oldest first, after what is pending was integrated.
+    pub async fn events(&self) -> Vec<Value> {
+        self.integrate().await;
+        let mut events = Vec::new();
+        let mut page = PageRequest::first(PageRequest::LIMIT);
+        loop {
+            let read = self.ledger.events(&self.id, EventFilter::default(), page).await.expect("events");
+            events
+                .extend(read.items.iter().map(|event| serde_json::from_str::<Value>(&event.canonical).expect("JSON")));
+            let Some(next) = read.next else { return events };
+            page = PageRequest { after: Some(next), limit: PageRequest::LIMIT };
+        }
+    }
+
+    /// The events of one type.
+    pub async fn events_of(&self, kind: &str) -> Vec<Value> {
+        self.events().await.into_iter().filter(|event| event["type"] == kind).collect()
+    }
+}
+
+/// What stands for sealed material in the ledger's tests: the ledger never looks inside.
+pub fn sealed_under(key: &str) -> SealedMaterial {
+    SealedMaterial {
+        ciphertext: b"ciphertext".to_vec(),
+        wrapped_key: format!("data key under {key}").into_bytes(),
+        key: MasterKeyId(key.to_owned()),
+    }
+}
+
+/// A principal's id.
+pub fn principal(name: &str) -> PrincipalId {
+    PrincipalId::parse(name).expect("a principal's id")
+}
+
+/// Scopes by their names.
+pub fn scopes(names: &[&str]) -> ScopeSet {
+    names.iter().map(|name| Scope::parse(name).expect("a scope")).collect()
+}
+
+/// The delegation of these scopes and otherwise all that the source leaves.
+pub fn request(scopes: ScopeSet) -> DelegationRequest {
+    DelegationRequest {
+        scopes,
+        constraints: Constraints::default(),
+        context: GrantContext::default(),
+        delegatable: None,
+        delegation_depth: None,
+        expires_at: None,
+    }
+}
+
+fn line(text: &str) -> Line {
+    Line::parse(text).expect("a line")
+}

@@ -1,0 +1,298 @@
+//! The command line's way to a running gate: HTTP or HTTPS, one request at a time. The only place of this program, besides
+//! the ledger, that opens a connection to the outside.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client as HttpClient, Error as HttpError};
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use thiserror::Error;
+use toolgate_model::secret::Secret;
+use zeroize::Zeroizing;
+
+/// How long a connection may take to come about.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long an answer may take. Revoking a very large tree is the slowest thing there is.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+/// The largest answer that is held in memory; exports are not.
+const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+
+/// Why there is no answer to work with.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The gate says no.
+    #[error("{}", said(.body))]
+    Refused {
+        /// With which status.
+        status: StatusCode,
+        /// Its error object.
+        body: Box<Value>,
+    },
+    /// What answers is no gate.
+    #[error("{url} answered {status}, but not as a Toolgate does; check --url or TOOLGATE_URL")]
+    Stranger {
+        /// The gate's URL.
+        url: String,
+        /// What it answered.
+        status: StatusCode,
+    },
+    /// The answer stopped before its end.
+    #[error("the answer of {url} broke off: {reason}")]
+    BrokenOff {
+        /// The gate's URL.
+        url: String,
+        /// How.
+        reason: String,
+    },
+    /// Nobody answers.
+    #[error(
+        "no gate answers at {url}: {reason}; start one with `toolgate serve`, or say where it is with --url or TOOLGATE_URL"
+    )]
+    Unreachable {
+        /// The gate's URL.
+        url: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// TLS cannot be used here.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+    /// The key cannot stand in a header.
+    #[error("the key contains characters that no key has; set TOOLGATE_TOKEN again or run `toolgate login`")]
+    Token,
+    /// The URL is none.
+    #[error("`{0}` is not the URL of a gate; write http://HOST:PORT or https://HOST")]
+    Url(String),
+}
+
+/// A gate, and the key to show to it.
+pub struct Client {
+    http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    url: String,
+    authorization: HeaderValue,
+}
+
+impl Client {
+    /// A client of the gate at this URL.
+    pub fn new(url: &str, token: &Secret) -> Result<Self, ClientError> {
+        let url = checked_url(url)?;
+        let text = Zeroizing::new(format!("Bearer {}", token.expose()));
+        let mut authorization = HeaderValue::from_str(&text).map_err(|_| ClientError::Token)?;
+        authorization.set_sensitive(true);
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(CONNECT_PATIENCE));
+        let tls = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_provider_and_platform_verifier(rustls::crypto::aws_lc_rs::default_provider())
+            .map_err(|error| ClientError::Tls(error.to_string()))?;
+        let connector = tls.https_or_http().enable_http1().wrap_connector(tcp);
+        Ok(Self { http: HttpClient::builder(TokioExecutor::new()).build(connector), url, authorization })
+    }
+
+    /// Asks for something.
+    pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
+        self.send(Method::GET, path, None).await
+    }
+
+    /// Changes something.
+    pub async fn change(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+        self.send(method, path, body.map(|body| Zeroizing::new(body.to_string().into_bytes()))).await
+    }
+
+    /// Changes something with a body that holds secrets.
+    pub async fn change_secretly(
+        &self,
+        method: Method,
+        path: &str,
+        body: Zeroizing<Vec<u8>>,
+    ) -> Result<Value, ClientError> {
+        self.send(method, path, Some(body)).await
+    }
+
+    /// Asks for something long, which is handed on piece by piece.
+    pub async fn download(
+        &self,
+        path: &str,
+        mut sink: impl FnMut(&[u8]) -> std::io::Result<()>,
+    ) -> Result<(), DownloadError> {
+        let mut body = self.open(Method::GET, path, None).await?;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| self.broken_off(&error.to_string()))?;
+            if let Some(data) = frame.data_ref() {
+                sink(data).map_err(DownloadError::Sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<Zeroizing<Vec<u8>>>) -> Result<Value, ClientError> {
+        let answer = async {
+            let body = self.open(method, path, body).await?;
+            self.collect(body).await
+        };
+        let bytes = self.in_time(answer).await?;
+        if bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&bytes)
+            .map_err(|_| ClientError::Stranger { url: self.url.clone(), status: StatusCode::OK })
+    }
+
+    /// Sends a request; answers the body of a success.
+    async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Zeroizing<Vec<u8>>>,
+    ) -> Result<Incoming, ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url))
+            .header(header::AUTHORIZATION, self.authorization.clone())
+            .header(header::USER_AGENT, concat!("toolgate/", env!("CARGO_PKG_VERSION")));
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let body = body.map(Bytes::from_owner).unwrap_or_default();
+        let request = request.body(Full::new(body)).map_err(|_| ClientError::Url(self.url.clone()))?;
+        let answer = self.in_time(async { self.http.request(request).await.map_err(|error| self.unreachable(&error)) });
+        let answer = answer.await?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer.into_body());
+        }
+        let bytes = self.in_time(self.collect(answer.into_body())).await?;
+        match serde_json::from_slice::<Value>(&bytes) {
+            Ok(body) if body.pointer("/error/code").is_some() => {
+                Err(ClientError::Refused { status, body: Box::new(body) })
+            }
+            _ => Err(ClientError::Stranger { url: self.url.clone(), status }),
+        }
+    }
+
+    async fn collect(&self, body: Incoming) -> Result<Bytes, ClientError> {
+        let collected = Limited::new(body, ANSWER_LIMIT).collect().await;
+        collected.map(http_body_util::Collected::to_bytes).map_err(|error| self.broken_off(&error.to_string()))
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
+        match tokio::time::timeout(ANSWER_PATIENCE, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(self.broken_off("it took too long")),
+        }
+    }
+
+    fn unreachable(&self, error: &HttpError) -> ClientError {
+        // The innermost cause is the one that says something: connection refused, name unknown, certificate expired.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        if error.is_connect() {
+            ClientError::Unreachable { url: self.url.clone(), reason: cause.to_string() }
+        } else {
+            self.broken_off(&cause.to_string())
+        }
+    }
+
+    fn broken_off(&self, reason: &str) -> ClientError {
+        ClientError::BrokenOff { url: self.url.clone(), reason: reason.to_owned() }
+    }
+}
+
+/// Why a download did not come to its end.
+#[derive(Debug, Error)]
+pub enum DownloadError {
+    /// The gate, or the way to it.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// Where it should be written.
+    #[error("{0}")]
+    Sink(std::io::Error),
+}
+
+/// Whether a key shown to this URL travels in the clear over a network.
+pub fn is_exposed(url: &str) -> bool {
+    let Ok(uri) = url.parse::<Uri>() else { return false };
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let local = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    uri.scheme_str() == Some("http") && !local
+}
+
+/// One segment of a path, or one value of a query, with everything else than plain letters escaped.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+/// A path with those parameters that have a value.
+pub fn with_query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let given = parameters.iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value.as_deref()?))));
+    let query = given.collect::<Vec<_>>().join("&");
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+/// The URL without a slash at its end.
+pub fn checked_url(url: &str) -> Result<String, ClientError> {
+    let refused = || ClientError::Url(url.to_owned());
+    let uri: Uri = url.parse().map_err(|_| refused())?;
+    let known = matches!(uri.scheme_str(), Some("http" | "https"));
+    // A name and a password in the URL would end up in messages.
+    let plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@')) && uri.query().is_none();
+    if known && plain { Ok(url.trim_end_matches('/').to_owned()) } else { Err(refused()) }
+}
+
+fn said(body: &Value) -> String {
+    let text = |path: &str| body.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    format!("{} [{}]", text("/error/message"), text("/error/code"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_gates_are_told_from_others() {
+        assert_eq!(checked_url("http://127.0.0.1:7300/").unwrap(), "http://127.0.0.1:7300");
+        assert_eq!(checked_url("https://gate.example/base").unwrap(), "https://gate.example/base");
+        for bad in ["", "gate.example", "ftp://gate.example", "http://", "http://ann:geheim@gate", "http://gate/?a=b"] {
+            assert!(checked_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_the_clear_is_noticed() {
+        for (url, exposed) in [
+            ("http://127.0.0.1:7300", false),
+            ("http://[::1]:7300", false),
+            ("http://localhost:7300", false),
+            ("https://gate.example", false),
+            ("http://gate.example", true),
+            ("http://10.0.0.1:7300", true),
+        ] {
+            assert_eq!(is_exposed(url), exposed, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_people_type_cannot_change_the_path() {
+        assert_eq!(escaped("a/../b?c#d e%"), "a%2F..%2Fb%3Fc%23d%20e%25");
+        assert_eq!(escaped("user:ann@acme.eu-1_x"), "user:ann@acme.eu-1_x".replace('_', "_"));
+        let path = with_query("/x", &[("a", None), ("b", Some("1&2".to_owned())), ("c", Some("é".to_owned()))]);
+        assert_eq!(path, "/x?b=1%262&c=%C3%A9");
+        assert_eq!(with_query("/x", &[("a", None)]), "/x");
+    }
+}

@@ -1,0 +1,222 @@
+//! `toolgate audit`: reading the log, proving things from it, taking it away, and verifying it without the gate.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use toolgate_model::audit_export::verify;
+use toolgate_model::checkpoint::PublicKey;
+use toolgate_model::time::Timestamp;
+
+use super::paging::Paging;
+use super::{Connection, Failure};
+use crate::client::{Client, with_query};
+use crate::output::{Report, plain};
+
+/// Read, prove, export and verify the audit log
+#[derive(Args)]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// List events, oldest first
+    #[command(after_help = "Example:\n  toolgate audit events --type grant.revoked --since 2026-01-01T00:00:00Z")]
+    Events(Box<Events>),
+    /// Show the newest signed head of the log, and the key that verifies it
+    #[command(after_help = "Example:\n  toolgate audit head --json")]
+    Head,
+    /// Prove that an event is in the log, or that an earlier log is the beginning of a later one
+    #[command(
+        after_help = "Example:\n  toolgate audit proof --sequence 17\n  toolgate audit proof --first 100 --second 200"
+    )]
+    Proof {
+        /// The event to prove
+        #[arg(long, value_name = "N", conflicts_with_all = ["first", "second"], required_unless_present = "first")]
+        sequence: Option<u64>,
+        /// In the log of this size; the newest unless said otherwise
+        #[arg(long, value_name = "N", requires = "sequence")]
+        size: Option<u64>,
+        /// The size of the earlier log
+        #[arg(long, value_name = "N")]
+        first: Option<u64>,
+        /// The size of the later log; the newest unless said otherwise
+        #[arg(long, value_name = "N", requires = "first")]
+        second: Option<u64>,
+    },
+    /// Write the whole log as lines that can be verified offline
+    #[command(after_help = "Example:\n  toolgate audit export -o audit.jsonl")]
+    Export {
+        /// The file to write; standard output unless said otherwise
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Verify an export, without any gate
+    ///
+    /// Finds any changed, removed, reordered or inserted event and names the first bad one. The public key must come from
+    /// somewhere else than the export: note it from `toolgate audit head` when the gate is set up.
+    #[command(
+        after_help = "Example:\n  toolgate audit verify audit.jsonl --public-key toolgate+1a2b3c4d+AbCd...\n  toolgate audit verify audit.jsonl --public-key audit.pub"
+    )]
+    Verify {
+        /// The export, or - for standard input
+        file: PathBuf,
+        /// The key that signs the log, or a file that holds it
+        #[arg(long, value_name = "KEY|FILE")]
+        public_key: String,
+    },
+}
+
+/// Which events.
+#[derive(Args)]
+pub(crate) struct Events {
+    /// Of this type
+    #[arg(long, value_name = "TYPE")]
+    r#type: Option<String>,
+    /// Done by this principal
+    #[arg(long, value_name = "ID")]
+    actor: Option<String>,
+    /// About this agent
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Of this intent
+    #[arg(long, value_name = "ID")]
+    intent: Option<String>,
+    /// Of this task
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// Not before this time
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
+    since: Option<Timestamp>,
+    /// Before this time
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
+    until: Option<Timestamp>,
+    #[command(flatten)]
+    paging: Paging,
+}
+
+impl Action {
+    /// Does what was asked.
+    pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
+        match self {
+            Self::Verify { file, public_key } => verify_export(&file, &public_key),
+            Self::Events(events) => events.run(&connection.client()?).await,
+            Self::Head => Ok(head(connection.client()?.get("/api/v1/audit/head").await?)),
+            Self::Proof { sequence, size, first, second } => {
+                let text = |number: Option<u64>| number.map(|number| number.to_string());
+                let parameters = [
+                    ("sequence", text(sequence)),
+                    ("size", text(size)),
+                    ("first", text(first)),
+                    ("second", text(second)),
+                ];
+                let proof = connection.client()?.get(&with_query("/api/v1/audit/proof", &parameters)).await?;
+                Ok(Report::details(proof))
+            }
+            Self::Export { output } => export(&connection.client()?, output.as_deref()).await,
+        }
+    }
+}
+
+impl Events {
+    async fn run(self, client: &Client) -> Result<Report, Failure> {
+        let parameters = [
+            ("type", self.r#type),
+            ("actor", self.actor),
+            ("agent_id", self.agent),
+            ("intent_id", self.intent),
+            ("task_id", self.task),
+            ("since", self.since.map(|time| time.to_string())),
+            ("until", self.until.map(|time| time.to_string())),
+        ];
+        let columns =
+            [("SEQUENCE", "sequence"), ("TIME", "timestamp"), ("TYPE", "type"), ("ACTOR", "actor"), ("DATA", "data")];
+        self.paging.fetch(client, "/api/v1/audit/events", &parameters, "events", &columns).await
+    }
+}
+
+/// The checkpoint is text of several lines, and shown as such.
+fn head(head: Value) -> Report {
+    let mut members = head.clone();
+    let checkpoint = members.as_object_mut().and_then(|members| members.remove("checkpoint"));
+    let checkpoint = checkpoint.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let text = format!("{}\n{}", crate::output::details(&members), crate::output::clean_lines(checkpoint));
+    Report::new(head, text)
+}
+
+/// Writes beside the file first, so that what bears its name is complete.
+async fn export(client: &Client, output: Option<&Path>) -> Result<Report, Failure> {
+    let path = "/api/v1/audit/export";
+    let Some(output) = output else {
+        let mut stdout = io::stdout().lock();
+        client.download(path, |bytes| stdout.write_all(bytes)).await?;
+        stdout.flush().map_err(|error| Failure::io("standard output", error))?;
+        return Ok(Report::new(Value::Null, ""));
+    };
+    let shown = output.display().to_string();
+    let failed = |error: io::Error| Failure::io(&shown, error);
+    let mut name = output.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = output.with_file_name(name);
+    let mut file = File::create(&part).map_err(failed)?;
+    let mut lines: u64 = 0;
+    let written = client.download(path, |bytes| {
+        lines += bytes.iter().filter(|byte| **byte == b'\n').map(|_| 1_u64).sum::<u64>();
+        file.write_all(bytes)
+    });
+    let written = written
+        .await
+        .map_err(Failure::from)
+        .and_then(|()| file.sync_all().and_then(|()| std::fs::rename(&part, output)).map_err(failed));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written?;
+    let text = format!("{} holds the log, in {lines} lines.", plain(&json!(shown)));
+    Ok(Report::new(json!({"file": shown, "lines": lines}), text))
+}
+
+fn verify_export(file: &Path, public_key: &str) -> Result<Report, Failure> {
+    let key = read_public_key(public_key)?;
+    let reader: Box<dyn Read> = if file.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(file).map_err(|error| Failure::io(file.display().to_string(), error))?)
+    };
+    let verified = verify(BufReader::new(reader), &key).map_err(|error| Failure::NotVerified(Box::new(error)))?;
+    let text = format!(
+        "Verified: these are all {} events of tenant {} up to {}, unchanged and in order.\nRoot hash:  {}\nSigned by:  {key}",
+        verified.size, verified.tenant, verified.time, verified.root
+    );
+    let value = json!({
+        "verified": true,
+        "tenant_id": verified.tenant,
+        "size": verified.size,
+        "root_hash": verified.root.to_string(),
+        "timestamp": verified.time,
+        "public_key": key.to_string(),
+    });
+    Ok(Report::new(value, text))
+}
+
+/// The key itself, or the name of a file that holds it.
+fn read_public_key(given: &str) -> Result<PublicKey, Failure> {
+    let not_a_key = match PublicKey::parse(given) {
+        Ok(key) => return Ok(key),
+        Err(error) => error,
+    };
+    let mut text = String::new();
+    match File::open(given) {
+        Ok(file) => {
+            file.take(4096).read_to_string(&mut text).map_err(|error| Failure::io(given, error))?;
+            PublicKey::parse(&text).map_err(|error| Failure::Said(format!("{given}: {error}")))
+        }
+        Err(_) => Err(Failure::Said(format!("--public-key is neither a key nor a file: {not_a_key}"))),
+    }
+}

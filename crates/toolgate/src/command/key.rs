@@ -1,0 +1,91 @@
+//! `toolgate key`: the keys of agents, users and services.
+
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::{Value, json};
+use toolgate_model::time::Timestamp;
+
+use super::{Connection, Failure, object};
+use crate::client::escaped;
+use crate::output::{Report, at, plain, table};
+
+/// Make, list and revoke keys
+#[derive(Args)]
+pub(crate) struct Key {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// Make a key; it is shown once
+    #[command(
+        after_help = "Example:\n  toolgate key create billing-agent --label laptop --expires 2027-01-01T00:00:00Z"
+    )]
+    Create {
+        /// Whose key
+        agent: String,
+        /// When it ends, as RFC 3339; without this it does not
+        #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
+        expires: Option<Timestamp>,
+        /// What people call it
+        #[arg(long)]
+        label: Option<String>,
+    },
+    /// List the keys of an agent; never the keys themselves
+    #[command(after_help = "Example:\n  toolgate key list billing-agent")]
+    List {
+        /// Whose keys
+        agent: String,
+    },
+    /// Revoke a key
+    #[command(after_help = "Example:\n  toolgate key revoke key_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
+    Revoke {
+        /// The key's id, as `toolgate key list` shows it
+        id: String,
+    },
+}
+
+impl Action {
+    /// Does what was asked.
+    pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
+        let client = connection.client()?;
+        match self {
+            Self::Create { agent, expires, label } => {
+                let body = object([("expires_at", expires.map(|time| json!(time))), ("label", label.map(Value::from))]);
+                let path = format!("/api/v1/agents/{}/keys", escaped(&agent));
+                let key = client.change(Method::POST, &path, Some(&Value::Object(body))).await?;
+                let text = format!(
+                    "Key {} of {}, shown this once only:\n\n    {}\n",
+                    plain(at(&key, "id")),
+                    plain(at(&key, "agent_id")),
+                    plain(at(&key, "key"))
+                );
+                Ok(Report::new(key, text))
+            }
+            Self::List { agent } => {
+                let keys = client.get(&format!("/api/v1/agents/{}/keys", escaped(&agent))).await?;
+                let columns = [
+                    ("ID", "id"),
+                    ("HINT", "hint"),
+                    ("LABEL", "label"),
+                    ("CREATED", "created_at"),
+                    ("EXPIRES", "expires_at"),
+                    ("REVOKED", "revoked_at"),
+                    ("LAST USED", "last_used_at"),
+                ];
+                let rows = keys.get("keys").and_then(Value::as_array).cloned().unwrap_or_default();
+                let text = table(&rows, &columns);
+                Ok(Report::new(keys, text))
+            }
+            Self::Revoke { id } => {
+                let path = format!("/api/v1/keys/{}", escaped(&id));
+                let key = client.change(Method::DELETE, &path, None).await?;
+                let text = format!("Key {} of {} was revoked.", plain(at(&key, "id")), plain(at(&key, "agent_id")));
+                Ok(Report::new(key, text))
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `toolgate serve`: runs the gate.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Failure;
+use crate::configuration::{Environment, Flags, Loaded, keys};
+use crate::{composition, logging};
+
+/// Run the gate
+///
+/// With nothing said it keeps everything under the user's data directory, its keys under the user's configuration
+/// directory, and listens on 127.0.0.1:7300. The first start makes the administrator's token and shows it once.
+#[derive(Args, Default)]
+#[command(after_help = "Example:\n  toolgate serve --data /var/lib/toolgate --listen 127.0.0.1:7300")]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    flags: ServeFlags,
+}
+
+/// What `serve` and `config check` take alike.
+#[derive(Args, Default)]
+pub(crate) struct ServeFlags {
+    /// Directory of the embedded ledger [TOOLGATE_DATA]
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+    /// Address and port to listen on [TOOLGATE_LISTEN]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    /// PostgreSQL instead of the embedded ledger; better by variable if it holds a password [TOOLGATE_DATABASE_URL]
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Configuration file [TOOLGATE_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl ServeFlags {
+    /// Gathers the configuration of this process.
+    pub(crate) fn load(self) -> Result<Loaded, Failure> {
+        let values = [(&keys::DATA, self.data), (&keys::LISTEN, self.listen), (&keys::DATABASE_URL, self.database)];
+        let values = values.into_iter().filter_map(|(key, value)| Some((key.path, value?))).collect();
+        Ok(Loaded::load(&Flags { values, file: self.config }, Environment::of_process())?)
+    }
+}
+
+impl Serve {
+    /// Serves until it is asked to end.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let Loaded { configuration, warnings, .. } = self.flags.load()?;
+        logging::start(configuration.log_format, configuration.log_level.clone());
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?;
+        Ok(runtime.block_on(composition::run(configuration))?)
+    }
+}

@@ -1,0 +1,123 @@
+//! Arguments that are more than a word: times or never, JSON from a file, constraints by name.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use toolgate_model::strict_json;
+use toolgate_model::time::Timestamp;
+
+use super::Failure;
+use crate::prompt;
+
+/// The most that is read from a file of JSON.
+const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// When something ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expiry {
+    /// At this time.
+    At(Timestamp),
+    /// Not at all.
+    Never,
+}
+
+impl Expiry {
+    /// Reads `never` or RFC 3339.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if text == "never" {
+            return Ok(Self::Never);
+        }
+        Timestamp::parse(text).map(Self::At).map_err(|error| format!("{error}, or never"))
+    }
+
+    /// As requests write it.
+    pub(super) fn to_json(self) -> Value {
+        match self {
+            Self::At(time) => Value::String(time.to_string()),
+            Self::Never => Value::Null,
+        }
+    }
+}
+
+/// How often something may be passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// So often.
+    Levels(u32),
+    /// As often as anybody likes.
+    Unlimited,
+}
+
+impl Depth {
+    /// Reads `unlimited` or a number.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        text.parse().map(Self::Levels).map_err(|_| "write a number, or unlimited".to_owned())
+    }
+
+    /// As requests write it.
+    pub(super) fn to_json(self) -> Value {
+        match self {
+            Self::Levels(levels) => Value::from(levels),
+            Self::Unlimited => Value::Null,
+        }
+    }
+}
+
+/// Reads `NAME=JSON`.
+pub(super) fn parse_constraint(text: &str) -> Result<(String, Value), String> {
+    let advice = "write NAME=JSON, for example max_invocations_per_hour=100 or 'allowed_hosts=[\"api.example.com\"]'";
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(advice)?;
+    let value = strict_json::parse(value.as_bytes()).map_err(|error| format!("{error}; {advice}"))?;
+    Ok((name.to_owned(), value))
+}
+
+/// A JSON object from a file, or from standard input where the name is `-`.
+pub(super) fn read_object(path: &PathBuf) -> Result<Map<String, Value>, Failure> {
+    let shown = path.display().to_string();
+    let text = if shown == "-" {
+        prompt::standard_input()?.as_bytes().to_vec()
+    } else {
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(|error| Failure::io(&shown, error))?;
+        file.take(FILE_LIMIT).read_to_end(&mut bytes).map_err(|error| Failure::io(&shown, error))?;
+        bytes
+    };
+    match strict_json::parse(&text) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(Failure::Said(format!("{shown}: a JSON object is needed"))),
+        Err(error) => Err(Failure::Said(format!("{shown}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn constraints_are_named_json() {
+        assert_eq!(parse_constraint("amount_max=10.5"), Ok(("amount_max".to_owned(), json!(10.5))));
+        assert_eq!(parse_constraint("a=[\"b=c\"]"), Ok(("a".to_owned(), json!(["b=c"]))));
+        for bad in ["", "a", "=1", "a=", "a=b", "a={\"x\":1,\"x\":2}"] {
+            assert!(parse_constraint(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ends_and_depths_have_a_word_for_none() {
+        assert_eq!(Expiry::parse("never").map(Expiry::to_json), Ok(Value::Null));
+        assert_eq!(
+            Expiry::parse("2026-01-01T00:00:00Z").map(Expiry::to_json),
+            Ok(json!("2026-01-01T00:00:00.000+00:00"))
+        );
+        assert!(Expiry::parse("tomorrow").is_err());
+        assert_eq!(Depth::parse("unlimited").map(Depth::to_json), Ok(Value::Null));
+        assert_eq!(Depth::parse("3").map(Depth::to_json), Ok(json!(3)));
+        assert!(Depth::parse("-1").is_err());
+    }
+}

@@ -1,0 +1,155 @@
+//! `toolgate vault`: vaults, and the master keys behind them.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::paging::Paging;
+use super::{Connection, Failure, object};
+use crate::client::{Client, escaped};
+use crate::output::{self, Report, at, plain, table};
+use crate::prompt;
+
+/// How often a change of the master key is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// After so many looks without progress something is in the way.
+const PATIENCE: u32 = 120;
+
+/// Keep vaults, and change the master key
+#[derive(Args)]
+pub(crate) struct Vault {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// Make a vault
+    #[command(after_help = "Example:\n  toolgate vault create main")]
+    Create {
+        /// What people call it
+        name: String,
+        /// Whose it is; yours unless said otherwise
+        #[arg(long)]
+        owner: Option<String>,
+    },
+    /// List the vaults
+    #[command(after_help = "Example:\n  toolgate vault list")]
+    List(Paging),
+    /// Show one
+    #[command(after_help = "Example:\n  toolgate vault show vault_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Delete one, with its credentials and their grants
+    #[command(after_help = "Example:\n  toolgate vault delete vault_01ARZ3NDEKTSV4RRFFQ69G5FAV --yes")]
+    Delete {
+        /// Its id
+        id: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Show which master key wraps what
+    #[command(after_help = "Example:\n  toolgate vault status")]
+    Status,
+    /// Change the master key while the gate runs
+    ///
+    /// With the key provider `file` a new key is made; with the others the key that they now call current is taken. Every
+    /// credential stays usable throughout. Cut off at any point, it goes on by itself at the gate's next start.
+    #[command(after_help = "Example:\n  toolgate vault rekey")]
+    Rekey {
+        /// Do not wait for the end
+        #[arg(long)]
+        no_wait: bool,
+    },
+}
+
+impl Action {
+    /// Does what was asked.
+    pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
+        let client = connection.client()?;
+        match self {
+            Self::Create { name, owner } => {
+                let body = object([("name", Some(json!(name))), ("owner_id", owner.map(Value::from))]);
+                let vault = client.change(Method::POST, "/api/v1/vaults", Some(&Value::Object(body))).await?;
+                let text = format!("Vault {} was made.", plain(at(&vault, "id")));
+                Ok(Report::new(vault, text))
+            }
+            Self::List(paging) => {
+                let columns = [
+                    ("ID", "id"),
+                    ("NAME", "name"),
+                    ("OWNER", "owner_id"),
+                    ("CREDENTIALS", "credentials"),
+                    ("CREATED", "created_at"),
+                ];
+                paging.fetch(&client, "/api/v1/vaults", &[], "vaults", &columns).await
+            }
+            Self::Show { id } => Ok(Report::details(client.get(&format!("/api/v1/vaults/{}", escaped(&id))).await?)),
+            Self::Delete { id, yes } => {
+                let consequence =
+                    format!("this deletes the vault {id}, destroys its credentials and revokes their grants");
+                prompt::confirm(&consequence, yes)?;
+                let deleted = client.change(Method::DELETE, &format!("/api/v1/vaults/{}", escaped(&id)), None).await?;
+                let text = format!(
+                    "Vault {} was deleted; {} credentials and {} grants were revoked.",
+                    plain(at(&deleted, "vault_id")),
+                    plain(at(&deleted, "revoked_credentials")),
+                    plain(at(&deleted, "revoked_grants"))
+                );
+                Ok(Report::new(deleted, text))
+            }
+            Self::Status => Ok(status_report(client.get("/api/v1/master-keys").await?)),
+            Self::Rekey { no_wait } => {
+                let status = client.change(Method::POST, "/api/v1/master-keys/rekey", None).await?;
+                let status = if no_wait { status } else { wait_for_rekey(&client, status).await? };
+                Ok(status_report(status))
+            }
+        }
+    }
+}
+
+/// Looks until nothing is left to wrap anew, or until nothing happens any more.
+async fn wait_for_rekey(client: &Client, mut status: Value) -> Result<Value, Failure> {
+    let mut looks = interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut patience = PATIENCE;
+    let mut last = u64::MAX;
+    loop {
+        let remaining = at(&status, "remaining").as_u64().unwrap_or(0);
+        if remaining == 0 {
+            return Ok(status);
+        }
+        patience = if remaining < last { PATIENCE } else { patience - 1 };
+        if patience == 0 {
+            return Err(Failure::Said(format!(
+                "{remaining} data keys are still under an old master key; the gate's log says why, and the old key is kept"
+            )));
+        }
+        if remaining != last && prompt::interactive() {
+            output::say(&format!("{remaining} data keys to wrap anew"));
+        }
+        last = remaining;
+        looks.tick().await;
+        status = client.get("/api/v1/master-keys").await?;
+    }
+}
+
+fn status_report(status: Value) -> Report {
+    let rows = status.get("keys").and_then(Value::as_array).cloned().unwrap_or_default();
+    let columns = [("MASTER KEY", "key_id"), ("CURRENT", "current"), ("WRAPS", "wraps"), ("RETIRED", "retired_at")];
+    let text = format!(
+        "Current master key: {}\nData keys under other master keys: {}\n\n{}",
+        plain(at(&status, "current")),
+        plain(at(&status, "remaining")),
+        table(&rows, &columns)
+    );
+    Report::new(status, text)
+}

@@ -1,0 +1,209 @@
+//! The composition root: the program from its parts, in the order in which it starts and ends.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use toolgate_gate::authority::bootstrap::Bootstrap;
+use toolgate_gate::ports::clock::SystemClock;
+use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::{Gate, Refusal};
+use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
+use toolgate_server::operations::metrics::Metrics;
+use toolgate_server::{App, router, serve};
+use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyError, KeyProvider, VaultSealer};
+
+use crate::audit_key::{self, AuditKeyError};
+use crate::configuration::{Configuration, KeySource, Store};
+use crate::maintenance::Maintenance;
+use crate::output;
+use crate::private_file::create_directory;
+
+/// The ledger's file in the data directory.
+const LEDGER_FILE: &str = "ledger.sqlite3";
+
+/// Why the gate did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// No audit key.
+    #[error(transparent)]
+    AuditKey(#[from] AuditKeyError),
+    /// No data directory.
+    #[error("the data directory {path} cannot be made: {reason}; pass --data with one that can")]
+    Data {
+        /// Which.
+        path: String,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// No master key.
+    #[error("{0}")]
+    Keys(#[from] KeyError),
+    /// The port is not to be had.
+    #[error("cannot listen on {address}: {reason}; choose another with --listen")]
+    Listen {
+        /// Which address.
+        address: SocketAddr,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// The gate itself says no.
+    #[error("{0}")]
+    Gate(#[from] Refusal),
+    /// No PostgreSQL.
+    #[error(transparent)]
+    Postgres(#[from] toolgate_ledger::postgres::OpenError),
+    /// No SQLite.
+    #[error(transparent)]
+    Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
+    /// The system refuses something basic.
+    #[error("the system refused: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Runs the gate until it is asked to end.
+pub async fn run(configuration: Configuration) -> Result<(), StartError> {
+    let mut stop = StopSignals::listen()?;
+    let provider = open_key_provider(&configuration)?;
+    let ledger = open_ledger(&configuration.store).await?;
+    let audit_key = audit_key::open(&configuration.audit_key_file, configuration.data())?;
+    let sealer = VaultSealer::new(provider);
+    let settings = configuration.settings.clone();
+    let gate = Gate::new(ledger, Arc::new(sealer), Arc::new(SystemClock), Arc::new(audit_key), settings);
+    gate.check_key_provider().await?;
+
+    // Before the first start makes a token: with the port taken, nobody would ever see it.
+    let listener = bind(configuration.listen).await?;
+    let address = listener.local_addr()?;
+    let bootstrap = gate.bootstrap(configuration.admin_token.as_ref()).await?;
+    let app =
+        Arc::new(App { gate: Arc::new(gate), metrics: Metrics::default(), max_body: configuration.max_body_bytes });
+    let maintenance = Maintenance::start(&app, configuration.integrate_every);
+    announce(&configuration, address, bootstrap);
+
+    let serving = serve(listener, router(Arc::clone(&app)), configuration.limits, stop.first());
+    serving.await;
+    maintenance.finish().await;
+    tracing::info!("toolgate has ended");
+    Ok(())
+}
+
+fn open_key_provider(configuration: &Configuration) -> Result<Arc<dyn KeyProvider>, StartError> {
+    Ok(match &configuration.key_source {
+        KeySource::File(path) => Arc::new(FileProvider::open(path, configuration.data())?),
+        KeySource::Environment { current, previous } => Arc::new(EnvironmentProvider::new(current, previous.as_ref())?),
+        KeySource::Command { words, timeout } => Arc::new(CommandProvider::new(words, *timeout)?),
+    })
+}
+
+async fn open_ledger(store: &Store) -> Result<Arc<dyn Ledger>, StartError> {
+    match store {
+        Store::Embedded { data } => {
+            create_directory(data).map_err(|reason| StartError::Data { path: data.display().to_string(), reason })?;
+            Ok(Arc::new(SqlLedger::new(SqliteEngine::open(&data.join(LEDGER_FILE))?)))
+        }
+        Store::Postgres { url, connections } => {
+            Ok(Arc::new(SqlLedger::new(PostgresEngine::open(url.expose(), *connections).await?)))
+        }
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|reason| StartError::Listen { address, reason })
+}
+
+impl Configuration {
+    /// The data directory, where there is one.
+    fn data(&self) -> Option<&Path> {
+        match &self.store {
+            Store::Embedded { data } => Some(data),
+            Store::Postgres { .. } => None,
+        }
+    }
+}
+
+/// Says what there is to say at a start, and then, on standard output, the one line that programs wait for.
+fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Bootstrap) {
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            %address,
+            "listening beyond this machine without TLS: put a proxy that ends TLS in front, or keys travel in the clear"
+        );
+    }
+    let url = format!("http://{}", reachable(address));
+    match bootstrap {
+        Bootstrap::Existing => tracing::info!(
+            "the administrator's token was shown at the first start; another administrator makes a new one with \
+             `toolgate key create admin`"
+        ),
+        Bootstrap::Given => output::say(&format!(
+            "This is the first start. The administrator's token is the one in TOOLGATE_ADMIN_TOKEN.\n\n{}",
+            next_steps(configuration, &url, "$TOOLGATE_ADMIN_TOKEN")
+        )),
+        Bootstrap::Generated(token) => output::say(&format!(
+            "This is the first start. The administrator's token, shown this once only:\n\n    {}\n\n{}",
+            token.expose(),
+            next_steps(configuration, &url, token.expose())
+        )),
+    }
+    if let Err(error) = output::print(&format!("toolgate listening on http://{address}")) {
+        tracing::warn!(%address, %error, "listening, but standard output does not take the line that says so");
+    }
+}
+
+fn next_steps(configuration: &Configuration, url: &str, token: &str) -> String {
+    let ledger = match &configuration.store {
+        Store::Embedded { data } => data.join(LEDGER_FILE).display().to_string(),
+        Store::Postgres { .. } => "PostgreSQL".to_owned(),
+    };
+    let master_key = match &configuration.key_source {
+        KeySource::File(path) => absolute(path),
+        KeySource::Environment { .. } => "from the environment".to_owned(),
+        KeySource::Command { .. } => "behind the key command".to_owned(),
+    };
+    format!(
+        "Try it:\n\n    curl -H \"Authorization: Bearer {token}\" {url}/api/v1/whoami\n\n\
+         `toolgate login` keeps the token for the command line; `toolgate --help` shows what that can do.\n\
+         Ledger:     {ledger}\nMaster key: {master_key}\nAudit key:  {}\n\
+         Keep copies of the keys, apart from the ledger: without them its credentials cannot be opened and its log \
+         cannot be continued.\n",
+        absolute(&configuration.audit_key_file)
+    )
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path)).display().to_string()
+}
+
+/// An address that a program on this machine can connect to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// The signals that ask the program to end.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn first(&mut self) {
+        let name = tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal = name, "finishing the requests under way");
+    }
+}

@@ -1,0 +1,276 @@
+//! The configuration: flags before variables before the file before defaults, each value with where it came from, then
+//! one typed value that the rest of the program takes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+use toolgate_gate::Settings;
+use toolgate_model::secret::Secret;
+use toolgate_server::Limits;
+use tracing_subscriber::filter::Targets;
+
+pub use self::environment::Environment;
+pub use self::example::example;
+use self::keys::Key;
+use self::resolve::{Resolved, resolve};
+
+pub mod environment;
+mod example;
+mod file;
+pub mod keys;
+mod resolve;
+pub mod value;
+
+/// The name of the configuration file in the configuration home.
+pub const FILE_NAME: &str = "toolgate.toml";
+
+/// What the command line of `serve` gives: values by the path of their key, and the file.
+#[derive(Debug, Default)]
+pub struct Flags {
+    /// Values of keys.
+    pub values: BTreeMap<&'static str, String>,
+    /// The configuration file.
+    pub file: Option<PathBuf>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody gave it.
+    Default,
+    /// A flag.
+    Flag(&'static str),
+    /// A line of the file.
+    File(usize),
+    /// A variable.
+    Variable(&'static str),
+}
+
+/// A value as `toolgate config check` shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    /// Which key.
+    pub path: &'static str,
+    /// What it holds, secrets masked.
+    pub value: serde_json::Value,
+    /// Where that comes from.
+    pub origin: Origin,
+}
+
+/// A valid configuration, and how it came about.
+pub struct Loaded {
+    /// What the program takes.
+    pub configuration: Configuration,
+    /// Every key.
+    pub described: Vec<Described>,
+    /// The file that was read.
+    pub file: Option<PathBuf>,
+    /// What is probably not meant so.
+    pub warnings: Vec<String>,
+}
+
+/// All that an operator decides.
+pub struct Configuration {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The largest body that is read.
+    pub max_body_bytes: usize,
+    /// What clients may take.
+    pub limits: Limits,
+    /// Where everything is kept.
+    pub store: Store,
+    /// Where the master key is.
+    pub key_source: KeySource,
+    /// The file of the key that signs the audit log.
+    pub audit_key_file: PathBuf,
+    /// How often events are taken into the log.
+    pub integrate_every: Duration,
+    /// What the gate takes.
+    pub settings: Settings,
+    /// How the log looks.
+    pub log_format: LogFormat,
+    /// What is logged.
+    pub log_level: Targets,
+    /// The administrator's token for the first start.
+    pub admin_token: Option<Secret>,
+}
+
+/// Where everything is kept.
+pub enum Store {
+    /// In a file of this directory.
+    Embedded {
+        /// The data directory.
+        data: PathBuf,
+    },
+    /// In a PostgreSQL database.
+    Postgres {
+        /// Which; it may hold a password.
+        url: Secret,
+        /// How many connections at most.
+        connections: usize,
+    },
+}
+
+/// Where the master key is.
+pub enum KeySource {
+    /// In a file.
+    File(PathBuf),
+    /// In variables.
+    Environment {
+        /// The key that wraps.
+        current: Secret,
+        /// Keys that may still unwrap.
+        previous: Option<Secret>,
+    },
+    /// Behind a command.
+    Command {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// How long one run may take.
+        timeout: Duration,
+    },
+}
+
+/// How the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Human on a terminal, JSON elsewhere.
+    Auto,
+    /// For people.
+    Human,
+    /// For programs.
+    Json,
+}
+
+/// All that is wrong with the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the configuration is not valid:\n  {}", .0.join("\n  "))]
+pub struct ConfigurationError(Vec<String>);
+
+impl ConfigurationError {
+    fn one(problem: impl Into<String>) -> Self {
+        Self(vec![problem.into()])
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => write!(formatter, "default"),
+            Self::Flag(flag) => write!(formatter, "flag {flag}"),
+            Self::File(line) => write!(formatter, "file, line {line}"),
+            Self::Variable(name) => write!(formatter, "variable {name}"),
+        }
+    }
+}
+
+impl Loaded {
+    /// Gathers the configuration.
+    pub fn load(flags: &Flags, mut environment: Environment) -> Result<Self, ConfigurationError> {
+        let resolved = resolve(flags, &environment)?;
+        let mut warnings = environment.strangers();
+        warnings.extend(resolved.warnings().map(str::to_owned));
+        let described = resolved.described();
+        let file = resolved.file().cloned();
+        let configuration = Configuration::build(resolved, &mut environment)?;
+        Ok(Self { configuration, described, file, warnings })
+    }
+}
+
+impl Configuration {
+    fn build(mut resolved: Resolved, environment: &mut Environment) -> Result<Self, ConfigurationError> {
+        let listen = resolved.address(&keys::LISTEN)?;
+        let limits = Limits {
+            connections: resolved.count(&keys::MAX_CONNECTIONS)?,
+            header_patience: resolved.seconds(&keys::HEADER_TIMEOUT)?,
+            drain_patience: resolved.seconds(&keys::DRAIN)?,
+        };
+        let day = Duration::from_secs(24 * 60 * 60);
+        let days = u32::try_from(resolved.integer(&keys::GRANT_LIFETIME)?).unwrap_or(u32::MAX);
+        let settings = Settings {
+            default_grant_lifetime: day.saturating_mul(days),
+            retire_after: resolved.seconds(&keys::RETIRE_AFTER)?,
+        };
+        let log_format = match resolved.text(&keys::LOG_FORMAT)?.as_str() {
+            "human" => LogFormat::Human,
+            "json" => LogFormat::Json,
+            _ => LogFormat::Auto,
+        };
+        let log_level = resolved.text(&keys::LOG_LEVEL)?.parse().map_err(|_| missing(&keys::LOG_LEVEL))?;
+        Ok(Self {
+            listen,
+            max_body_bytes: resolved.count(&keys::MAX_BODY_BYTES)?,
+            limits,
+            store: store(&mut resolved)?,
+            key_source: key_source(&mut resolved, environment)?,
+            audit_key_file: resolved.path(&keys::AUDIT_KEY_FILE)?,
+            integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
+            settings,
+            log_format,
+            log_level,
+            admin_token: take_secret(environment, "TOOLGATE_ADMIN_TOKEN")?,
+        })
+    }
+}
+
+fn store(resolved: &mut Resolved) -> Result<Store, ConfigurationError> {
+    match resolved.secret(&keys::DATABASE_URL) {
+        Some(url) => Ok(Store::Postgres { url, connections: resolved.count(&keys::CONNECTIONS)? }),
+        None => Ok(Store::Embedded { data: resolved.path(&keys::DATA)? }),
+    }
+}
+
+fn key_source(resolved: &mut Resolved, environment: &mut Environment) -> Result<KeySource, ConfigurationError> {
+    let provider = resolved.text(&keys::PROVIDER)?;
+    let command = resolved.words(&keys::KEY_COMMAND);
+    // A key that is given and not used would leave its owner believing that it is.
+    if provider != "environment" && environment.has("TOOLGATE_MASTER_KEY") {
+        let problem = format!(
+            "TOOLGATE_MASTER_KEY is set, but keys.provider is {provider}; set TOOLGATE_KEY_PROVIDER=environment, or unset it"
+        );
+        return Err(ConfigurationError::one(problem));
+    }
+    if provider != "command" && command.is_some() {
+        let problem = format!(
+            "keys.command is set, but keys.provider is {provider}; set it to command, or leave the command out"
+        );
+        return Err(ConfigurationError::one(problem));
+    }
+    match provider.as_str() {
+        "environment" => {
+            let current = take_secret(environment, "TOOLGATE_MASTER_KEY")?.ok_or_else(|| {
+                let problem =
+                    "keys.provider is environment: set TOOLGATE_MASTER_KEY to the base64 text of 32 random bytes";
+                ConfigurationError::one(problem)
+            })?;
+            Ok(KeySource::Environment { current, previous: take_secret(environment, "TOOLGATE_MASTER_KEY_PREVIOUS")? })
+        }
+        "command" => {
+            let words = command.ok_or_else(|| {
+                ConfigurationError::one("keys.provider is command: set keys.command to the program and its arguments")
+            })?;
+            Ok(KeySource::Command { words, timeout: resolved.seconds(&keys::KEY_COMMAND_TIMEOUT)? })
+        }
+        _ => Ok(KeySource::File(resolved.path(&keys::KEY_FILE)?)),
+    }
+}
+
+fn take_secret(environment: &mut Environment, name: &str) -> Result<Option<Secret>, ConfigurationError> {
+    environment.take_secret(name).map_err(|_| ConfigurationError::one(format!("{name} is not UTF-8 text")))
+}
+
+/// Only paths have no default of last resort: those that lie in a home that there may not be.
+fn missing(key: &Key) -> ConfigurationError {
+    let flag = key.flag.map(|flag| format!("pass {flag}, ")).unwrap_or_default();
+    ConfigurationError::one(format!(
+        "`{}` has no value, because neither HOME nor the XDG variables are set; {flag}set {} or write the key into the file",
+        key.path, key.variable
+    ))
+}
+
+#[cfg(test)]
+mod tests;

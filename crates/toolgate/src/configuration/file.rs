@@ -1,0 +1,141 @@
+//! The configuration file: TOML, in which nothing is ignored. Whatever is wrong is named with its line; never a value,
+//! since it may be a password.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{KEYS, Key};
+use super::value::Value;
+
+/// What the file says about one key.
+pub struct Given {
+    /// What.
+    pub value: Value,
+    /// On which line.
+    pub line: usize,
+}
+
+/// Something wrong with the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// On which line, counted from one.
+    pub line: usize,
+    /// What, and what to do.
+    pub message: String,
+}
+
+/// Reads the file; answers everything that is wrong with it, not only the first thing.
+pub fn read(text: &str) -> Result<BTreeMap<&'static str, Given>, Vec<Fault>> {
+    let line_of = |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
+    let document = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line_of(span.start));
+        vec![Fault { line, message: error.message().replace('\n', ", ") }]
+    })?;
+    let mut given = BTreeMap::new();
+    let mut faults = Vec::new();
+    for (path, value) in leaves(document.get_ref()) {
+        let line = line_of(value.span().start);
+        let Some(key) = KEYS.iter().find(|key| key.path == path) else {
+            faults.push(Fault { line, message: unknown(&path) });
+            continue;
+        };
+        match key.kind.read_toml(value.get_ref()) {
+            Some(value) => {
+                given.insert(key.path, Given { value, line });
+            }
+            None => faults.push(Fault { line, message: format!("`{path}` must be {}", key.kind.expected()) }),
+        }
+    }
+    faults.sort_by_key(|fault| fault.line);
+    if faults.is_empty() { Ok(given) } else { Err(faults) }
+}
+
+/// The candidate most like a misspelt name, if one is alike at all.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const ALIKE: f64 = 0.6;
+    let scored = candidates.map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate));
+    scored.filter(|(score, _)| *score >= ALIKE).max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, name)| name)
+}
+
+/// Every path of the document, with its value. A section that holds nothing is a leaf only if it is no section of ours.
+fn leaves<'a, 'i>(document: &'a DeTable<'i>) -> Vec<(String, &'a Spanned<DeValue<'i>>)> {
+    let mut found = Vec::new();
+    for (section, value) in document {
+        let known = KEYS.iter().any(|key| key.section() == section.get_ref().as_ref());
+        match value.get_ref() {
+            DeValue::Table(members) if known || !members.is_empty() => {
+                let path = |name: &str| format!("{}.{name}", section.get_ref());
+                found.extend(members.iter().map(|(name, value)| (path(name.get_ref()), value)));
+            }
+            _ => found.push((section.get_ref().to_string(), value)),
+        }
+    }
+    found
+}
+
+fn unknown(path: &str) -> String {
+    // A key without its section is as common a mistake as a misspelt one.
+    let by_name = || {
+        let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
+        let near = nearest(name, KEYS.iter().map(Key::name))?;
+        KEYS.iter().find(|key| key.name() == near).map(|key| key.path)
+    };
+    match nearest(path, KEYS.iter().map(|key| key.path)).or_else(by_name) {
+        Some(near) => format!("the key `{path}` is not known; did you mean `{near}`?"),
+        None => format!("the key `{path}` is not known; `toolgate config example` shows every key"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> Vec<(usize, String)> {
+        read(text).err().unwrap().into_iter().map(|fault| (fault.line, fault.message)).collect()
+    }
+
+    #[test]
+    fn values_are_read_with_their_lines() {
+        let given = read("[server]\nlisten = \"127.0.0.1:1\"\n\nmax_body_bytes = 0x1000\n").ok().unwrap();
+        assert_eq!(given["server.listen"].line, 2);
+        assert!(matches!(given["server.max_body_bytes"].value, Value::Integer(4096)));
+        assert!(read("").ok().unwrap().is_empty());
+        assert!(read("[server]\n").ok().unwrap().is_empty());
+        assert_eq!(read("server.listen = '127.0.0.1:1'").ok().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_the_nearest_and_its_line() {
+        for (text, line, near) in [
+            ("[server]\nlisen = \"x\"\n", 2, "`server.listen`"),
+            ("[sever]\nlisten = \"x\"\n", 2, "`server.listen`"),
+            ("listen = \"x\"\n", 1, "`server.listen`"),
+            ("[ledger]\n\ndatabase = \"x\"\n", 3, "`ledger.database_url`"),
+            ("[database]\nurl = \"x\"\n", 2, "config example"),
+            ("[other]\n", 1, "config example"),
+        ] {
+            let found = faults(text);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].0, line, "{found:?}");
+            assert!(found[0].1.contains(near), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_type_names_the_key_and_what_it_takes_but_not_the_value() {
+        let found = faults("[ledger]\nconnections = \"geheim\"\ndatabase_url = \"mysql://ann:geheim@host/db\"\n");
+        assert_eq!(found[0], (2, "`ledger.connections` must be a whole number from 1 to 1000".to_owned()));
+        assert_eq!(found[1].0, 3);
+        assert!(found.iter().all(|(_, message)| !message.contains("geheim")), "{found:?}");
+        assert_eq!(faults("server = 1\n")[0].0, 1);
+    }
+
+    #[test]
+    fn what_is_no_toml_is_refused_with_its_line() {
+        assert_eq!(faults("[server]\nlisten = \n")[0].0, 2);
+        assert_eq!(faults("[server]\nlisten = 'a'\nlisten = 'b'\n")[0].0, 3);
+        assert_eq!(faults("[server]\n[server]\n")[0].0, 2);
+    }
+}

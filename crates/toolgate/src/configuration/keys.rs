@@ -1,0 +1,151 @@
+//! Every key of the configuration, once. The example file, the check for unknown keys, `toolgate config check` and the
+//! typed configuration all come from this table.
+
+use super::value::Kind;
+
+/// One key.
+#[derive(Debug)]
+pub struct Key {
+    /// Where it stands in the file: `section.name`.
+    pub path: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What holds when nobody gives it.
+    pub fallback: Fallback,
+    /// How it is written in the example file, as TOML: the default where there is a fixed one.
+    pub example: &'static str,
+    /// The flag of `toolgate serve` that sets it.
+    pub flag: Option<&'static str>,
+    /// The variable that sets it.
+    pub variable: &'static str,
+    /// What it is, for whoever edits the file.
+    pub meaning: &'static str,
+}
+
+/// What holds when nobody gives a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fallback {
+    /// The value of the example.
+    Example,
+    /// Nothing: what it switches on stays off.
+    Nothing,
+    /// Toolgate's directory in the user's data home.
+    DataHome,
+    /// A file in Toolgate's directory in the user's configuration home.
+    ConfigurationHome(&'static str),
+    /// A file in the directory of the master key's file.
+    BesideMasterKey(&'static str),
+}
+
+impl Key {
+    /// The part before the dot.
+    pub fn section(&self) -> &'static str {
+        self.path.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// The part behind the dot.
+    pub fn name(&self) -> &'static str {
+        self.path.split_once('.').map_or(self.path, |(_, name)| name)
+    }
+}
+
+/// A key of the table.
+macro_rules! keys {
+    ($($constant:ident = $path:literal: $kind:expr, $fallback:expr, $example:literal, $flag:expr, $variable:literal,
+        $meaning:literal;)+) => {
+        $(
+            #[doc = concat!("`", $path, "`: ", $meaning)]
+            pub const $constant: Key = Key {
+                path: $path,
+                kind: $kind,
+                fallback: $fallback,
+                example: $example,
+                flag: $flag,
+                variable: $variable,
+                meaning: $meaning,
+            };
+        )+
+
+        /// All of them, in the order of the example file: by section, and a key behind those that its default rests on.
+        pub static KEYS: &[Key] = &[$($constant,)+];
+    };
+}
+
+keys! {
+    LISTEN = "server.listen": Kind::Address, Fallback::Example, r#""127.0.0.1:7300""#, Some("--listen"), "TOOLGATE_LISTEN",
+        "Address and port to listen on. Toolgate speaks plain HTTP: before listening on anything but loopback, put a proxy that ends TLS in front.";
+    MAX_BODY_BYTES = "server.max_body_bytes": Kind::Integer { least: 1024, most: 64 * 1024 * 1024 }, Fallback::Example, "1048576", None, "TOOLGATE_MAX_BODY_BYTES",
+        "The largest request body that is read, in bytes.";
+    MAX_CONNECTIONS = "server.max_connections": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "4096", None, "TOOLGATE_MAX_CONNECTIONS",
+        "How many connections are served at a time; more wait.";
+    HEADER_TIMEOUT = "server.header_timeout_seconds": Kind::Integer { least: 1, most: 3600 }, Fallback::Example, "15", None, "TOOLGATE_HEADER_TIMEOUT_SECONDS",
+        "How long the headers of a request may take to arrive, in seconds.";
+    DRAIN = "server.drain_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "30", None, "TOOLGATE_DRAIN_SECONDS",
+        "How long requests under way may take to finish after SIGTERM, in seconds.";
+    SEAMS = "server.seams": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_SEAMS",
+        "Reserved for the seams of conformance suites. Checked, but nothing in this version reads it.";
+    DATA = "ledger.data": Kind::Path, Fallback::DataHome, r#""/var/lib/toolgate""#, Some("--data"), "TOOLGATE_DATA",
+        "Directory of the embedded ledger; made with mode 0700 if it is not there, and owned by one process at a time. Default: toolgate in $XDG_DATA_HOME, which is ~/.local/share unless set.";
+    DATABASE_URL = "ledger.database_url": Kind::DatabaseUrl, Fallback::Nothing, r#""postgres://toolgate@localhost:5432/toolgate""#, Some("--database"), "TOOLGATE_DATABASE_URL",
+        "PostgreSQL 15 or later as the ledger instead of the embedded one. A password is better given by the variable than here. Default: none.";
+    CONNECTIONS = "ledger.connections": Kind::Integer { least: 1, most: 1000 }, Fallback::Example, "16", None, "TOOLGATE_DATABASE_CONNECTIONS",
+        "How many connections to PostgreSQL one gate holds at most.";
+    PROVIDER = "keys.provider": Kind::Choice(&["file", "environment", "command"]), Fallback::Example, r#""file""#, None, "TOOLGATE_KEY_PROVIDER",
+        "Where the master key is: in a file, in the variables TOOLGATE_MASTER_KEY and TOOLGATE_MASTER_KEY_PREVIOUS, or behind a command that wraps and unwraps.";
+    KEY_FILE = "keys.file": Kind::Path, Fallback::ConfigurationHome("master.key"), r#""/etc/toolgate/master.key""#, None, "TOOLGATE_KEY_FILE",
+        "The file of the provider `file`; made with mode 0600 on the first start, never inside the data directory. Without it no credential can be opened: keep a copy. Default: toolgate/master.key in $XDG_CONFIG_HOME, which is ~/.config unless set.";
+    KEY_COMMAND = "keys.command": Kind::Words, Fallback::Nothing, r#"["/usr/local/bin/kms-wrap", "--region", "eu-1"]"#, None, "TOOLGATE_KEY_COMMAND",
+        "The program of the provider `command` and its arguments; no shell reads them. The variable takes words separated by blanks. Default: none.";
+    KEY_COMMAND_TIMEOUT = "keys.command_timeout_seconds": Kind::Integer { least: 1, most: 300 }, Fallback::Example, "10", None, "TOOLGATE_KEY_COMMAND_TIMEOUT_SECONDS",
+        "How long one run of the command may take, in seconds.";
+    AUDIT_KEY_FILE = "audit.key_file": Kind::Path, Fallback::BesideMasterKey("audit.key"), r#""/etc/toolgate/audit.key""#, None, "TOOLGATE_AUDIT_KEY_FILE",
+        "The file of the Ed25519 key that signs the audit log; made with mode 0600 on the first start. A ledger accepts only the key that its log was begun with: keep a copy. Default: audit.key beside keys.file.";
+    INTEGRATE = "audit.integrate_milliseconds": Kind::Integer { least: 10, most: 1000 }, Fallback::Example, "250", None, "TOOLGATE_AUDIT_INTEGRATE_MILLISECONDS",
+        "How often committed events are taken into the signed log, in milliseconds.";
+    GRANT_LIFETIME = "grants.default_lifetime_days": Kind::Integer { least: 1, most: 36_500 }, Fallback::Example, "30", None, "TOOLGATE_GRANT_LIFETIME_DAYS",
+        "How long a grant lives that does not say when it expires, in days.";
+    RETIRE_AFTER = "vault.retire_after_seconds": Kind::Integer { least: 121, most: 86_400 }, Fallback::Example, "150", None, "TOOLGATE_RETIRE_AFTER_SECONDS",
+        "How long rotated material stays for calls already admitted, in seconds; longer than a call may take, which is 120.";
+    EGRESS_ALLOW = "egress.allow": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_EGRESS_ALLOW",
+        "Reserved for networks that tool calls may reach although they are private, as CIDRs; the variable takes them separated by commas. Checked, but nothing in this version reads it.";
+    LOG_FORMAT = "log.format": Kind::Choice(&["auto", "human", "json"]), Fallback::Example, r#""auto""#, None, "TOOLGATE_LOG_FORMAT",
+        "How the log on standard error looks; auto is human on a terminal and json elsewhere.";
+    LOG_LEVEL = "log.level": Kind::LogLevel, Fallback::Example, r#""info""#, None, "TOOLGATE_LOG",
+        "What is logged: error, warn, info, debug or trace; or by part, as in \"warn,toolgate_ledger=debug\".";
+}
+
+/// Variables that are no keys of the file.
+pub const OTHER_VARIABLES: &[&str] = &["TOOLGATE_CONFIG", "TOOLGATE_URL"];
+
+/// Variables that are no keys of the file and hold a secret.
+pub const SECRET_VARIABLES: &[&str] =
+    &["TOOLGATE_ADMIN_TOKEN", "TOOLGATE_MASTER_KEY", "TOOLGATE_MASTER_KEY_PREVIOUS", "TOOLGATE_TOKEN"];
+
+/// Every variable that means something.
+pub fn variables() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.variable).chain(OTHER_VARIABLES.iter().chain(SECRET_VARIABLES).copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_path_and_no_variable_stands_for_two_things() {
+        let paths: BTreeSet<&str> = KEYS.iter().map(|key| key.path).collect();
+        assert_eq!(paths.len(), KEYS.len());
+        let distinct: BTreeSet<&str> = variables().collect();
+        assert_eq!(distinct.len(), variables().count());
+        assert!(distinct.iter().all(|name| name.starts_with("TOOLGATE_")));
+    }
+
+    #[test]
+    fn the_keys_of_a_section_stand_together() {
+        let mut sections: Vec<&str> = KEYS.iter().map(Key::section).collect();
+        sections.dedup();
+        let distinct: BTreeSet<&str> = sections.iter().copied().collect();
+        assert_eq!(sections.len(), distinct.len());
+    }
+}

@@ -1,0 +1,178 @@
+//! Small files that only their owner may read: written whole or not at all, refused when others can read them.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// Far more than a key or a token has.
+const LENGTH_LIMIT: u64 = 64 * 1024;
+
+/// Why a file is not used.
+#[derive(Debug, Error)]
+pub enum PrivateFileError {
+    /// Someone else may have read it, or changed it.
+    #[error("{path} is open to other users (mode {mode:04o}); run: chmod 600 {path}")]
+    Open {
+        /// Which file.
+        path: String,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It is something else.
+    #[error("{path} is not a small text file; give the path of the right one")]
+    Unfit {
+        /// Which file.
+        path: String,
+    },
+    /// The system says no.
+    #[error("{path} cannot be used: {reason}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// What the system said.
+        reason: io::Error,
+    },
+}
+
+/// Reads the file; `None` where there is none.
+pub fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
+    let unfit = || PrivateFileError::Unfit { path: path.display().to_string() };
+    // Looked at before it is opened: opening a named pipe would wait for ever.
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return Err(unfit()),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(path, error)),
+    }
+    let file = File::open(path).map_err(|error| failed(path, error))?;
+    let metadata = file.metadata().map_err(|error| failed(path, error))?;
+    if !metadata.is_file() || metadata.len() > LENGTH_LIMIT {
+        return Err(unfit());
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(PrivateFileError::Open { path: path.display().to_string(), mode });
+    }
+    // Room for all, so that reading never moves the text and leaves a copy behind.
+    let room = usize::try_from(LENGTH_LIMIT).unwrap_or(0);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(room));
+    file.take(LENGTH_LIMIT).read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(Some(Zeroizing::new(text.to_owned()))),
+        Err(_) => Err(unfit()),
+    }
+}
+
+/// Makes the file with this text, unless another process was faster; answers whether this one made it.
+pub fn create(path: &Path, text: &str) -> Result<bool, PrivateFileError> {
+    let temporary = write_beside(path, text).map_err(|error| failed(path, error))?;
+    // A link, unlike a renaming, never replaces what is there.
+    let linked = fs::hard_link(&temporary, path);
+    let _ = fs::remove_file(&temporary);
+    match linked {
+        Ok(()) => sync_directory(path).map(|()| true).map_err(|error| failed(path, error)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed(path, error)),
+    }
+}
+
+/// Writes the file, replacing what was there.
+pub fn replace(path: &Path, text: &str) -> Result<(), PrivateFileError> {
+    let temporary = write_beside(path, text).map_err(|error| failed(path, error))?;
+    if let Err(error) = fs::rename(&temporary, path) {
+        let _ = fs::remove_file(&temporary);
+        return Err(failed(path, error));
+    }
+    sync_directory(path).map_err(|error| failed(path, error))
+}
+
+/// Makes a directory, with those above it, that only its owner may enter. One that exists stays as it is.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn write_beside(path: &Path, text: &str) -> io::Result<PathBuf> {
+    let directory = directory_of(path);
+    create_directory(directory)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
+    // A file of this name is what a crashed process of the same id left behind.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    match written {
+        Ok(()) => Ok(temporary),
+        Err(error) => {
+            let _ = fs::remove_file(&temporary);
+            Err(error)
+        }
+    }
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(directory_of(path))?.sync_all()
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn failed(path: &Path, reason: io::Error) -> PrivateFileError {
+    PrivateFileError::Io { path: path.display().to_string(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_file_is_made_once_and_closed_to_others() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a/b/key");
+        assert!(read(&path).unwrap().is_none());
+        assert!(create(&path, "one").unwrap());
+        assert!(!create(&path, "two").unwrap());
+        assert_eq!(read(&path).unwrap().unwrap().as_str(), "one");
+        replace(&path, "three").unwrap();
+        assert_eq!(read(&path).unwrap().unwrap().as_str(), "three");
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_or_write_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("key");
+        create(&path, "one").unwrap();
+        for bad in [0o640, 0o604, 0o620, 0o602, 0o610] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(bad)).unwrap();
+            assert!(matches!(read(&path), Err(PrivateFileError::Open { mode, .. }) if mode == bad));
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_small_text_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        assert!(matches!(read(home.path()), Err(PrivateFileError::Unfit { .. })));
+        let path = home.path().join("key");
+        replace(&path, &"x".repeat(70_000)).unwrap();
+        assert!(matches!(read(&path), Err(PrivateFileError::Unfit { .. })));
+        fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(matches!(read(&path), Err(PrivateFileError::Unfit { .. })));
+    }
+}

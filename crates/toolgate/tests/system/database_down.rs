@@ -1,0 +1,43 @@
+//! When PostgreSQL goes away, everything is refused with a clear code; when it comes back, the gate goes on by itself.
+
+use serde_json::json;
+use toolgate_testkit::gate_process::{GateProcess, GateSetup};
+use toolgate_testkit::postgres::{Durability, PrivateCluster};
+
+#[test]
+fn a_database_that_crashes_and_comes_back_loses_nothing_acknowledged() {
+    // Given a gate on a PostgreSQL of its own.
+    let mut cluster = PrivateCluster::create(Durability::Disk).unwrap();
+    let gate = GateSetup::new(env!("CARGO_BIN_EXE_toolgate")).database(&cluster.url()).start();
+    let (status, vault) = gate.request("POST", "/api/v1/vaults", Some(&json!({"name": "kept"})));
+    assert_eq!(status, 201, "{vault}");
+    let path = format!("/api/v1/vaults/{}", vault["id"].as_str().unwrap());
+
+    for _ in 0..3 {
+        // When the database crashes, then reads and writes are refused, and the gate stays alive.
+        cluster.stop();
+        for (method, path, body) in
+            [("GET", path.as_str(), None), ("POST", "/api/v1/vaults", Some(json!({"name": "lost"})))]
+        {
+            let (status, answer) = gate.request(method, path, body.as_ref());
+            assert_eq!((status, answer["error"]["code"].as_str()), (503, Some("LEDGER_UNAVAILABLE")), "{answer}");
+        }
+        assert_eq!(gate.request("GET", "/healthz", None).0, 200);
+        assert_eq!(gate.request("GET", "/readyz", None).0, 503);
+
+        // When it comes back, then so does everything that was acknowledged.
+        cluster.start();
+        wait_until_ready(&gate);
+        assert_eq!(gate.request("GET", &path, None).0, 200);
+        assert_eq!(gate.request("POST", "/api/v1/vaults", Some(&json!({"name": "after"}))).0, 201);
+    }
+    let (_, vaults) = gate.request("GET", "/api/v1/vaults", None);
+    let names: Vec<_> = vaults["vaults"].as_array().unwrap().iter().map(|vault| vault["name"].clone()).collect();
+    assert_eq!(names, ["kept", "after", "after", "after"], "what was refused was not done");
+}
+
+fn wait_until_ready(gate: &GateProcess) {
+    // Each asking takes a connection attempt, so this is bounded without a clock.
+    let ready = (0..200).any(|_| gate.request("GET", "/readyz", None).0 == 200);
+    assert!(ready, "the gate did not recover");
+}

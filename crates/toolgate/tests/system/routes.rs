@@ -1,0 +1,137 @@
+//! Every guarded route with a path and a body that would work, so that tests go through all of them. A route that is new
+//! and takes a body must be added here.
+
+use serde_json::{Value, json};
+
+use crate::world::{Actor, id, stripe, text};
+
+/// One thing of every kind, to fill the placeholders of paths with.
+#[derive(Debug, Clone)]
+pub struct Things {
+    pub tenant: String,
+    pub agent: String,
+    pub key: String,
+    pub vault: String,
+    pub credential: String,
+    pub grant: String,
+}
+
+/// A route with its placeholders.
+#[derive(Debug, Clone)]
+pub struct Route {
+    pub method: String,
+    pub path: &'static str,
+}
+
+/// All routes that need a key.
+pub fn guarded() -> Vec<Route> {
+    let routes = toolgate_server::router::guarded_routes();
+    routes.into_iter().map(|route| Route { method: route.method.to_string(), path: route.path }).collect()
+}
+
+impl Things {
+    /// Makes one thing of every kind; the agent is called this and holds the grant.
+    pub fn made_by(admin: &Actor, agent: &str) -> Self {
+        let made = admin.registers(agent, &["tools.invoke", "tools.delegate"]);
+        let keys = admin.get(&format!("/api/v1/agents/{agent}/keys")).ok();
+        let vault = admin.vault();
+        let credential = id(&admin.post(&format!("/api/v1/vaults/{vault}/credentials"), &stripe()).created());
+        let grant = id(&admin.grants(&credential, agent, json!({"delegatable": true, "delegation_depth": 5})));
+        let tenant = text(&made.get("/api/v1/whoami").ok(), "/tenant_id").to_owned();
+        Self { tenant, agent: agent.to_owned(), key: text(&keys, "/keys/0/id").to_owned(), vault, credential, grant }
+    }
+
+    /// Names of nothing, as long as those of something.
+    pub fn unknown(agent: &str, tenant: &str) -> Self {
+        let nothing = |prefix: &str| format!("{prefix}_01K9ZZZZZZ0000000000000000");
+        Self {
+            tenant: tenant.to_owned(),
+            agent: agent.to_owned(),
+            key: nothing("key"),
+            vault: nothing("vault"),
+            credential: nothing("cred"),
+            grant: nothing("grant"),
+        }
+    }
+
+    /// Placeholders and what stands for them.
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 6] {
+        [
+            ("{tenant_id}", &self.tenant),
+            ("{agent_id}", &self.agent),
+            ("{key_id}", &self.key),
+            ("{vault_id}", &self.vault),
+            ("{credential_id}", &self.credential),
+            ("{grant_id}", &self.grant),
+        ]
+    }
+}
+
+impl Route {
+    /// Whether it is about one thing.
+    pub fn has_id(&self) -> bool {
+        self.path.contains('{')
+    }
+
+    /// The path about these things, with a query where one is needed.
+    pub fn filled(&self, things: &Things) -> String {
+        let mut path = self.path.to_owned();
+        for (placeholder, value) in things.by_placeholder() {
+            path = path.replace(placeholder, value);
+        }
+        assert!(!path.contains('{'), "add the placeholder of {path} to the tests");
+        if path.ends_with("/audit/proof") { path + "?sequence=0" } else { path }
+    }
+
+    /// A body that the route takes; `None` where it takes none.
+    pub fn body(&self, things: &Things) -> Option<Value> {
+        let body = match (self.method.as_str(), self.path) {
+            ("GET", _) => return None,
+            ("POST", "/api/v1/tenants") => json!({"id": "globex", "name": "Globex"}),
+            ("POST", "/api/v1/agents") => {
+                json!({"id": "newcomer", "kind": "agent", "name": "A", "scopes": ["a.b"], "permissions": ["tools.invoke"]})
+            }
+            ("POST", "/api/v1/agents/{agent_id}/keys") => {
+                json!({"label": "laptop", "expires_at": "2099-01-01T00:00:00Z"})
+            }
+            ("POST", "/api/v1/vaults") => json!({"owner_id": "admin", "name": "main"}),
+            ("POST", "/api/v1/vaults/{vault_id}/credentials") => stripe(),
+            ("POST", "/api/v1/credentials") => {
+                let mut body = stripe();
+                body["vault_id"] = json!(things.vault);
+                body["expires_at"] = json!("2099-01-01T00:00:00Z");
+                body
+            }
+            ("PATCH", "/api/v1/credentials/{credential_id}/rotate") => json!({
+                "material": {"api_key": "sk_live_next"}, "metadata": {"environment": "test"},
+                "expires_at": "2099-01-01T00:00:00Z"
+            }),
+            ("POST", "/api/v1/grants") => json!({
+                "credential_id": things.credential, "agent_id": things.agent, "granted_by": "admin",
+                "scopes": ["charges.read"], "context": {"intent_id": "intent_1", "task_id": "task_1"},
+                "constraints": {
+                    "max_invocations_per_hour": 10, "max_cost_per_invocation": 0.5, "amount_max": 500,
+                    "allowed_parameters": {"currency": ["usd"], "name": {"pattern": "a.*", "required": true}},
+                    "denied_parameters": {"metadata.test_mode": [true]}, "ip_allowlist": ["10.0.0.0/8"],
+                    "allowed_hosts": ["example.com"]
+                },
+                "delegatable": true, "delegation_depth": 2, "expires_at": "2099-01-01T00:00:00Z",
+                "allow_indefinite": false
+            }),
+            ("POST", "/api/v1/grants/{grant_id}/delegate") => json!({
+                "action": "delegate_grant", "source_grant_id": things.grant, "target_agent_id": "worker",
+                "scopes": ["charges.read"], "constraints": {"max_invocations_per_hour": 10},
+                "context": {"task_id": "task_1"}, "delegatable": true, "delegation_depth": 1
+            }),
+            ("PATCH", "/api/v1/grants/{grant_id}/suspend") => json!({"reason": "an incident"}),
+            ("DELETE", "/api/v1/credentials/{credential_id}" | "/api/v1/grants/{grant_id}") => json!({"reason": "done"}),
+            ("PATCH", "/api/v1/grants/{grant_id}/resume")
+            | ("POST", "/api/v1/credentials/{credential_id}/verify" | "/api/v1/master-keys/rekey")
+            | ("DELETE", "/api/v1/agents/{agent_id}" | "/api/v1/keys/{key_id}" | "/api/v1/vaults/{vault_id}") => {
+                return None;
+            }
+            (method, path) => panic!("say in the tests which body {method} {path} takes"),
+        };
+        Some(body)
+    }
+}

@@ -1,0 +1,7 @@
+//! Who exists and with which key: tenants and the walls between them, keys, permissions, and attempts to get more.
+
+mod escalation;
+mod guessing;
+mod keys;
+mod permissions;
+mod tenants;
