@@ -38,6 +38,9 @@ pub trait Transaction: Send {
         parameters: &[Vec<Value>],
     ) -> impl Future<Output = Result<(), SqlError>> + Send;
 
+    /// Inserts many rows of the same columns; `into` is the table with its columns, as in `keys (id, tenant)`.
+    fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send;
+
     /// Keeps every other transaction from integrating events until this one ends.
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send;
 
@@ -52,4 +55,13 @@ pub trait Transaction: Send {
     ) -> impl Future<Output = Result<Option<Row>, SqlError>> + Send {
         async { Ok(self.query(sql, parameters).await?.into_iter().next()) }
     }
+}
+
+/// An INSERT of this many rows of this many columns.
+pub(crate) fn insert_statement(into: &str, rows: usize, columns: usize) -> String {
+    let row = |number: usize| {
+        let places = (1..=columns).map(|column| format!("${}", number * columns + column));
+        format!("({})", places.collect::<Vec<_>>().join(", "))
+    };
+    format!("INSERT INTO {into} VALUES {}", (0..rows).map(row).collect::<Vec<_>>().join(", "))
 }

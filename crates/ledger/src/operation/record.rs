@@ -32,14 +32,11 @@ impl Entry {
     }
 }
 
-const INSERT: &str = "INSERT INTO events (tenant, kind, actor, agent, intent, task, time, leaf, canonical) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+const INTO: &str = "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical)";
 
 /// Records one thing.
 pub async fn record<T: Transaction>(transaction: &mut T, stamp: &Stamp, entry: Entry) -> Result<(), Failure> {
-    let row = row(stamp, entry)?;
-    transaction.execute(INSERT, &row).await?;
-    Ok(())
+    record_all(transaction, stamp, vec![entry]).await
 }
 
 /// Records many things, in order.
@@ -49,7 +46,7 @@ pub async fn record_all<T: Transaction>(
     entries: Vec<Entry>,
 ) -> Result<(), Failure> {
     let rows = entries.into_iter().map(|entry| row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
-    transaction.execute_many(INSERT, &rows).await?;
+    transaction.insert_many(INTO, &rows).await?;
     Ok(())
 }
 

@@ -7,12 +7,14 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use toolgate_gate::ports::ledger::Revision;
 
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, insert_statement};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
 /// How many statements are under way on one connection at a time.
 const PIPELINE: usize = 512;
+/// How many rows one INSERT carries where there are many.
+const CHUNK: usize = 256;
 
 /// One transaction of a pooled connection.
 pub struct PostgresTransaction<'a> {
@@ -61,6 +63,17 @@ impl Transaction for PostgresTransaction<'_> {
             try_join_all(under_way).await.map_err(|error| sql_error(&error))?;
         }
         Ok(())
+    }
+
+    async fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> Result<(), SqlError> {
+        let columns = rows.first().map_or(0, Vec::len);
+        // Whole chunks by one statement each, what is left over row by row: two statements to prepare, whatever the count.
+        let (chunks, rest) = rows.as_chunks::<CHUNK>();
+        let chunks: Vec<Vec<Value>> = chunks.iter().map(|chunk| chunk.concat()).collect();
+        if !chunks.is_empty() {
+            self.execute_many(&insert_statement(into, CHUNK, columns), &chunks).await?;
+        }
+        self.execute_many(&insert_statement(into, 1, columns), rest).await
     }
 
     async fn lock_integration(&mut self) -> Result<(), SqlError> {

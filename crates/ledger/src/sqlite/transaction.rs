@@ -8,7 +8,7 @@ use toolgate_gate::ports::ledger::Revision;
 
 use super::connection::sql_error;
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, insert_statement};
 
 /// One operation's view of the connection.
 pub struct SqliteTransaction<'a> {
@@ -66,6 +66,12 @@ impl Transaction for SqliteTransaction<'_> {
         parameters: &[Vec<Value>],
     ) -> impl Future<Output = Result<(), SqlError>> + Send {
         ready(self.execute_all_now(sql, parameters).map_err(|error| sql_error(&error)))
+    }
+
+    fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
+        let columns = rows.first().map_or(0, Vec::len);
+        let inserted = self.execute_all_now(&insert_statement(into, 1, columns), rows);
+        ready(inserted.map_err(|error| sql_error(&error)))
     }
 
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send {
