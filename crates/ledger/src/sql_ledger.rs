@@ -21,7 +21,7 @@ use crate::operation::audit::{self, Integrate, ListEvents, ListPending, ReadHead
 use crate::operation::credentials::{ListCredentials, ReadCredential, ReadSealed};
 use crate::operation::expiry::{AnnounceExpired, BATCH, DestroyRetired};
 use crate::operation::grants::{ListGrants, ReadDescendants, ReadLineage};
-use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RetireKey};
+use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
 use crate::operation::principals::{Identify, ListPrincipals, NoteKeyUse, ReadKeys, ReadPrincipal};
 use crate::operation::settings::{CheckWrite, ReadRevision, ReadSetting, SetSettingOnce};
 use crate::operation::tenants::{ListTenants, ReadTenant};
@@ -154,6 +154,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
 
     async fn key_usage(&self) -> Result<Vec<KeyUsage>, Refusal> {
         self.0.read(ReadKeyUsage).await
+    }
+
+    async fn register_key(&self, key: &MasterKeyId) -> Result<(), Refusal> {
+        self.0.write(RegisterKey { key: key.clone() }).await
     }
 
     async fn sealed_under_other_keys(

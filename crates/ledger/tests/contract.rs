@@ -40,6 +40,7 @@ mod contract {
     mod isolation;
     mod master_keys;
     mod model;
+    mod opening;
     mod paging;
     mod principals;
     mod revocation;

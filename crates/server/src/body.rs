@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::extract::{FromRequest, Request};
 use http::header;
 use http_body_util::{BodyExt, Limited};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::strict_json::{self, StrictJsonError};
@@ -37,6 +38,11 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for OptionalBody<T> {
 
 /// A JSON body that may be left out.
 pub struct OptionalBody<T>(pub T);
+
+/// A body or a query that has no fields, so that any that is sent is refused and not ignored.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
 
 impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Denied;
@@ -87,9 +93,11 @@ pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
     let place = if path.is_empty() || path == "." { "the body" } else { path };
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let (name, expected) = rest.split_once("`, ").unwrap_or((rest, ""));
-        let expected = expected.trim_start_matches("expected ");
-        let reason = format!("`{name}` is not known here; known are {}", expected.trim_start_matches("one of "));
-        return Refusal::new(Code::UnknownField, reason).with("path", name);
+        let known = match expected.strip_prefix("expected ") {
+            Some(fields) => format!("known are {}", fields.trim_start_matches("one of ")),
+            None => "nothing is to be given".to_owned(),
+        };
+        return Refusal::new(Code::UnknownField, format!("`{name}` is not known here; {known}")).with("path", name);
     }
     if let Some(rest) = message.strip_prefix("missing field ") {
         let field = rest.trim_matches('`');
@@ -131,6 +139,8 @@ mod tests {
     fn unknown_and_missing_fields_are_named() {
         assert_eq!(refused(r#"{"name": "a", "cuont": 1}"#).1, "`cuont` is not known here; known are `name` or `count`");
         assert_eq!(refused("{}").1, "`name` is missing");
+        let refusal = parse::<Nothing>(br#"{"force": true}"#).err().unwrap();
+        assert_eq!(refusal.reason(), "`force` is not known here; nothing is to be given");
         assert_eq!(refused(r#"{"name": "a", "name": "b"}"#).0, Code::MalformedJson);
     }
 }

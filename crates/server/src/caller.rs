@@ -1,4 +1,5 @@
-//! The caller of a request: the key in its headers, shown to the gate.
+//! The caller of a request: the key in its headers, shown to the gate. What else stands in the query is read along with
+//! it, so that no handler can forget that somebody asked for something it does not know.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,37 +7,57 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, header};
+use serde::de::DeserializeOwned;
 use toolgate_gate::Caller;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::principal::PrincipalId;
 
+use crate::body::Nothing;
 use crate::openintent::error::Denied;
+use crate::parameters;
 use crate::router::App;
 
 /// The other end of the connection; put into each request by the listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub SocketAddr);
 
-/// A request whose caller the gate has identified. A handler that takes this cannot be reached without a key.
+/// A request without parameters whose caller the gate has identified. A handler that takes this, or [`Asked`], cannot be
+/// reached without a key.
 pub struct Identified(pub Caller);
+
+/// A request with parameters in its query, read strictly after the caller was identified.
+pub struct Asked<T>(pub Caller, pub T);
 
 impl FromRequestParts<Arc<App>> for Identified {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        let peer = parts.extensions.get::<Peer>().copied();
-        let peer = peer.ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))?;
-        let presented = presented_key(&parts.headers)?;
-        let caller = app.gate.identify(presented, peer.0.ip()).await.inspect_err(|refusal| {
-            app.metrics.refused_key(refusal.code());
-        })?;
-        if let Some(agent) = parts.headers.get("x-agent-id") {
-            let agent = agent.to_str().ok().and_then(|text| PrincipalId::parse(text).ok());
-            let agent = agent.ok_or_else(|| invalid_header("X-Agent-ID must be an agent's id"))?;
-            caller.require_acting_for(&agent)?;
-        }
+        let Asked(caller, Nothing {}) = Asked::from_request_parts(parts, app).await?;
         Ok(Self(caller))
     }
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
+    type Rejection = Denied;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
+        let caller = identify(parts, app).await?;
+        Ok(Self(caller, parameters::query(&parts.uri)?))
+    }
+}
+
+async fn identify(parts: &Parts, app: &App) -> Result<Caller, Refusal> {
+    let peer = parts.extensions.get::<Peer>().copied();
+    let peer = peer.ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))?;
+    let presented = presented_key(&parts.headers)?;
+    let caller = app.gate.identify(presented, peer.0.ip()).await.inspect_err(|refusal| {
+        app.metrics.refused_key(refusal.code());
+    })?;
+    if let Some(agent) = single(&parts.headers, "x-agent-id")? {
+        let agent = PrincipalId::parse(agent).map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?;
+        caller.require_acting_for(&agent)?;
+    }
+    Ok(caller)
 }
 
 fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {

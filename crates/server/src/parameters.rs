@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path, Query};
+use http::Uri;
 use http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -14,22 +15,17 @@ use crate::body::misfit;
 use crate::openintent::error::Denied;
 use crate::router::App;
 
-/// The query, read strictly.
-pub struct Params<T>(pub T);
-
-impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Params<T> {
-    type Rejection = Denied;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Denied> {
-        match Query::<T>::try_from_uri(&parts.uri) {
-            Ok(Query(query)) => Ok(Self(query)),
-            Err(rejection) => {
-                let text = rejection.body_text();
-                let message = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-                let (path, message) = message.split_once(": ").filter(|(path, _)| !path.contains(' ')).unwrap_or(("", message));
-                let place = if path.is_empty() { "the query" } else { path };
-                Err(misfit(place, message).into())
-            }
+/// Reads the query, strictly.
+pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refusal> {
+    match Query::<T>::try_from_uri(uri) {
+        Ok(Query(query)) => Ok(query),
+        Err(rejection) => {
+            let text = rejection.body_text();
+            let message = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            let (path, message) =
+                message.split_once(": ").filter(|(path, _)| !path.contains(' ')).unwrap_or(("", message));
+            let place = if path.is_empty() { "the query" } else { path };
+            Err(misfit(place, message))
         }
     }
 }
@@ -105,7 +101,8 @@ pub fn page(limit: Option<u32>, cursor: Option<String>) -> Result<PageRequest, R
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "limit"));
     }
     if cursor.as_deref().is_some_and(|cursor| check_identifier(cursor).is_err()) {
-        return Err(Refusal::new(Code::InvalidCursor, "`cursor` must be the `next_cursor` of an earlier answer"));
+        let reason = "`cursor` must be the `next_cursor` of an earlier answer";
+        return Err(Refusal::new(Code::InvalidCursor, reason).with("path", "cursor"));
     }
     Ok(PageRequest { after: cursor, limit })
 }

@@ -323,12 +323,16 @@ impl Output {
         }
     }
 
-    /// The token is written before the listening line, but through another pipe.
+    /// The token is written before the listening line, but through another pipe. `None` where the gate says that there is
+    /// none to show.
     fn generated_token(&mut self) -> Option<String> {
         loop {
             let found = self.stderr_text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
             if let Some(token) = found.into_iter().find(|word| word.starts_with("tgk_") && word.len() == 50) {
                 return Some(token.to_owned());
+            }
+            if self.stderr_text.contains("token was shown") || self.stderr_text.contains("in TOOLGATE_ADMIN_TOKEN") {
+                return None;
             }
             let line = self.stderr.as_ref()?.recv_timeout(std::time::Duration::from_secs(10)).ok()?;
             self.stderr_text.push_str(&line);

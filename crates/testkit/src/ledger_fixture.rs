@@ -38,21 +38,27 @@ pub enum Home {
 impl LedgerFixture {
     /// A ledger on SQLite.
     pub async fn sqlite() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let engine = SqliteEngine::open(&file_in(&directory)).expect("a ledger on SQLite");
-        Self::new(Arc::new(SqlLedger::new(engine)), Home::Sqlite(directory))
+        Self::open(Home::Sqlite(tempfile::tempdir().expect("a temporary directory"))).await
     }
 
     /// A ledger on PostgreSQL.
     pub async fn postgres() -> Self {
-        let database = TestDatabase::create().await;
-        let ledger = open_postgres(database.url()).await;
-        Self::new(ledger, Home::Postgres(database))
+        Self::open(Home::Postgres(TestDatabase::create().await)).await
     }
 
-    fn new(ledger: Arc<dyn Ledger>, home: Home) -> Self {
+    /// The ledger that is kept there, or a new one.
+    pub async fn open(home: Home) -> Self {
+        let ledger = match &home {
+            Home::Sqlite(directory) => open_sqlite(directory),
+            Home::Postgres(database) => open_postgres(database.url()).await,
+        };
         let signer = SigningKey::from_seed(&[7; 32]).expect("a signing key");
         Self { ledger, clock: TestClock::new(), signer: Arc::new(signer), home }
+    }
+
+    /// Closes the ledger, as far as nobody else holds it; what it is kept in stays.
+    pub fn close(self) -> Home {
+        self.home
     }
 
     /// The ledger.
@@ -110,6 +116,11 @@ impl Home {
 
 fn file_in(directory: &tempfile::TempDir) -> PathBuf {
     directory.path().join("ledger.db")
+}
+
+fn open_sqlite(directory: &tempfile::TempDir) -> Arc<dyn Ledger> {
+    let engine = SqliteEngine::open(&file_in(directory)).expect("a ledger on SQLite");
+    Arc::new(SqlLedger::new(engine))
 }
 
 async fn open_postgres(url: &str) -> Arc<dyn Ledger> {

@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn what_people_type_cannot_change_the_path() {
         assert_eq!(escaped("a/../b?c#d e%"), "a%2F..%2Fb%3Fc%23d%20e%25");
-        assert_eq!(escaped("user:ann@acme.eu-1_x"), "user:ann@acme.eu-1_x".replace('_', "_"));
+        assert_eq!(escaped("user:ann@acme.eu-1_x"), "user:ann@acme.eu-1_x");
         let path = with_query("/x", &[("a", None), ("b", Some("1&2".to_owned())), ("c", Some("é".to_owned()))]);
         assert_eq!(path, "/x?b=1%262&c=%C3%A9");
         assert_eq!(with_query("/x", &[("a", None)]), "/x");

@@ -25,6 +25,7 @@ mod key;
 mod login;
 mod material;
 mod paging;
+mod recover;
 mod serve;
 mod tenant;
 #[cfg(test)]
@@ -63,6 +64,7 @@ enum Command {
     Audit(audit::Audit),
     Config(config::Config),
     Login(login::Login),
+    Recover(recover::Recover),
     Completions(completions::Completions),
 }
 
@@ -152,6 +154,7 @@ impl CommandLine {
         let command = self.command.unwrap_or_else(|| Command::Serve(serve::Serve::default()));
         match command {
             Command::Serve(serve) => finish(false, serve.run().map(|()| None)),
+            Command::Recover(recover) => finish(recover.json, recover.run().map(Some)),
             Command::Completions(completions) => finish(false, completions.run().map(Some)),
             Command::Config(config) => finish(config.json, config.run().map(Some)),
             Command::Tenant(Tenant { connection, action }) => asked(&connection, action.run(&connection)),

@@ -12,6 +12,7 @@ use toolgate_gate::ports::clock::SystemClock;
 use toolgate_gate::ports::ledger::Ledger;
 use toolgate_gate::{Gate, Refusal};
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
+use toolgate_model::key::ApiKey;
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::{App, router, serve};
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyError, KeyProvider, VaultSealer};
@@ -67,12 +68,7 @@ pub enum StartError {
 /// Runs the gate until it is asked to end.
 pub async fn run(configuration: Configuration) -> Result<(), StartError> {
     let mut stop = StopSignals::listen()?;
-    let provider = open_key_provider(&configuration)?;
-    let ledger = open_ledger(&configuration.store).await?;
-    let audit_key = audit_key::open(&configuration.audit_key_file, configuration.data())?;
-    let sealer = VaultSealer::new(provider);
-    let settings = configuration.settings.clone();
-    let gate = Gate::new(ledger, Arc::new(sealer), Arc::new(SystemClock), Arc::new(audit_key), settings);
+    let gate = open_gate(&configuration).await?;
     gate.check_key_provider().await?;
 
     // Before the first start makes a token: with the port taken, nobody would ever see it.
@@ -89,6 +85,21 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
     maintenance.finish().await;
     tracing::info!("toolgate has ended");
     Ok(())
+}
+
+/// Makes a new key for the administrator, for an operator who has the ledger and lost the token.
+pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError> {
+    let gate = open_gate(configuration).await?;
+    Ok(gate.recover_administrator().await?)
+}
+
+async fn open_gate(configuration: &Configuration) -> Result<Gate, StartError> {
+    let provider = open_key_provider(configuration)?;
+    let ledger = open_ledger(&configuration.store).await?;
+    let audit_key = audit_key::open(&configuration.audit_key_file, configuration.data())?;
+    let sealer = VaultSealer::new(provider);
+    let settings = configuration.settings.clone();
+    Ok(Gate::new(ledger, Arc::new(sealer), Arc::new(SystemClock), Arc::new(audit_key), settings))
 }
 
 fn open_key_provider(configuration: &Configuration) -> Result<Arc<dyn KeyProvider>, StartError> {
@@ -137,7 +148,7 @@ fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Boots
     match bootstrap {
         Bootstrap::Existing => tracing::info!(
             "the administrator's token was shown at the first start; another administrator makes a new one with \
-             `toolgate key create admin`"
+             `toolgate key create admin`, and `toolgate recover` does when there is none"
         ),
         Bootstrap::Given => output::say(&format!(
             "This is the first start. The administrator's token is the one in TOOLGATE_ADMIN_TOKEN.\n\n{}",

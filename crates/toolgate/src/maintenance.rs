@@ -84,7 +84,11 @@ async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
         wanted = outcome.is_err();
         watched.note(outcome.map(|done| {
             if done.damaged > 0 {
-                tracing::warn!(rewrapped = done.rewrapped, damaged = done.damaged, "some credentials stay under an old master key");
+                tracing::warn!(
+                    rewrapped = done.rewrapped,
+                    damaged = done.damaged,
+                    "some credentials stay under an old master key"
+                );
             } else if done.rewrapped > 0 {
                 tracing::info!(rewrapped = done.rewrapped, "everything is wrapped by the current master key");
             }

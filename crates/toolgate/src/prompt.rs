@@ -7,6 +7,7 @@ use toolgate_model::secret::Secret;
 use zeroize::Zeroizing;
 
 use crate::command::Failure;
+use crate::output::clean;
 
 /// The most that is read from standard input.
 const INPUT_LIMIT: u64 = 1024 * 1024;
@@ -45,6 +46,7 @@ pub fn confirm(consequence: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
+    let consequence = clean(consequence);
     if !interactive() {
         return Err(Failure::Usage(format!("{consequence}; without a terminal to ask at, say --yes if that is meant")));
     }

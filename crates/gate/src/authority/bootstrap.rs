@@ -10,7 +10,7 @@ use toolgate_model::secret::Secret;
 use super::principals::new_key;
 use crate::gate::Gate;
 use crate::ports::entropy::random;
-use crate::ports::ledger::{CreateTenant, NewKey, Stamp};
+use crate::ports::ledger::{CreateKey, CreateTenant, NewKey, Stamp};
 use crate::refusal::{Code, Refusal};
 
 /// A shorter token could be guessed.
@@ -66,6 +66,24 @@ impl Gate {
             Err(refusal) if refusal.code() == Code::AlreadyExists => Ok(Bootstrap::Existing),
             other => other.map(|()| outcome),
         }
+    }
+
+    /// Makes a new key for the administrator of the tenant `default`, for whoever has the ledger itself in hand.
+    pub async fn recover_administrator(&self) -> Result<ApiKey, Refusal> {
+        self.check_audit_key().await?;
+        let now = self.clock.now();
+        let secret = new_key()?;
+        let key = NewKey {
+            id: KeyId::new(now, random()?),
+            principal: PrincipalId::administrator(),
+            digest: secret.digest(),
+            hint: secret.hint(),
+            label: None,
+            expires_at: None,
+        };
+        let stamp = Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: now };
+        self.ledger.create_key(CreateKey { stamp, key }).await?;
+        Ok(secret)
     }
 
     async fn check_audit_key(&self) -> Result<(), Refusal> {

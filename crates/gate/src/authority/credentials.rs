@@ -50,6 +50,18 @@ pub struct NewMaterial {
     pub expires_at: Option<Option<Timestamp>>,
 }
 
+/// What there is of a credential's material.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaterialState {
+    /// It was there and ended with the credential.
+    Destroyed,
+    /// It opens.
+    Intact,
+    /// It is still to come.
+    None,
+}
+
 impl Gate {
     /// Adds a credential to a vault.
     pub async fn create_credential(&self, caller: &Caller, mut new: NewCredential) -> Result<Credential, Refusal> {
@@ -162,12 +174,21 @@ impl Gate {
     }
 
     /// Unseals the material and drops it at once, to see that it can be used.
-    pub async fn verify_credential(&self, caller: &Caller, id: CredentialId) -> Result<Credential, Refusal> {
+    pub async fn verify_credential(
+        &self,
+        caller: &Caller,
+        id: CredentialId,
+    ) -> Result<(Credential, MaterialState), Refusal> {
         let credential = self.managed_credential(caller, id).await?;
-        if let Some(version) = self.ledger.sealed_material(caller.tenant(), id).await? {
-            self.sealer.unseal(&version.binding, &version.sealed).await?;
-        }
-        Ok(credential)
+        let state = match self.ledger.sealed_material(caller.tenant(), id).await? {
+            Some(version) => {
+                self.sealer.unseal(&version.binding, &version.sealed).await?;
+                MaterialState::Intact
+            }
+            None if credential.version == 0 => MaterialState::None,
+            None => MaterialState::Destroyed,
+        };
+        Ok((credential, state))
     }
 
     pub(crate) fn require_future(&self, end: Option<Timestamp>) -> Result<(), Refusal> {
@@ -183,7 +204,11 @@ impl Gate {
 
 impl From<MaterialError> for Refusal {
     fn from(error: MaterialError) -> Self {
-        Self::new(Code::InvalidField, error.to_string()).with("path", "material")
+        let path = match &error {
+            MaterialError::Buried { path } | MaterialError::Field { path } | MaterialError::Leak { path, .. } => path,
+            MaterialError::Incomplete { .. } | MaterialError::Name | MaterialError::Twice { .. } => "material",
+        };
+        Self::new(Code::InvalidField, error.to_string()).with("path", path)
     }
 }
 

@@ -158,12 +158,15 @@ impl Gate {
         mut filter: GrantFilter,
         page: PageRequest,
     ) -> Result<Page<Lineage>, Refusal> {
-        if !caller.manages_all() {
-            let wanted = filter.agent.get_or_insert_with(|| caller.id().clone());
-            if *wanted != *caller.id() {
+        if !caller.manages_all() && filter.agent.as_ref() != Some(caller.id()) {
+            match &filter.agent {
+                // Whoever keeps no vaults has nothing but what it holds.
+                None if !caller.may(Permission::ManageTools) => filter.agent = Some(caller.id().clone()),
                 // Not the caller's own: only what is in the caller's vaults can be listed.
-                caller.require(Permission::ManageTools)?;
-                filter.vault_owner = Some(caller.id().clone());
+                _ => {
+                    caller.require(Permission::ManageTools)?;
+                    filter.vault_owner = Some(caller.id().clone());
+                }
             }
         }
         self.ledger.grants(caller.tenant(), filter, page).await
@@ -197,13 +200,10 @@ impl Gate {
 
     /// Ends the pause of a grant. Its manager may, and whoever it was delegated by, if they paused it themselves.
     pub async fn resume_grant(&self, caller: &Caller, id: GrantId) -> Result<Lineage, Refusal> {
-        let (lineage, relation) = self.visible_grant(caller, id).await?;
+        let (_, relation) = self.visible_grant(caller, id).await?;
         require_over(caller, relation)?;
-        let by_other = lineage.grant().suspended.as_ref().is_some_and(|suspension| suspension.by != *caller.id());
-        if relation == Relation::Delegator && by_other {
-            caller.require(Permission::ManageTools)?;
-        }
-        self.ledger.resume_grant(ResumeGrant { stamp: self.stamp(caller), id }).await?;
+        let only_own = relation == Relation::Delegator;
+        self.ledger.resume_grant(ResumeGrant { stamp: self.stamp(caller), id, only_own }).await?;
         Ok(self.visible_grant(caller, id).await?.0)
     }
 
@@ -231,8 +231,14 @@ fn require_over(caller: &Caller, relation: Relation) -> Result<(), Refusal> {
     match relation {
         Relation::Manager => Ok(()),
         Relation::Delegator => caller.require(Permission::DelegateTools),
-        Relation::Holder => caller.require(Permission::ManageTools),
+        // Not even with `tools.manage`: whoever had that over this credential would be its manager.
+        Relation::Holder => Err(not_the_manager("nobody suspends or resumes a grant of its own")),
     }
+}
+
+fn not_the_manager(why: &str) -> Refusal {
+    let reason = format!("only who manages the grant's credential may do this: {why}");
+    Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ManageTools)
 }
 
 fn reason_or(reason: Option<Line>, done: &str, caller: &Caller) -> String {

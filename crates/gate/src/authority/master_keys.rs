@@ -48,7 +48,10 @@ impl Gate {
     /// Makes a new master key current, unless a rekey is still under way, and asks the maintenance to do the rest.
     pub async fn begin_rekey(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
         require_platform(caller)?;
-        if self.read_key_status().await?.remaining() == 0 {
+        let before = self.read_key_status().await?;
+        if before.remaining() == 0 {
+            // Known to the ledger even if it wraps nothing, so that it is retired and forgotten like any other.
+            self.ledger.register_key(&before.current).await?;
             let key = self.sealer.renew_key().await?;
             tracing::info!(key = key.0, "a new master key is current");
         }

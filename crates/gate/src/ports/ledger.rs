@@ -115,6 +115,8 @@ pub trait Ledger: Send + Sync {
 
     /// Which master key wraps how many data keys.
     async fn key_usage(&self) -> Result<Vec<KeyUsage>, Refusal>;
+    /// Makes a master key known before anything is stored under it, so that it is retired in its turn.
+    async fn register_key(&self, key: &MasterKeyId) -> Result<(), Refusal>;
     /// Sealed versions that another key than `current` wraps, in order, after the one given.
     async fn sealed_under_other_keys(
         &self,

@@ -115,8 +115,6 @@ codes! {
     RouteNotFound, NotFound => "ROUTE_NOT_FOUND",
     /// A scope that the credential does not have.
     ScopeUnavailable, Invalid => "SCOPE_UNAVAILABLE",
-    /// The gate is draining.
-    ShuttingDown, Unavailable => "SHUTTING_DOWN",
     /// No such tenant.
     TenantNotFound, NotFound => "TENANT_NOT_FOUND",
     /// Too many wrong keys from one address.

@@ -28,8 +28,8 @@ impl Operation for AnnounceExpired {
         let skip = T::FOR_UPDATE_SKIPPING;
         let grants = format!(
             "UPDATE grants SET expiry_announced_at = $1 WHERE id IN (SELECT id FROM grants \
-             WHERE expires_at <= $1 AND expiry_announced_at IS NULL AND revoked_at IS NULL \
-             ORDER BY expires_at LIMIT $2{skip}) RETURNING id, tenant, agent, context"
+             WHERE expires_at <= $1 AND expiry_announced_at IS NULL \
+             ORDER BY expires_at LIMIT $2{skip}) RETURNING id, tenant, agent, context, revoked_at"
         );
         let credentials = format!(
             "UPDATE credentials SET expiry_announced_at = $1 WHERE id IN (SELECT id FROM credentials \
@@ -48,7 +48,10 @@ impl Operation for AnnounceExpired {
             let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
             let agent = row.parsed(2, PrincipalId::parse)?;
             let context: GrantContext = row.json(3)?;
-            record(transaction, &stamp, Entry { happening, agent: Some(agent), context }).await?;
+            // A grant that was revoked before had its end announced then.
+            if row.optional_time(4)?.is_none() {
+                record(transaction, &stamp, Entry { happening, agent: Some(agent), context }).await?;
+            }
             count += 1;
         }
         Ok(count)

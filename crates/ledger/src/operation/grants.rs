@@ -134,7 +134,7 @@ impl Operation for ResumeGrant {
         let lineage = take_grant(transaction, &self.stamp.tenant, self.id).await?;
         let mut grant = lineage.grant().clone();
         match grant.status(self.stamp.time) {
-            GrantStatus::Suspended => {}
+            GrantStatus::Suspended => require_own_pause(self, &grant)?,
             GrantStatus::Active => {
                 let reason = format!("grant {} is not suspended", grant.id);
                 return Err(Refusal::new(Code::GrantNotSuspended, reason).with("grant_id", grant.id).into());
@@ -309,6 +309,15 @@ fn require_usable(lineage: &Lineage, now: Timestamp) -> Result<(), Refusal> {
         Standing { status: GrantStatus::Active, .. } => Ok(()),
         standing => Err(refuse_standing(standing, lineage.grant().id)),
     }
+}
+
+fn require_own_pause(command: &ResumeGrant, grant: &Grant) -> Result<(), Refusal> {
+    let by_other = grant.suspended.as_ref().is_some_and(|suspension| suspension.by != command.stamp.actor);
+    if !command.only_own || !by_other {
+        return Ok(());
+    }
+    let reason = "the grant was suspended by somebody else; only who manages its credential may resume it";
+    Err(Refusal::new(Code::PermissionDenied, reason).with("grant_id", grant.id))
 }
 
 fn refuse_standing(standing: Standing, grant: GrantId) -> Refusal {

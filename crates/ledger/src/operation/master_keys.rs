@@ -32,6 +32,21 @@ pub async fn share_usable<T: Transaction>(transaction: &mut T, key: &MasterKeyId
     }
 }
 
+/// Makes a key known.
+pub struct RegisterKey {
+    /// Which.
+    pub key: MasterKeyId,
+}
+
+impl Operation for RegisterKey {
+    type Output = ();
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        transaction.execute(REGISTER, values![self.key.0.as_str()]).await?;
+        Ok(())
+    }
+}
+
 /// Counts what each key wraps.
 pub struct ReadKeyUsage;
 

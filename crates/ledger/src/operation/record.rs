@@ -45,6 +45,10 @@ pub async fn record_all<T: Transaction>(
     stamp: &Stamp,
     entries: Vec<Entry>,
 ) -> Result<(), Failure> {
+    if entries.is_empty() {
+        // A cascade that reached nothing; an INSERT without rows is no statement.
+        return Ok(());
+    }
     let rows = entries.into_iter().map(|entry| row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
     transaction.insert_many(INTO, &rows).await?;
     Ok(())

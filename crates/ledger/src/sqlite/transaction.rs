@@ -69,8 +69,10 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
-        let columns = rows.first().map_or(0, Vec::len);
-        let inserted = self.execute_all_now(&insert_statement(into, 1, columns), rows);
+        let inserted = match rows.first() {
+            Some(row) => self.execute_all_now(&insert_statement(into, 1, row.len()), rows),
+            None => Ok(()),
+        };
         ready(inserted.map_err(|error| sql_error(&error)))
     }
 

@@ -8,14 +8,18 @@ use std::net::IpAddr;
 pub struct HostSet(BTreeSet<String>);
 
 impl HostSet {
-    /// Reads host names and addresses; the error names the one that is neither.
+    /// Reads host names and addresses; the error counts to the one that is neither, and does not repeat it.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        texts.into_iter().map(parse_one).collect::<Result<BTreeSet<_>, _>>().map(Self)
+        let hosts = (1..).zip(texts).map(|(number, text): (usize, _)| {
+            let advice = "that is no host; write api.example.com or an address, without port or path";
+            parse_one(text).ok_or_else(|| format!("has an entry, number {number}, {advice}"))
+        });
+        hosts.collect::<Result<BTreeSet<_>, _>>().map(Self)
     }
 
     /// Whether this host, as it stands in a URL, is admitted.
     pub fn contains(&self, host: &str) -> bool {
-        parse_one(host).is_ok_and(|host| self.0.iter().any(|own| covers(own, &host)))
+        parse_one(host).is_some_and(|host| self.0.iter().any(|own| covers(own, &host)))
     }
 
     /// The names and addresses.
@@ -43,12 +47,10 @@ fn covers(outer: &str, inner: &str) -> bool {
     outer.parse::<IpAddr>().is_err() && inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.'))
 }
 
-fn parse_one(text: &str) -> Result<String, String> {
-    let refused =
-        || format!("names {text:?}, which is no host; write api.example.com or an address, without port or path");
+fn parse_one(text: &str) -> Option<String> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<IpAddr>() {
-        return Ok(address.to_canonical().to_string());
+        return Some(address.to_canonical().to_string());
     }
     let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
     let label_fits = |label: &str| {
@@ -60,7 +62,7 @@ fn parse_one(text: &str) -> Result<String, String> {
     // A last label of digits only would be read as an address by some resolvers.
     let ends_in_a_number = name.rsplit('.').next().is_some_and(|label| label.bytes().all(|byte| byte.is_ascii_digit()));
     if name.len() > 253 || ends_in_a_number || !name.split('.').all(label_fits) {
-        return Err(refused());
+        return None;
     }
-    Ok(name)
+    Some(name)
 }

@@ -9,9 +9,12 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub struct NetworkSet(Vec<IpNet>);
 
 impl NetworkSet {
-    /// Reads CIDRs and single addresses; the error names the one that is neither.
+    /// Reads CIDRs and single addresses; the error counts to the one that is neither, and does not repeat it.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        texts.into_iter().map(parse_one).collect::<Result<Vec<_>, _>>().map(Self::from_networks)
+        let networks = (1..).zip(texts).map(|(number, text): (usize, _)| {
+            parse_one(text).map_err(|reason| format!("has an entry, number {number}, that {reason}"))
+        });
+        networks.collect::<Result<Vec<_>, _>>().map(Self::from_networks)
     }
 
     /// Whether this address is in one of the networks. An IPv4 address in IPv6 dress counts as the IPv4 address.
@@ -52,11 +55,11 @@ fn parse_one(text: &str) -> Result<IpNet, String> {
     let network: IpNet = text
         .parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
-        .map_err(|_| format!("names {text:?}, which is no network; write CIDRs such as 10.0.0.0/8 or 2001:db8::/32"))?;
+        .map_err(|_| "is no network; write CIDRs such as 10.0.0.0/8 or 2001:db8::/32".to_owned())?;
     if network.trunc() != network {
-        return Err(format!("names {network}, which has bits beyond its prefix; write {}", network.trunc()));
+        return Err(format!("is {network} and has bits beyond its prefix; write {}", network.trunc()));
     }
-    canonical(network).ok_or_else(|| format!("names {network}, which mixes IPv4 and IPv6; write the IPv4 network"))
+    canonical(network).ok_or_else(|| format!("is {network} and mixes IPv4 and IPv6; write the IPv4 network"))
 }
 
 /// An IPv4-mapped IPv6 network as the IPv4 network it is, since callers' addresses are compared in that form.

@@ -9,7 +9,8 @@ use super::AuthType;
 use crate::secret::{Material, Secret};
 use crate::text::check_identifier;
 
-/// The names under which secrets are known to arrive in `metadata`, at its top or in its `auth` object.
+/// The names under which secrets are known to arrive in `metadata`, at its top or in its `auth` object. Under the same names
+/// deeper down nobody would look for them: a text there is refused.
 const SECRET_NAMES: [&str; 14] = [
     "access_token",
     "api_key",
@@ -58,6 +59,12 @@ pub enum MaterialError {
         /// What is missing, in words.
         needs: &'static str,
     },
+    /// A secret where it would not be found, and be shown.
+    #[error("`{path}` looks like a secret, and would be shown; put it into `material`")]
+    Buried {
+        /// Where.
+        path: String,
+    },
     /// A secret that also stands where it would be shown.
     #[error("`{path}` contains the secret `{name}`, and would be shown; leave it out")]
     Leak {
@@ -92,7 +99,7 @@ pub fn lift_secrets(metadata: &mut Map<String, Value>, material: &mut Material) 
     if let Some(Value::Object(auth)) = metadata.get_mut("auth") {
         lift_from(auth, material, "metadata.auth")?;
     }
-    Ok(())
+    metadata.iter().try_for_each(|(name, value)| refuse_buried(name, value, "metadata"))
 }
 
 /// Checks that the material fits the auth type. No material at all is no mistake: it can come later.
@@ -141,6 +148,22 @@ fn lift_from(members: &mut Map<String, Value>, material: &mut Material, path: &s
         }
     }
     Ok(())
+}
+
+/// Looks for texts under secret names at any depth. `client_id` and `username` are also names of parameters, and no
+/// secrets by themselves.
+fn refuse_buried(name: &str, value: &Value, path: &str) -> Result<(), MaterialError> {
+    match value {
+        Value::String(_) if SECRET_NAMES.contains(&name) && !matches!(name, "client_id" | "username") => {
+            Err(MaterialError::Buried { path: format!("{path}.{name}") })
+        }
+        Value::Array(elements) => elements.iter().try_for_each(|element| refuse_buried(name, element, path)),
+        Value::Object(members) => {
+            let path = format!("{path}.{name}");
+            members.iter().try_for_each(|(name, value)| refuse_buried(name, value, &path))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn take(material: &mut Material, name: &str, path: &str, mut value: Value) -> Result<(), MaterialError> {
@@ -205,6 +228,20 @@ mod tests {
             Value::Object(metadata),
             json!({"base_url": "https://api.example.com", "auth": {"location": "header"}, "token_url": "https://example.com/token"})
         );
+    }
+
+    #[test]
+    fn a_secret_buried_in_the_metadata_is_refused_by_its_place() {
+        let buried = |metadata: Value| {
+            let Value::Object(mut metadata) = metadata else { panic!("metadata is an object") };
+            lift_secrets(&mut metadata, &mut Material::new()).err().map(|error| error.to_string())
+        };
+        let error = buried(json!({"upstreams": [{"oauth": {"client_secret": "s3cret"}}]})).unwrap();
+        assert_eq!(
+            error,
+            "`metadata.upstreams.oauth.client_secret` looks like a secret, and would be shown; put it into `material`"
+        );
+        assert_eq!(buried(json!({"endpoints": {"token": {"path": "/token"}}, "mapping": {"username": "query"}})), None);
     }
 
     #[test]

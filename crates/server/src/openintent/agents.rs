@@ -17,9 +17,9 @@ use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
 use super::shapes;
-use crate::body::{Body, OptionalBody};
-use crate::caller::Identified;
-use crate::parameters::{Id, Paging, Params};
+use crate::body::{Body, Nothing, OptionalBody};
+use crate::caller::{Asked, Identified};
+use crate::parameters::{Id, Paging};
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -62,8 +62,7 @@ pub(super) async fn create(
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Params(paging): Params<Paging>,
+    Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
     let page = app.gate.principals(&caller, paging.request()?).await?;
     Ok(Json(shapes::page("agents", page, |principal| shapes::principal(&principal))))
@@ -81,6 +80,7 @@ pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(id): Id<PrincipalId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
     let removed = app.gate.remove_principal(&caller, &id).await?;
     Ok(Json(json!({
@@ -118,6 +118,7 @@ pub(super) async fn revoke_key(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(id): Id<KeyId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
     let record = app.gate.revoke_key(&caller, id).await?;
     let mut shape = shapes::key(&record);

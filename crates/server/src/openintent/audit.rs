@@ -16,12 +16,13 @@ use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::ContextId;
 use toolgate_model::principal::PrincipalId;
+use toolgate_model::text::check_identifier;
 use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
 use super::shapes;
-use crate::caller::Identified;
-use crate::parameters::{Params, page};
+use crate::caller::{Asked, Identified};
+use crate::parameters::page;
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -50,10 +51,13 @@ pub(super) struct ProofQuery {
 
 pub(super) async fn events(
     State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Params(query): Params<EventQuery>,
+    Asked(caller, query): Asked<EventQuery>,
 ) -> Result<Json<Value>, Denied> {
     let request = page(query.limit, query.cursor)?;
+    if query.r#type.as_deref().is_some_and(|kind| check_identifier(kind).is_err()) {
+        let reason = "`type` must be the type of an event, for example grant.created";
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", "type").into());
+    }
     let filter = EventFilter {
         kind: query.r#type,
         actor: query.actor,
@@ -74,8 +78,7 @@ pub(super) async fn head(State(app): State<Arc<App>>, Identified(caller): Identi
 
 pub(super) async fn proof(
     State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Params(query): Params<ProofQuery>,
+    Asked(caller, query): Asked<ProofQuery>,
 ) -> Result<Json<Value>, Denied> {
     match query {
         ProofQuery { sequence: Some(sequence), size, first: None, second: None } => {

@@ -18,9 +18,9 @@ use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
 use super::shapes;
-use crate::body::{Body, OptionalBody};
-use crate::caller::Identified;
-use crate::parameters::{Id, Paging, Params};
+use crate::body::{Body, Nothing, OptionalBody};
+use crate::caller::{Asked, Identified};
+use crate::parameters::{Id, Paging};
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -115,9 +115,8 @@ async fn create_credential(
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Identified(caller): Identified,
+    Asked(caller, paging): Asked<Paging>,
     Id(vault): Id<VaultId>,
-    Params(paging): Params<Paging>,
 ) -> Result<Json<Value>, Denied> {
     let page = app.gate.credentials(&caller, vault, paging.request()?).await?;
     let now = app.gate.now();
@@ -152,13 +151,14 @@ pub(super) async fn verify(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(id): Id<CredentialId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let credential = app.gate.verify_credential(&caller, id).await?;
+    let (credential, material) = app.gate.verify_credential(&caller, id).await?;
     Ok(Json(json!({
         "credential_id": id,
         "version": credential.version,
         "status": credential.status(app.gate.now()),
-        "material": if credential.version == 0 { "none" } else { "intact" },
+        "material": material,
     })))
 }
 

@@ -22,9 +22,9 @@ use toolgate_model::time::Timestamp;
 use super::credentials::{ReasonBody, present};
 use super::error::Denied;
 use super::shapes;
-use crate::body::{Body, OptionalBody};
-use crate::caller::Identified;
-use crate::parameters::{Id, Params, page};
+use crate::body::{Body, Nothing, OptionalBody};
+use crate::caller::{Asked, Identified};
+use crate::parameters::{Id, page};
 use crate::router::App;
 
 /// The most grants of one agent in the SDK's unpaged list.
@@ -150,8 +150,7 @@ pub(super) async fn delegate(
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Params(query): Params<GrantQuery>,
+    Asked(caller, query): Asked<GrantQuery>,
 ) -> Result<Json<Value>, Denied> {
     let request = page(query.limit, query.cursor)?;
     let now = app.gate.now();
@@ -270,6 +269,7 @@ pub(super) async fn resume(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(id): Id<GrantId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
     let lineage = app.gate.resume_grant(&caller, id).await?;
     Ok(shown(&app, &lineage))

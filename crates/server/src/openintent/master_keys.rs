@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolgate_gate::authority::master_keys::KeyStatus;
 
 use super::error::Denied;
+use crate::body::{Nothing, OptionalBody};
 use crate::caller::Identified;
 use crate::router::App;
 
@@ -23,6 +24,7 @@ pub(super) async fn status(
 pub(super) async fn rekey(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
     Ok((StatusCode::ACCEPTED, Json(shape(&app.gate.begin_rekey(&caller).await?))))
 }

@@ -13,8 +13,8 @@ use toolgate_model::text::Line;
 use super::error::Denied;
 use super::shapes;
 use crate::body::Body;
-use crate::caller::Identified;
-use crate::parameters::{Id, Paging, Params};
+use crate::caller::{Asked, Identified};
+use crate::parameters::{Id, Paging};
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -41,8 +41,7 @@ pub(super) async fn create(
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Params(paging): Params<Paging>,
+    Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
     let page = app.gate.tenants(&caller, paging.request()?).await?;
     Ok(Json(shapes::page("tenants", page, |tenant| json!(tenant))))

@@ -13,9 +13,9 @@ use toolgate_model::text::Line;
 
 use super::error::Denied;
 use super::shapes;
-use crate::body::Body;
-use crate::caller::Identified;
-use crate::parameters::{Id, Paging, Params};
+use crate::body::{Body, Nothing, OptionalBody};
+use crate::caller::{Asked, Identified};
+use crate::parameters::{Id, Paging};
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -36,8 +36,7 @@ pub(super) async fn create(
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Params(paging): Params<Paging>,
+    Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
     let page = app.gate.vaults(&caller, paging.request()?).await?;
     Ok(Json(shapes::page("vaults", page, |(vault, credentials)| shapes::vault(&vault, &credentials))))
@@ -56,6 +55,7 @@ pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(id): Id<VaultId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
     let deleted = app.gate.delete_vault(&caller, id).await?;
     Ok(Json(json!({

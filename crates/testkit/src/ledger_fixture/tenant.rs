@@ -49,16 +49,21 @@ impl TestTenant {
     pub(super) async fn create(fixture: &LedgerFixture) -> Self {
         let name = u64::from_be_bytes(random().expect("random bytes"));
         let id = TenantId::parse(&format!("tenant-{name:016x}")).expect("a tenant's id");
-        let tenant = Self {
+        let tenant = Self::existing(fixture, id);
+        let command = tenant.creation();
+        tenant.ledger.create_tenant(command).await.expect("a tenant");
+        tenant
+    }
+
+    /// A tenant that this ledger has already, after the ledger was closed and opened again.
+    pub fn existing(fixture: &LedgerFixture, id: TenantId) -> Self {
+        Self {
             id,
             administrator: PrincipalId::administrator(),
             ledger: Arc::clone(&fixture.ledger),
             clock: fixture.clock.clone(),
             signer: Arc::clone(&fixture.signer),
-        };
-        let command = tenant.creation();
-        tenant.ledger.create_tenant(command).await.expect("a tenant");
-        tenant
+        }
     }
 
     /// The same tenant as another replica sees it.
@@ -293,7 +298,7 @@ impl TestTenant {
 
     /// Resumes a grant.
     pub async fn resume(&self, id: GrantId) -> Result<Grant, Refusal> {
-        self.ledger.resume_grant(ResumeGrant { stamp: self.stamp(), id }).await
+        self.ledger.resume_grant(ResumeGrant { stamp: self.stamp(), id, only_own: false }).await
     }
 
     /// A grant of this tenant with its lineage.

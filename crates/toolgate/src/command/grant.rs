@@ -12,6 +12,8 @@ use super::{Connection, Failure, object};
 use crate::client::escaped;
 use crate::output::{Report, at, plain};
 
+mod tree;
+
 /// Create, delegate, suspend and revoke grants
 #[derive(Args)]
 pub(crate) struct Grant {
@@ -183,7 +185,7 @@ impl Action {
             Self::Show { id } => Ok(Report::details(client.get(&path_of(&id, "")).await?)),
             Self::Tree { id } => {
                 let tree = client.get(&path_of(&id, "/tree")).await?;
-                let text = draw_answer(&tree);
+                let text = tree::draw(&tree);
                 Ok(Report::new(tree, text))
             }
             Self::Suspend { id, reason } => {
@@ -273,48 +275,4 @@ fn made(grant: &Value) -> String {
         plain(at(grant, "agent_id")),
         at(grant, "expires_at").as_str().map_or_else(|| "never".to_owned(), |time| format!("at {time}"))
     )
-}
-
-fn draw_answer(answer: &Value) -> String {
-    let mut text = String::new();
-    draw(at(answer, "tree"), "", "", &mut text);
-    if at(answer, "truncated").as_bool() == Some(true) {
-        text.push_str("There are more; look at one of the grants above.\n");
-    }
-    text
-}
-
-/// Draws a grant and what hangs below it. `first` stands before its own line, `rest` before those below.
-fn draw(grant: &Value, first: &str, rest: &str, text: &mut String) {
-    let line = format!(
-        "{first}{}  {}  {}  {}\n",
-        plain(at(grant, "id")),
-        plain(at(grant, "agent_id")),
-        plain(at(grant, "status")),
-        plain(at(grant, "scopes"))
-    );
-    text.push_str(&line);
-    let below = at(grant, "delegations").as_array().map(Vec::as_slice).unwrap_or_default();
-    for (position, grant) in below.iter().enumerate() {
-        let (branch, indent) = if position + 1 == below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        draw(grant, &format!("{rest}{branch}"), &format!("{rest}{indent}"), text);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tree_is_drawn_with_its_branches() {
-        let leaf =
-            |id: &str| json!({"id": id, "agent_id": "x", "status": "active", "scopes": ["a"], "delegations": []});
-        let mut middle = leaf("b");
-        middle["delegations"] = json!([leaf("c"), leaf("d")]);
-        let mut root = leaf("a");
-        root["delegations"] = json!([middle, leaf("e")]);
-        let drawn = draw_answer(&json!({"tree": root, "truncated": false}));
-        let ids: Vec<&str> = drawn.lines().map(|line| line.split("  x  ").next().unwrap()).collect();
-        assert_eq!(ids, ["a", "├─ b", "│  ├─ c", "│  └─ d", "└─ e"]);
-    }
 }

@@ -1,12 +1,16 @@
 //! `toolgate serve`: runs the gate.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::Failure;
 use crate::configuration::{Environment, Flags, Loaded, keys};
 use crate::{composition, logging};
+
+/// How long threads that wait for the disk or for another process may still take when all else has ended.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Run the gate
 ///
@@ -55,6 +59,9 @@ impl Serve {
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?;
-        Ok(runtime.block_on(composition::run(configuration))?)
+        let outcome = runtime.block_on(composition::run(configuration));
+        // Whatever is left now was given up on by the drain: it must not hold the end up.
+        runtime.shutdown_timeout(LAST_PATIENCE);
+        Ok(outcome?)
     }
 }

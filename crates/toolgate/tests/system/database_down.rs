@@ -15,7 +15,7 @@ fn a_database_that_crashes_and_comes_back_loses_nothing_acknowledged() {
 
     for _ in 0..3 {
         // When the database crashes, then reads and writes are refused, and the gate stays alive.
-        cluster.stop();
+        cluster.stop().unwrap();
         for (method, path, body) in
             [("GET", path.as_str(), None), ("POST", "/api/v1/vaults", Some(json!({"name": "lost"})))]
         {
@@ -26,7 +26,7 @@ fn a_database_that_crashes_and_comes_back_loses_nothing_acknowledged() {
         assert_eq!(gate.request("GET", "/readyz", None).0, 503);
 
         // When it comes back, then so does everything that was acknowledged.
-        cluster.start();
+        cluster.start().unwrap();
         wait_until_ready(&gate);
         assert_eq!(gate.request("GET", &path, None).0, 200);
         assert_eq!(gate.request("POST", "/api/v1/vaults", Some(&json!({"name": "after"}))).0, 201);

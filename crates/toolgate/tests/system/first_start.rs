@@ -41,23 +41,6 @@ fn the_first_start_shows_a_token_once_and_a_line_to_try_it() {
 }
 
 #[test]
-fn the_line_to_try_works() {
-    let mut gate = setup().without_token().start();
-    // Up to the listening line everything was written; the pipe may still hold it.
-    gate.terminate();
-    let ended = gate.wait();
-    let line = ended.stderr.lines().find(|line| line.trim_start().starts_with("curl ")).unwrap().to_owned();
-    let (_, rest) = line.split_once("-H \"").unwrap();
-    let (header, url) = rest.split_once("\" http://").unwrap();
-    let (name, value) = header.split_once(": ").unwrap();
-    let (address, path) = url.split_once('/').unwrap();
-    let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
-    assert_eq!(address, format!("127.0.0.1:{port}"));
-    assert_eq!((name, path), ("Authorization", "api/v1/whoami"));
-    assert!(value.starts_with("Bearer tgk_"));
-}
-
-#[test]
 fn a_chosen_token_holds_and_is_never_shown() {
     let setup = setup();
     let gate = setup.start();
@@ -95,7 +78,8 @@ fn files_are_closed_to_other_users_and_the_keys_lie_apart_from_the_data() {
 #[test]
 fn no_arguments_mean_serve() {
     let setup = setup().environment("TOOLGATE_LISTEN", "127.0.0.1:0");
-    let mut child = setup.command().stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut child =
+        setup.command().stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
@@ -117,8 +101,8 @@ async fn with_a_database_nothing_is_written_into_the_data_directory() {
 
 #[test]
 fn without_a_home_the_error_says_what_to_pass() {
-    let mut command = setup().command();
-    let output = command.env_remove("HOME").args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+    let setup = setup();
+    let output = setup.command().env_remove("HOME").args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text.contains("pass --data") && text.contains("TOOLGATE_DATA"), "{text}");
@@ -155,4 +139,28 @@ fn listening_beyond_this_machine_is_warned_of() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("without TLS"), "{text}");
     assert!(text.contains("http://127.0.0.1:"), "the curl line must be usable: {text}");
+}
+
+#[test]
+fn a_lost_token_is_recovered_by_whoever_has_the_ledger_and_its_keys() {
+    // Given a gate that was set up, and is stopped.
+    let setup = setup();
+    setup.start().stop();
+
+    // When the operator recovers the administrator's key.
+    let output = setup.command().args(["recover", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let recovered: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+
+    // Then the key opens the gate, and the log says that it was made by the program.
+    let gate = setup.start();
+    let (status, me) = gate.request_as(recovered["key"].as_str().unwrap(), "GET", "/api/v1/whoami", None);
+    assert_eq!((status, me["id"].as_str()), (200, Some("admin")));
+    let (_, events) = gate.request("GET", "/api/v1/audit/events?type=key.created", None);
+    assert_eq!(events["events"].as_array().unwrap().last().unwrap()["actor"], "core.system");
+
+    // And while the gate runs, its ledger is its own.
+    let output = setup.command().arg("recover").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("in use"), "{output:?}");
 }

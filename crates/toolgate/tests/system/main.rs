@@ -1,5 +1,14 @@
 //! System tests: the real binary, in processes and homes of its own, spoken to over HTTP and by its command line.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "this is a test, and its helpers too"
+)]
 
+mod audit_log;
+mod bad_input;
 mod cli;
 mod configuration;
 mod crash;
@@ -10,8 +19,10 @@ mod drain;
 mod first_start;
 mod grants_and_delegation;
 mod keys_and_files;
+mod openintent_sdk;
 mod rekey;
 mod routes;
+mod secrets;
 mod tenants_and_keys;
 mod unauthorized;
 mod vaults_and_credentials;

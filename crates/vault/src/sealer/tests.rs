@@ -1,3 +1,5 @@
+//! Tests of the sealer: what is sealed opens for its own binding and for nothing else.
+
 use tempfile::TempDir;
 use toolgate_model::id::CredentialId;
 use toolgate_model::principal::TenantId;

@@ -73,6 +73,8 @@ pub struct ResumeGrant {
     pub stamp: Stamp,
     /// Which.
     pub id: GrantId,
+    /// Only if it was paused by whoever resumes it. Checked in the transaction: somebody else may pause it meanwhile.
+    pub only_own: bool,
 }
 
 /// Where a grant comes from.

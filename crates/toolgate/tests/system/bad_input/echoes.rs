@@ -10,8 +10,9 @@ on_both_engines! {
     a_secret_in_the_query_or_the_headers_is_not_repeated,
 }
 
-/// Spelt so that it is refused nearly everywhere, and found wherever it comes back.
-const SECRETS: [&str; 3] = ["sk live 4242 zebra!", "sk_live_4242_zebra", "zebra\n4242"];
+/// Spelt so that they are found wherever they come back. What is spelt like a name may be repeated where a name is
+/// wanted, so these are not.
+const SECRETS: [&str; 3] = ["sk live 4242 zebra!", "sk/live+4242zebra==", "zebra\n4242"];
 
 fn a_secret_in_any_place_of_any_body_is_not_repeated(world: &World) {
     let admin = world.admin();

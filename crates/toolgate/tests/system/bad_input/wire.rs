@@ -2,7 +2,7 @@
 //! alone, and never answered 5xx.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use toolgate_testkit::http::{self, Answer};
@@ -16,30 +16,46 @@ on_both_engines! {
     a_request_that_breaks_off_changes_nothing,
 }
 
-/// Sends bytes, closes this side, and answers all that comes back.
-fn exchange(world: &World, bytes: &[u8]) -> Vec<u8> {
-    let mut stream = TcpStream::connect(world.gate.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+/// How this side ends a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It has nothing more to say, and says so.
+    Closed,
+    /// It leaves that to the gate.
+    Open,
+}
+
+/// Sends bytes and answers all that comes back.
+fn exchange(gate: SocketAddr, bytes: &[u8], end: End) -> Vec<u8> {
+    let mut stream = TcpStream::connect(gate).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     // The gate may have closed its side before it has read everything.
     let _ = stream.write_all(bytes);
-    let _ = stream.shutdown(Shutdown::Write);
+    if end == End::Closed {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     answer
 }
 
 /// The one answer, if there is any; its status must not blame the gate.
-fn answer_to(world: &World, bytes: &[u8]) -> Option<Answer> {
-    let raw = exchange(world, bytes);
+fn answer_to(gate: SocketAddr, bytes: &[u8], end: End) -> Option<Answer> {
+    let raw = exchange(gate, bytes, end);
     let shown = String::from_utf8_lossy(bytes.get(..200).unwrap_or(bytes)).into_owned();
     let text = String::from_utf8_lossy(&raw).into_owned();
     assert!(text.matches("HTTP/1.1 ").count() <= 1, "{shown:?} was answered more than once: {text}");
-    if raw.is_empty() {
+    if raw.is_empty() || bytes.starts_with(b"PRI * HTTP/2.0") {
         return None;
     }
     let answer = http::parse(&raw).unwrap_or_else(|error| panic!("{shown:?}: {error}: {text}"));
     assert!(answer.status < 500, "{shown:?}: {text}");
     Some(answer)
+}
+
+/// The beginning of a request that would make a vault.
+fn head(token: &str) -> String {
+    format!("POST /api/v1/vaults HTTP/1.1\r\nHost: a\r\nX-API-Key: {token}\r\nContent-Type: application/json\r\n")
 }
 
 fn assert_alive(world: &World) {
@@ -70,13 +86,13 @@ fn garbage_is_refused_or_closed(world: &World) {
         long_line.as_bytes(),
     ];
     for bytes in garbage {
-        if let Some(answer) = answer_to(world, bytes) {
+        if let Some(answer) = answer_to(world.gate.address(), bytes, End::Closed) {
             assert!(answer.status >= 400, "{:?}: {}", String::from_utf8_lossy(bytes), answer.status);
         }
     }
     let line_of = |target: &str| format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     for target in ["http://evil.example/api/v1/whoami", "*", "http://", "/api/v1/whoami#fragment", "\\api\\v1"] {
-        let answer = answer_to(world, line_of(target).as_bytes());
+        let answer = answer_to(world.gate.address(), line_of(target).as_bytes(), End::Open);
         assert!(answer.is_none_or(|answer| answer.status >= 400), "{target}");
     }
     assert_alive(world);
@@ -86,7 +102,7 @@ fn headers_have_limits(world: &World) {
     let token = world.gate.token();
     let with = |headers: &str| {
         let head = format!("GET /api/v1/whoami HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-API-Key: {token}\r\n");
-        answer_to(world, format!("{head}{headers}\r\n").as_bytes())
+        answer_to(world.gate.address(), format!("{head}{headers}\r\n").as_bytes(), End::Open)
     };
     assert_eq!(with("").map(|answer| answer.status), Some(200));
     let many: String = (0..200).map(|number| format!("X-{number}: a\r\n")).collect();
@@ -106,7 +122,8 @@ fn headers_have_limits(world: &World) {
 fn contradictory_lengths_smuggle_nothing(world: &World) {
     let token = world.gate.token();
     let before = world.admin().events("").len();
-    let inner = format!("POST /api/v1/vaults HTTP/1.1\r\nHost: a\r\nX-API-Key: {token}\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{{\"name\": \"evil\"}}");
+    let inner = format!("{}Content-Length: 16\r\n\r\n{{\"name\": \"evil\"}}", head(token));
+    let mut requests = Vec::new();
     for headers in [
         "Content-Length: 4\r\nContent-Length: 5\r\n",
         "Content-Length: 4, 5\r\n",
@@ -124,13 +141,24 @@ fn contradictory_lengths_smuggle_nothing(world: &World) {
         "Content-Length: 4\r\n X-Folded: 1\r\n",
     ] {
         let request = format!("POST /api/v1/whoami HTTP/1.1\r\nHost: a\r\n{headers}\r\n0\r\n\r\n{inner}");
-        let answer = answer_to(world, request.as_bytes());
-        assert!(answer.is_none_or(|answer| answer.status >= 400), "{headers:?}");
+        requests.push(request);
     }
     for chunks in ["ffffffffffffffffff\r\n", "-1\r\n", "5\r\nab", "5;a=b\r\nabcdefgh\r\n0\r\n\r\n", "zz\r\n", "1\nab0\n\n"] {
-        let head = format!("POST /api/v1/vaults HTTP/1.1\r\nHost: a\r\nX-API-Key: {token}\r\nContent-Type: application/json\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
-        let answer = answer_to(world, head.as_bytes());
-        assert!(answer.is_none_or(|answer| answer.status >= 400), "{chunks:?}");
+        requests.push(format!("{}Transfer-Encoding: chunked\r\n\r\n{chunks}", head(token)));
+    }
+    // All at once: some of them the gate must give up waiting for.
+    let gate = world.gate.address();
+    let answers = requests.into_iter().map(|request| {
+        std::thread::spawn(move || {
+            let closed = answer_to(gate, request.as_bytes(), End::Closed);
+            let open = answer_to(gate, request.as_bytes(), End::Open);
+            (request, [closed, open])
+        })
+    });
+    for answer in answers.collect::<Vec<_>>() {
+        let (request, answers) = answer.join().unwrap();
+        let refused = answers.into_iter().flatten().all(|answer| answer.status >= 400);
+        assert!(refused, "{request:?}");
     }
     assert_eq!(world.admin().events("").len(), before, "no vault was made by any of it");
     assert_alive(world);
@@ -140,9 +168,9 @@ fn a_request_that_breaks_off_changes_nothing(world: &World) {
     let token = world.gate.token();
     let before = world.admin().events("").len();
     let body = "{\"name\": \"never whole\"}";
-    let request = format!("POST /api/v1/vaults HTTP/1.1\r\nHost: a\r\nX-API-Key: {token}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let request = format!("{}Content-Length: {}\r\n\r\n{body}", head(token), body.len());
     for cut in [10, 40, request.len() - body.len() - 2, request.len() - body.len(), request.len() - 1] {
-        if let Some(answer) = answer_to(world, &request.as_bytes()[..cut]) {
+        if let Some(answer) = answer_to(world.gate.address(), &request.as_bytes()[..cut], End::Closed) {
             let reply = Reply { asked: format!("cut at {cut}"), answer };
             assert!(matches!(reply.status(), 400 | 408), "{}: {}", reply.asked, reply.answer.text());
         }

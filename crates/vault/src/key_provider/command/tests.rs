@@ -1,3 +1,5 @@
+//! Tests of the command provider against real programs, friendly and hostile ones.
+
 use std::path::Path;
 
 use tempfile::TempDir;

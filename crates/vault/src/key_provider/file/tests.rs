@@ -1,3 +1,5 @@
+//! Tests of the file provider: modes, places, sharing between processes, crashes.
+
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

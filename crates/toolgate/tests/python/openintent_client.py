@@ -1,0 +1,198 @@
+"""Drives a running gate with the official OpenIntent client 0.17.0, both its synchronous and its asynchronous form.
+
+Ends with status 0 when everything is as the client expects it, else with the assertion that failed.
+"""
+
+import asyncio
+import inspect
+import os
+from datetime import datetime, timedelta, timezone
+from importlib.metadata import version
+
+from openintent import AsyncOpenIntentClient, OpenIntentClient
+from openintent.exceptions import ConflictError, LeaseConflictError, NotFoundError, OpenIntentError, ValidationError
+from openintent.models import Credential, CredentialVault, GrantConstraints, GrantSource, GrantStatus
+
+URL = os.environ["TOOLGATE_URL"]
+SECRET = "sk_live_of_the_python_client"
+SCOPES = ["charges.read", "charges.create", "refunds.create"]
+AUTH_TYPES = {
+    "api_key": {"api_key": SECRET},
+    "bearer_token": {"token": SECRET},
+    "basic_auth": {"username": "ann", "password": SECRET},
+    "oauth2_token": {"access_token": SECRET, "refresh_token": SECRET + "_2"},
+    "oauth2_client_credentials": {"client_id": "client", "client_secret": SECRET},
+    "connection_string": {"connection_string": SECRET},
+    "custom": {"signing_secret": SECRET},
+    "webhook": {"signing_secret": SECRET},
+}
+
+
+class Caller:
+    """One client; calls of the asynchronous one are waited for here, so that one script serves both."""
+
+    def __init__(self, kind, key, agent_id):
+        self.client = kind(base_url=URL, api_key=key, agent_id=agent_id)
+        self.loop = asyncio.new_event_loop() if kind is AsyncOpenIntentClient else None
+
+    def __getattr__(self, name):
+        method = getattr(self.client, name)
+
+        def call(*arguments, **keywords):
+            answer = method(*arguments, **keywords)
+            return self.loop.run_until_complete(answer) if inspect.isawaitable(answer) else answer
+
+        return call
+
+
+def raises(kind, call, *arguments, **keywords):
+    """The error that the call must raise, of exactly this class."""
+    try:
+        answer = call(*arguments, **keywords)
+    except OpenIntentError as error:
+        assert type(error) is kind, f"{type(error).__name__} instead of {kind.__name__}: {error} {error.response}"
+        return error
+    raise AssertionError(f"not refused: {answer}")
+
+
+def code_of(error):
+    return error.response["error"]["code"]
+
+
+def vaults_and_credentials(admin):
+    vault = admin.create_vault(owner_id="user_01HABC", name="acme-corp-production")
+    assert vault["owner_id"] == "user_01HABC" and vault["name"] == "acme-corp-production", vault
+    CredentialVault.from_dict(vault)
+
+    made = []
+    for auth_type, secrets in AUTH_TYPES.items():
+        metadata = {"base_url": "https://api.example.com", "environment": "test", **secrets}
+        credential = admin.create_credential(
+            vault["id"], "stripe", "stripe-production", auth_type, scopes_available=SCOPES, metadata=metadata
+        )
+        made.append(credential["id"])
+        for shown in (credential, admin.get_credential(credential["id"])):
+            assert SECRET not in str(shown), shown
+            assert shown["metadata"] == {"base_url": "https://api.example.com", "environment": "test"}, shown
+            assert shown["credential_metadata"] == shown["metadata"], shown
+            assert shown["auth_type"] == auth_type and shown["status"] == "active", shown
+            if auth_type != "webhook":  # a type that the client's own model does not know
+                read = Credential.from_dict(shown)
+                assert read.created_at.utcoffset() == timedelta(0), read
+                assert read.scopes_available == sorted(SCOPES), read
+    assert sorted(admin.get_vault(vault["id"])["credentials"]) == sorted(made)
+
+    end = datetime.now(timezone.utc) + timedelta(days=1)
+    expiring = admin.create_credential(
+        vault["id"], "stripe", "short-lived", material={"api_key": SECRET}, expires_at=end.isoformat()
+    )
+    read = Credential.from_dict(expiring)
+    assert abs(read.expires_at - end) < timedelta(milliseconds=1), read
+    return vault["id"], made[0]
+
+
+def grants(admin, worker, credential):
+    constraints = GrantConstraints(
+        max_invocations_per_hour=100,
+        max_cost_per_invocation=0.5,
+        allowed_parameters={"currency": ["usd"], "amount_max": 50000},
+        denied_parameters={"metadata.test_mode": [True]},
+        ip_allowlist=["10.0.0.0/8"],
+    )
+    end = datetime(2099, 6, 1, 12, 0, 0, 123000, tzinfo=timezone.utc)
+    grant = admin.create_tool_grant(
+        credential,
+        "agent_worker_01",
+        "user_01HABC",
+        scopes=["charges.read"],
+        constraints=constraints.to_dict(),
+        expires_at=end.isoformat(),
+        delegatable=True,
+        delegation_depth=2,
+        context={"intent_id": "intent_1"},
+    )
+    for read in (grant, admin.get_tool_grant(grant.id), worker.get_tool_grant(grant.id)):
+        assert read.id == grant.id and read.credential_id == credential, read
+        assert read.agent_id == "agent_worker_01" and read.granted_by == "user_01HABC", read
+        assert read.scopes == ["charges.read"] and read.constraints == constraints, read
+        assert read.source is GrantSource.DIRECT and read.status is GrantStatus.ACTIVE, read
+        assert read.delegatable is True and read.delegation_depth == 2 and read.delegated_from is None, read
+        assert read.context == {"intent_id": "intent_1"}, read
+        assert read.expires_at == end and read.revoked_at is None, read
+        assert read.created_at.utcoffset() == timedelta(0), read
+
+    plain = admin.create_tool_grant(credential, "agent_worker_01", "admin", scopes=["charges.read"])
+    assert plain.delegatable is False and plain.delegation_depth == 0 and plain.constraints is None, plain
+    assert plain.expires_at - plain.created_at == timedelta(days=30), plain
+    endless = admin.create_tool_grant(
+        credential, "agent_worker_01", "admin", expires_at=None, allow_indefinite=True, delegation_depth=None
+    )
+    assert endless.expires_at is None and endless.delegation_depth is None and endless.scopes == [], endless
+
+    revoked = admin.revoke_grant(plain.id)
+    assert revoked["status"] == "revoked" and revoked["grant_id"] == plain.id, revoked
+    assert revoked["revoked_count"] == 1 and revoked["revision"] > 0, revoked
+    assert admin.get_tool_grant(plain.id).status is GrantStatus.REVOKED
+    for caller in (admin, worker):
+        listed = {grant.id: grant.status for grant in caller.list_agent_grants("agent_worker_01")}
+        mine = {grant.id: GrantStatus.ACTIVE, plain.id: GrantStatus.REVOKED, endless.id: GrantStatus.ACTIVE}
+        assert mine.items() <= listed.items(), listed
+    assert worker.revoke_grant(endless.id)["status"] == "revoked"
+    return grant
+
+
+def refusals(kind, admin, worker, vault, credential, grant):
+    missing = raises(NotFoundError, admin.get_tool_grant, "grant_01HDEF")
+    assert missing.status_code == 404 and code_of(missing) == "GRANT_NOT_FOUND", missing.response
+    assert code_of(raises(NotFoundError, admin.get_vault, "vault_01HXYZ")) == "VAULT_NOT_FOUND"
+    assert code_of(raises(NotFoundError, admin.get_credential, "cred_01H001")) == "CREDENTIAL_NOT_FOUND"
+    assert code_of(raises(NotFoundError, worker.get_credential, credential)) == "CREDENTIAL_NOT_FOUND"
+    raises(NotFoundError, admin.create_credential, "vault_01HXYZ", "stripe", "label")
+    raises(NotFoundError, admin.create_tool_grant, "cred_01H001", "a", "admin")
+
+    invalid = raises(ValidationError, admin.create_vault, "admin", "")
+    assert invalid.status_code == 400 and "name" in invalid.message, invalid.message
+    assert invalid.errors == [invalid.message], invalid.errors
+    leaked = raises(ValidationError, admin.create_credential, vault, "stripe", "label", encrypted_material=SECRET)
+    assert code_of(leaked) == "UNKNOWN_FIELD" and SECRET not in str(leaked.response), leaked.response
+    beyond = raises(ValidationError, admin.create_tool_grant, credential, "a", "admin", scopes=["payouts.create"])
+    assert code_of(beyond) == "SCOPE_UNAVAILABLE", beyond.response
+    unknown = {"max_calls": 5}
+    raises(ValidationError, admin.create_tool_grant, credential, "a", "admin", constraints=unknown)
+    past = "2020-01-01T00:00:00+00:00"
+    raises(ValidationError, admin.create_tool_grant, credential, "a", "admin", expires_at=past)
+    raises(ValidationError, admin.create_credential, vault, "stripe", "label", "no_such_type")
+
+    denied = raises(OpenIntentError, worker.create_vault, "agent_worker_01", "mine")
+    assert denied.status_code == 403 and code_of(denied) == "PERMISSION_DENIED", denied.response
+    raises(OpenIntentError, worker.list_agent_grants, "admin")
+    stranger = Caller(kind, "a-key-that-nobody-has", "agent_worker_01")
+    unknown = raises(OpenIntentError, stranger.get_vault, vault)
+    assert unknown.status_code == 401 and code_of(unknown) == "UNAUTHENTICATED", unknown.response
+    impostor = Caller(kind, os.environ["WORKER_KEY"], "admin")
+    refused = raises(OpenIntentError, impostor.get_tool_grant, grant.id)
+    assert refused.status_code == 403, refused.response
+
+    # The client reaches no route that conflicts, so its own connection is asked; what matters is how it reads the answer.
+    def register():
+        answer = admin.client._client.post("/api/v1/agents", json={"id": "admin"})
+        answer = admin.loop.run_until_complete(answer) if inspect.isawaitable(answer) else answer
+        return admin.client._handle_response(answer)
+
+    conflict = raises(ConflictError, register)
+    assert conflict.status_code == 409 and "admin" in conflict.message, conflict.message
+    assert not isinstance(conflict, LeaseConflictError)
+
+
+def scenario(kind):
+    admin = Caller(kind, os.environ["ADMIN_KEY"], "admin")
+    worker = Caller(kind, os.environ["WORKER_KEY"], "agent_worker_01")
+    vault, credential = vaults_and_credentials(admin)
+    grant = grants(admin, worker, credential)
+    refusals(kind, admin, worker, vault, credential, grant)
+    print(f"{kind.__name__}: done")
+
+
+assert version("openintent") == "0.17.0"
+scenario(OpenIntentClient)
+scenario(AsyncOpenIntentClient)
