@@ -94,7 +94,7 @@ impl PostgresEngine {
     async fn write_once<O: Operation>(&self, operation: &O) -> Result<O::Output, Failure> {
         let mut client = self.client().await?;
         let transaction = client.transaction().await.map_err(|error| sql_error(&error))?;
-        let mut transaction = PostgresTransaction::writing(transaction);
+        let mut transaction = PostgresTransaction::new(transaction);
         let output = operation.run(&mut transaction).await?;
         transaction.commit().await.map_err(|error| match sql_error(&error) {
             // Refused by the server: certainly not committed.
@@ -112,7 +112,7 @@ impl PostgresEngine {
         let mut client = self.client().await?;
         let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
         let transaction = snapshot.start().await.map_err(|error| sql_error(&error))?;
-        let mut transaction = PostgresTransaction::reading(transaction);
+        let mut transaction = PostgresTransaction::new(transaction);
         operation.run(&mut transaction).await
     }
 }

@@ -19,7 +19,7 @@ use toolgate_model::time::Timestamp;
 
 use crate::operation::audit::{self, Integrate, ListEvents, ListPending, ReadHead, ReadTiles};
 use crate::operation::credentials::{ListCredentials, ReadCredential, ReadSealed};
-use crate::operation::expiry::{AnnounceExpired, BATCH, DestroyRetired};
+use crate::operation::expiry::{AnnounceExpired, DestroyRetired};
 use crate::operation::grants::{ListGrants, ReadDescendants, ReadLineage};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
 use crate::operation::principals::{Identify, ListPrincipals, NoteKeyUse, ReadKeys, ReadPrincipal};
@@ -44,6 +44,15 @@ impl<E: Engine> SqlLedger<E> {
     /// The ledger on this engine.
     pub fn new(engine: E) -> Self {
         Self(engine)
+    }
+}
+
+impl<E: Engine> SqlLedger<E> {
+    /// The revision at which a change that was just made holds: whoever reads later reports this one or a later one.
+    async fn revision_after_change(&self) -> Result<Revision, Refusal> {
+        self.0.read(ReadRevision).await.map_err(|refusal| {
+            Refusal::new(refusal.code(), "the change was made, and then the ledger stopped answering; look at it again later")
+        })
     }
 }
 
@@ -74,7 +83,8 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn remove_principal(&self, command: RemovePrincipal) -> Result<Removed, Refusal> {
-        self.0.write(command).await
+        let (keys, grants) = self.0.write(command).await?;
+        Ok(Removed { keys, grants, revision: self.revision_after_change().await? })
     }
 
     async fn create_key(&self, command: CreateKey) -> Result<KeyRecord, Refusal> {
@@ -120,7 +130,8 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn delete_vault(&self, command: DeleteVault) -> Result<Deleted, Refusal> {
-        self.0.write(command).await
+        let (credentials, grants) = self.0.write(command).await?;
+        Ok(Deleted { credentials, grants, revision: self.revision_after_change().await? })
     }
 
     async fn create_credential(&self, command: CreateCredential) -> Result<(), Refusal> {
@@ -145,7 +156,8 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn revoke_credential(&self, command: RevokeCredential) -> Result<Revoked, Refusal> {
-        self.0.write(command).await
+        let grants = self.0.write(command).await?;
+        Ok(Revoked { grants, revision: self.revision_after_change().await? })
     }
 
     async fn sealed_material(&self, tenant: &TenantId, id: CredentialId) -> Result<Option<SealedVersion>, Refusal> {
@@ -211,7 +223,8 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn revoke_grant(&self, command: RevokeGrant) -> Result<Revoked, Refusal> {
-        self.0.write(command).await
+        let grants = self.0.write(command).await?;
+        Ok(Revoked { grants, revision: self.revision_after_change().await? })
     }
 
     async fn suspend_grant(&self, command: SuspendGrant) -> Result<Grant, Refusal> {
@@ -225,9 +238,9 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal> {
         let mut total = 0;
         loop {
-            let count = self.0.write(AnnounceExpired { now }).await?;
-            total += count;
-            if count < u64::from(BATCH) {
+            let announced = self.0.write(AnnounceExpired { now }).await?;
+            total += announced.count;
+            if !announced.more {
                 return Ok(total);
             }
         }

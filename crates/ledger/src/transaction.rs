@@ -44,7 +44,7 @@ pub trait Transaction: Send {
     /// Keeps every other transaction from integrating events until this one ends.
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send;
 
-    /// In a write: the revision at which it will hold. In a read: the revision that it includes.
+    /// The revision that every read includes which begins after this answer.
     fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send;
 
     /// Runs a statement that answers one row or none.

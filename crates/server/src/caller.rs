@@ -66,7 +66,9 @@ fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
         Some(value) => {
             let key = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
             let key = key.map(|(_, key)| key.trim()).filter(|key| !key.is_empty());
-            Some(key.ok_or_else(|| Refusal::new(Code::Unauthenticated, "write the header as `Authorization: Bearer KEY`"))?)
+            Some(key.ok_or_else(|| {
+                Refusal::new(Code::Unauthenticated, "write the header as `Authorization: Bearer KEY`")
+            })?)
         }
     };
     let plain = single(headers, "x-api-key")?;
@@ -85,7 +87,9 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Ref
     if values.next().is_some() {
         return Err(invalid_header(&format!("the header {name} is given more than once")));
     }
-    first.map(|value| value.to_str().map_err(|_| invalid_header(&format!("the header {name} is not plain text")))).transpose()
+    first
+        .map(|value| value.to_str().map_err(|_| invalid_header(&format!("the header {name} is not plain text"))))
+        .transpose()
 }
 
 fn invalid_header(reason: &str) -> Refusal {

@@ -139,8 +139,7 @@ impl Gate {
         self.require_future(new.expires_at.flatten())?;
         let stamp = self.stamp(caller);
         for _ in 0..ATTEMPTS {
-            let binding =
-                SealBinding { tenant: stamp.tenant.clone(), credential: id, version: credential.version + 1 };
+            let binding = SealBinding { tenant: stamp.tenant.clone(), credential: id, version: credential.version + 1 };
             let command = RotateCredential {
                 stamp: stamp.clone(),
                 id,

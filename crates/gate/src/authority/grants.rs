@@ -131,7 +131,8 @@ impl Gate {
         let grant = self.ledger.delegate_grant(command).await?;
         let mut ancestors = source.ancestors().to_vec();
         ancestors.push(source.grant().clone());
-        Lineage::new(ancestors, grant).ok_or_else(|| Refusal::new(Code::Internal, "the lineage changed while delegating"))
+        Lineage::new(ancestors, grant)
+            .ok_or_else(|| Refusal::new(Code::Internal, "the lineage changed while delegating"))
     }
 
     /// One grant with its lineage, and the revision of the ledger that the answer includes.

@@ -45,7 +45,8 @@ impl Operation for Integrate {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
         transaction.lock_integration().await?;
         let head = read_head(transaction, &self.tenant).await?;
-        let size = head.map_or(0, |head| head.head.size);
+        // Another replica may have signed a head while this one waited for the lock: time does not run back.
+        let (size, time) = head.map_or((0, self.now), |head| (head.head.size, self.now.max(head.head.time)));
         // Events of transactions that commit later get later places; what was committed before another transaction began
         // has an earlier position, so cause still comes before effect.
         let sql = "UPDATE events SET sequence = batch.place FROM ( \
@@ -57,15 +58,17 @@ impl Operation for Integrate {
         if rows.is_empty() {
             return Ok(0);
         }
-        let mut leaves = rows.iter().map(|row| Ok((row.count(0)?, hash(row.blob(1)?)?))).collect::<Result<Vec<(u64, Hash)>, SqlError>>()?;
+        let mut leaves = rows
+            .iter()
+            .map(|row| Ok((row.count(0)?, hash(row.blob(1)?)?)))
+            .collect::<Result<Vec<(u64, Hash)>, SqlError>>()?;
         leaves.sort_unstable_by_key(|(place, _)| *place);
         let leaves: Vec<Hash> = leaves.into_iter().map(|(_, leaf)| leaf).collect();
         let edge = read_tiles(transaction, &self.tenant, &edge_tiles(size)).await?;
         let appended = append(size, &edge, &leaves).map_err(|error| SqlError::Corrupt(error.to_string()))?;
         write_tiles(transaction, &self.tenant, &appended.tiles).await?;
-        let head = TreeHead { tenant: self.tenant.clone(), size: appended.size, root: appended.root, time: self.now };
-        let checkpoint =
-            sign(&head, &self.signer).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
+        let head = TreeHead { tenant: self.tenant.clone(), size: appended.size, root: appended.root, time };
+        let checkpoint = sign(&head, &self.signer).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
         let sql = "INSERT INTO heads (tenant, size, root, time, checkpoint) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (tenant) DO UPDATE SET size = excluded.size, root = excluded.root, time = excluded.time, \
              checkpoint = excluded.checkpoint";
@@ -135,7 +138,8 @@ impl Operation for ListEvents {
 impl ListEvents {
     fn conditions(&self) -> Result<Conditions, Refusal> {
         let after = self.page.after.as_ref().map(|after| after.parse::<u64>()).transpose();
-        let after = after.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
+        let after =
+            after.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
         match after {

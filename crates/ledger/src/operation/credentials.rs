@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 use toolgate_gate::ports::ledger::{
-    CreateCredential, Page, PageRequest, RevokeCredential, Revoked, RotateCredential, SealedVersion, Stamp,
+    CreateCredential, Page, PageRequest, RevokeCredential, RotateCredential, SealedVersion, Stamp,
 };
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -94,8 +94,7 @@ pub async fn revoke_held<T: Transaction>(
     transaction.execute(destroy, values![stamp.time, id]).await?;
     let grant_reason = format!("credential {id} was revoked");
     let grants = revoke_below(transaction, stamp, Cascade::Credential(id), &grant_reason).await?;
-    let happening =
-        Happening::CredentialRevoked { credential: id, reason: reason.to_owned(), affected_grants: grants };
+    let happening = Happening::CredentialRevoked { credential: id, reason: reason.to_owned(), affected_grants: grants };
     record(transaction, stamp, Entry::new(happening)).await?;
     Ok(grants)
 }
@@ -190,11 +189,7 @@ impl Operation for RotateCredential {
 }
 
 /// Announces the expiry that a rotation is about to end, where nobody did so before.
-async fn announce_expiry<T: Transaction>(
-    transaction: &mut T,
-    stamp: &Stamp,
-    id: CredentialId,
-) -> Result<(), Failure> {
+async fn announce_expiry<T: Transaction>(transaction: &mut T, stamp: &Stamp, id: CredentialId) -> Result<(), Failure> {
     let sql = "UPDATE credentials SET expiry_announced_at = $1 WHERE id = $2 AND expiry_announced_at IS NULL";
     if transaction.execute(sql, values![stamp.time, id]).await? == 0 {
         return Ok(());
@@ -204,15 +199,15 @@ async fn announce_expiry<T: Transaction>(
 }
 
 impl Operation for RevokeCredential {
-    type Output = Revoked;
+    /// How many grants.
+    type Output = u64;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Revoked, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
         let credential = locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
-        let grants = match credential.revoked_at {
-            Some(_) => 0,
-            None => revoke_held(transaction, &self.stamp, self.id, &self.reason).await?,
-        };
-        Ok(Revoked { grants, revision: transaction.revision().await? })
+        match credential.revoked_at {
+            Some(_) => Ok(0),
+            None => revoke_held(transaction, &self.stamp, self.id, &self.reason).await,
+        }
     }
 }
 

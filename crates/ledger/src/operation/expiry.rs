@@ -15,16 +15,24 @@ use crate::transaction::{Transaction, values};
 /// How many are announced in one transaction.
 pub const BATCH: u32 = 500;
 
-/// Announces expired grants and credentials, each once, whoever else is looking; answers how many.
+/// Announces a batch of expired grants and credentials, each once, whoever else is looking.
 pub struct AnnounceExpired {
     /// Now.
     pub now: Timestamp,
 }
 
-impl Operation for AnnounceExpired {
-    type Output = u64;
+/// What one batch came to.
+pub struct Announced {
+    /// How many were announced.
+    pub count: u64,
+    /// Whether there may be more.
+    pub more: bool,
+}
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+impl Operation for AnnounceExpired {
+    type Output = Announced;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Announced, Failure> {
         let skip = T::FOR_UPDATE_SKIPPING;
         let grants = format!(
             "UPDATE grants SET expiry_announced_at = $1 WHERE id IN (SELECT id FROM grants \
@@ -36,25 +44,30 @@ impl Operation for AnnounceExpired {
              WHERE expires_at <= $1 AND expiry_announced_at IS NULL AND revoked_at IS NULL \
              ORDER BY expires_at LIMIT $2{skip}) RETURNING id, tenant"
         );
+        let credentials = transaction.query(&credentials, values![self.now, BATCH]).await?;
+        let grants = transaction.query(&grants, values![self.now, BATCH]).await?;
+        let full = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX) >= BATCH;
+        let more = full(credentials.len()) || full(grants.len());
         let mut count = 0;
-        for row in transaction.query(&credentials, values![self.now, BATCH]).await? {
+        for row in credentials {
             let happening = Happening::CredentialExpired { credential: row.parsed(0, CredentialId::parse)? };
             let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
             record(transaction, &stamp, Entry::new(happening)).await?;
             count += 1;
         }
-        for row in transaction.query(&grants, values![self.now, BATCH]).await? {
+        for row in grants {
+            // A grant that was revoked before had its end announced then.
+            if row.optional_time(4)?.is_some() {
+                continue;
+            }
             let happening = Happening::GrantExpired { grant: row.parsed(0, GrantId::parse)? };
             let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
             let agent = row.parsed(2, PrincipalId::parse)?;
             let context: GrantContext = row.json(3)?;
-            // A grant that was revoked before had its end announced then.
-            if row.optional_time(4)?.is_none() {
-                record(transaction, &stamp, Entry { happening, agent: Some(agent), context }).await?;
-            }
+            record(transaction, &stamp, Entry { happening, agent: Some(agent), context }).await?;
             count += 1;
         }
-        Ok(count)
+        Ok(Announced { count, more })
     }
 }
 

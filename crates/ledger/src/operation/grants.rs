@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toolgate_gate::ports::ledger::{
-    CreateGrant, DelegateGrant, GrantFilter, GrantSource, Page, PageRequest, ResumeGrant, RevokeGrant, Revoked,
+    CreateGrant, DelegateGrant, GrantFilter, GrantSource, Page, PageRequest, ResumeGrant, RevokeGrant,
     SuspendGrant,
 };
 use toolgate_gate::refusal::{Code, Refusal};
@@ -99,12 +99,12 @@ impl Operation for DelegateGrant {
 }
 
 impl Operation for RevokeGrant {
-    type Output = Revoked;
+    /// How many grants.
+    type Output = u64;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Revoked, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
         take_grant(transaction, &self.stamp.tenant, self.id).await?;
-        let grants = revoke_below(transaction, &self.stamp, Cascade::Grant(self.id), &self.reason).await?;
-        Ok(Revoked { grants, revision: transaction.revision().await? })
+        revoke_below(transaction, &self.stamp, Cascade::Grant(self.id), &self.reason).await
     }
 }
 

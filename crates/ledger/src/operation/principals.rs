@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toolgate_gate::ports::ledger::{
-    CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, Removed, RevokeKey,
+    CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, RevokeKey,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
@@ -149,9 +149,10 @@ impl Operation for CreatePrincipal {
 }
 
 impl Operation for RemovePrincipal {
-    type Output = Removed;
+    /// How many keys and grants.
+    type Output = (u64, u64);
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Removed, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(u64, u64), Failure> {
         let tenant = &self.stamp.tenant;
         let principal = locked(transaction, tenant, &self.id, T::FOR_UPDATE).await?;
         if principal.is_none_or(|principal| principal.removed_at.is_some()) {
@@ -174,7 +175,7 @@ impl Operation for RemovePrincipal {
         let happening =
             Happening::AgentRemoved { principal: self.id.clone(), revoked_keys: keys, revoked_grants: grants };
         record(transaction, &self.stamp, Entry::about(happening, &self.id)).await?;
-        Ok(Removed { keys, grants, revision: transaction.revision().await? })
+        Ok((keys, grants))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Deleted, Page, PageRequest};
+use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Page, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::Vault;
 use toolgate_model::event::Happening;
@@ -63,9 +63,10 @@ impl Operation for CreateVault {
 }
 
 impl Operation for DeleteVault {
-    type Output = Deleted;
+    /// How many credentials and grants.
+    type Output = (u64, u64);
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Deleted, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(u64, u64), Failure> {
         locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
         let mark = "UPDATE vaults SET deleted_at = $1 WHERE id = $2";
         transaction.execute(mark, values![self.stamp.time, self.id]).await?;
@@ -85,7 +86,7 @@ impl Operation for DeleteVault {
         let happening =
             Happening::VaultDeleted { vault: self.id, revoked_credentials: revoked, revoked_grants: grants };
         record(transaction, &self.stamp, Entry::new(happening)).await?;
-        Ok(Deleted { credentials: revoked, grants, revision: transaction.revision().await? })
+        Ok((revoked, grants))
     }
 }
 

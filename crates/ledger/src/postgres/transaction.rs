@@ -19,16 +19,11 @@ const CHUNK: usize = 256;
 /// One transaction of a pooled connection.
 pub struct PostgresTransaction<'a> {
     transaction: deadpool_postgres::Transaction<'a>,
-    writes: bool,
 }
 
 impl<'a> PostgresTransaction<'a> {
-    pub(super) fn writing(transaction: deadpool_postgres::Transaction<'a>) -> Self {
-        Self { transaction, writes: true }
-    }
-
-    pub(super) fn reading(transaction: deadpool_postgres::Transaction<'a>) -> Self {
-        Self { transaction, writes: false }
+    pub(super) fn new(transaction: deadpool_postgres::Transaction<'a>) -> Self {
+        Self { transaction }
     }
 
     pub(super) async fn commit(self) -> Result<(), tokio_postgres::Error> {
@@ -81,12 +76,8 @@ impl Transaction for PostgresTransaction<'_> {
     }
 
     async fn revision(&mut self) -> Result<Revision, SqlError> {
-        // A transaction is visible to every snapshot whose oldest running transaction is younger.
-        let sql = if self.writes {
-            "SELECT pg_current_xact_id()::text::bigint"
-        } else {
-            "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1"
-        };
+        // Whatever was acknowledged is in the flushed part of the log, and visible.
+        let sql = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint";
         let row = self.query_optional(sql, &[]).await?.ok_or_else(|| SqlError::Corrupt("no revision".to_owned()))?;
         row.count(0)
     }

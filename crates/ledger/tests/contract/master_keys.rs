@@ -17,6 +17,7 @@ contract!(
     a_key_that_wraps_something_is_not_retired,
     a_retired_key_takes_no_new_material,
     a_key_that_never_wrapped_anything_can_be_retired,
+    a_registered_key_is_known_before_it_wraps_anything,
     a_key_is_retired_when_it_was_first_retired,
     a_rekey_is_recorded,
 );
@@ -162,6 +163,20 @@ async fn a_key_that_never_wrapped_anything_can_be_retired(fixture: &LedgerFixtur
         sealed: Some(sealed_under("first")),
     };
     refused(&tenant, Code::MasterKeyRetired, fixture.ledger().create_credential(late)).await;
+}
+
+async fn a_registered_key_is_known_before_it_wraps_anything(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    fixture.ledger().register_key(&key("first")).await.unwrap();
+    assert_eq!(usage(fixture).await, [("first".to_owned(), 0, false)]);
+    tenant.credential().await;
+    fixture.ledger().register_key(&key("first")).await.unwrap();
+    assert_eq!(usage(fixture).await, [("first".to_owned(), 1, false)], "registered once");
+
+    fixture.ledger().register_key(&key("second")).await.unwrap();
+    assert!(fixture.ledger().retire_key(&key("second"), tenant.now()).await.unwrap());
+    fixture.ledger().register_key(&key("second")).await.unwrap();
+    assert_eq!(usage(fixture).await[1], ("second".to_owned(), 0, true), "it stays retired");
 }
 
 async fn a_key_is_retired_when_it_was_first_retired(fixture: &LedgerFixture) {

@@ -1,5 +1,6 @@
-//! Random sequences of everything that happens to grants, played on the ledger and on a simple model side by side: after
-//! each step both must agree on what was done and where every grant stands, and no grant may do more than its source.
+//! Random sequences of everything that happens to grants, played on the ledger and on a simple model side by side.
+//! After each step both must agree on what was done and where every grant stands, and no grant may do more than its
+//! source.
 
 mod action;
 mod terms;
@@ -48,7 +49,6 @@ fn agree(cases: u32, open: impl AsyncFn() -> LedgerFixture) {
             game.end().await
         })
     });
-    drop(runtime.enter());
     if let Err(error) = result {
         panic!("{error}");
     }
@@ -77,7 +77,7 @@ impl Game {
         for number in 0..CREDENTIALS {
             let mut credential = tenant.new_credential(vault.id);
             // The last one ends while the sequence is played.
-            credential.expires_at = (number + 1 == CREDENTIALS).then(|| tenant.later(1000));
+            credential.expires_at = (number + 1 == CREDENTIALS).then(|| tenant.later(200));
             world.add_credential(credential.expires_at.map(|end| end.as_millis()));
             credentials.push(tenant.store_credential(credential).await);
         }

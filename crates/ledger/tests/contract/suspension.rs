@@ -1,6 +1,7 @@
 //! Suspension: reversible, for the grant and everything below it.
 
 use serde_json::json;
+use toolgate_gate::ports::ledger::{ResumeGrant, SuspendGrant};
 use toolgate_gate::refusal::Code;
 use toolgate_model::grant::{Grant, GrantStatus, Standing, Suspension};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
@@ -14,6 +15,7 @@ contract!(
     a_grant_is_suspended_once_and_resumed_once,
     what_has_ended_is_neither_suspended_nor_resumed,
     below_a_suspended_grant_others_can_still_be_suspended_and_resumed,
+    who_may_resume_only_its_own_pauses_cannot_end_those_of_others,
     a_grant_that_is_not_there_is_neither_suspended_nor_resumed,
 );
 
@@ -138,6 +140,25 @@ async fn below_a_suspended_grant_others_can_still_be_suspended_and_resumed(fixtu
     assert_eq!(tenant.standing(leaf.id).await, GrantStatus::Suspended, "the root still is");
     tenant.resume(root.id).await.unwrap();
     assert_eq!(tenant.standing(leaf.id).await, GrantStatus::Active);
+}
+
+async fn who_may_resume_only_its_own_pauses_cannot_end_those_of_others(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let grant = tenant.grant("billing").await;
+    let holder = principal("billing");
+    let resume = || {
+        let stamp = tenant.stamp_of(&holder);
+        fixture.ledger().resume_grant(ResumeGrant { stamp, id: grant.id, only_own: true })
+    };
+
+    tenant.suspend(grant.id).await.unwrap();
+    refused(&tenant, Code::PermissionDenied, resume()).await;
+    tenant.resume(grant.id).await.unwrap();
+
+    let stamp = tenant.stamp_of(&holder);
+    let pause = SuspendGrant { stamp, id: grant.id, reason: "holiday".to_owned() };
+    fixture.ledger().suspend_grant(pause).await.unwrap();
+    assert_eq!(resume().await.unwrap(), grant);
 }
 
 async fn a_grant_that_is_not_there_is_neither_suspended_nor_resumed(fixture: &LedgerFixture) {

@@ -1,5 +1,5 @@
-//! Constraints as JSON: read strictly (what is not understood is refused by name) and written in one normal form, which is
-//! also the stored form.
+//! Constraints as JSON: read strictly (what is not understood is refused by name) and written in one normal form, which
+//! is also the stored form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,8 +64,8 @@ impl Constraints {
                     let hosts = HostSet::parse(texts(value, &path)?).map_err(|reason| refuse(&path, &reason))?;
                     constraints.allowed_hosts = Some(hosts);
                 }
-                // The protocol's shorthand: a bound on a parameter directly under `constraints`. What begins like the other
-                // kinds is more likely one of them misspelt (`max_invocations_per_min`) than a parameter.
+                // The protocol's shorthand: a bound on a parameter directly under `constraints`. What begins like the
+                // other kinds is more likely one of them misspelt (`max_invocations_per_min`) than a parameter.
                 _ if !name.starts_with("max_") && bound(name, value).is_some() => {
                     add_allowed(&mut constraints.allowed_parameters, name, value, &path)?
                 }

@@ -43,7 +43,9 @@ pub enum MaterialError {
         path: String,
     },
     /// A field whose name cannot be kept.
-    #[error("the names of material fields are short: letters, digits and . _ : @ -, at most {FIELD_COUNT_LIMIT} fields")]
+    #[error(
+        "the names of material fields are short: letters, digits and . _ : @ -, at most {FIELD_COUNT_LIMIT} fields"
+    )]
     Name,
     /// The same field twice.
     #[error("`{name}` is given twice; send each secret once, in `material` or in `metadata`")]
@@ -116,7 +118,9 @@ pub fn check_material(auth_type: AuthType, material: &Material) -> Result<(), Ma
         AuthType::OAuth2ClientCredentials => {
             (any(&["client_id"]) && any(&["client_secret"]), "`client_id` and `client_secret`")
         }
-        AuthType::OAuth2Token => (any(&["access_token", "refresh_token", "token"]), "`access_token` or `refresh_token`"),
+        AuthType::OAuth2Token => {
+            (any(&["access_token", "refresh_token", "token"]), "`access_token` or `refresh_token`")
+        }
         AuthType::Webhook => (any(&["signing_secret", "secret"]), "`signing_secret`"),
         AuthType::Custom => (true, ""),
     };
@@ -132,7 +136,8 @@ pub fn refuse_leaks(material: &Material, metadata: &Map<String, Value>, label: &
         }
         for (key, value) in metadata {
             if key.contains(secret.expose()) || contains(value, secret.expose()) {
-                let shown = if key.contains(secret.expose()) { "metadata".to_owned() } else { format!("metadata.{key}") };
+                let shown =
+                    if key.contains(secret.expose()) { "metadata".to_owned() } else { format!("metadata.{key}") };
                 return Err(leak(shown));
             }
         }
@@ -246,15 +251,19 @@ mod tests {
 
     #[test]
     fn a_secret_that_also_stands_in_the_metadata_is_refused_without_being_shown() {
-        let (metadata, material) = lifted(json!({"api_key": "sk_live_123456", "headers": {"X": ["Bearer sk_live_123456"]}}));
+        let (metadata, material) =
+            lifted(json!({"api_key": "sk_live_123456", "headers": {"X": ["Bearer sk_live_123456"]}}));
         let error = refuse_leaks(&material, &metadata, "label").unwrap_err();
-        assert_eq!(error.to_string(), "`metadata.headers` contains the secret `api_key`, and would be shown; leave it out");
+        assert_eq!(
+            error.to_string(),
+            "`metadata.headers` contains the secret `api_key`, and would be shown; leave it out"
+        );
     }
 
     #[test]
     fn a_secret_given_twice_or_as_a_number_is_refused() {
         let mut material = material_from_json(json!({"api_key": "one"})).ok().unwrap();
-        let Value::Object(mut metadata) = json!({"api_key": "two"}) else { unreachable!() };
+        let Value::Object(mut metadata) = json!({"api_key": "two"}) else { panic!("an object") };
         assert!(matches!(lift_secrets(&mut metadata, &mut material), Err(MaterialError::Twice { .. })));
         assert!(matches!(material_from_json(json!({"pin": 1234})), Err(MaterialError::Field { .. })));
         assert!(matches!(material_from_json(json!({"pin": ""})), Err(MaterialError::Field { .. })));

@@ -90,7 +90,8 @@ pub(super) async fn proof(
             Ok(Json(proof_shape("consistency", json!({"first": first, "second": proof.size}), &proof, &app)))
         }
         _ => {
-            let reason = "ask with `sequence` (and `size`) for inclusion, or with `first` (and `second`) for consistency";
+            let reason =
+                "ask with `sequence` (and `size`) for inclusion, or with `first` (and `second`) for consistency";
             Err(Refusal::new(Code::InvalidField, reason).into())
         }
     }

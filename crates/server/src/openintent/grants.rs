@@ -125,7 +125,9 @@ pub(super) async fn delegate(
         return Err(invalid("action", "`action` must be delegate_grant, or be left out").into());
     }
     if body.source_grant_id.as_ref().is_some_and(|named| *named != source.to_string()) {
-        return Err(invalid("source_grant_id", "`source_grant_id` names another grant than the path; leave it out").into());
+        return Err(
+            invalid("source_grant_id", "`source_grant_id` names another grant than the path; leave it out").into()
+        );
     }
     let target = match (body.target_agent_id, body.agent_id) {
         (Some(target), None) | (None, Some(target)) => target,

@@ -13,10 +13,7 @@ use crate::body::{Nothing, OptionalBody};
 use crate::caller::Identified;
 use crate::router::App;
 
-pub(super) async fn status(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn status(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {
     Ok(Json(shape(&app.gate.key_status(&caller).await?)))
 }
 

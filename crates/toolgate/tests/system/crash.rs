@@ -112,7 +112,8 @@ impl Acknowledged {
         let made = once_each(named(&["grant.created", "grant.delegated"], "grant_id"), round);
         assert_eq!(made, grants.keys().cloned().collect(), "round {round}: grants and their events differ");
         let ended = once_each(named(&["grant.revoked"], "grant_id"), round);
-        let revoked = grants.iter().filter(|(_, grant)| grant["status"] == "revoked").map(|(id, _)| id.clone()).collect();
+        let revoked =
+            grants.iter().filter(|(_, grant)| grant["status"] == "revoked").map(|(id, _)| id.clone()).collect();
         assert_eq!(ended, revoked, "round {round}: revocations and their events differ");
         assert_eq!(once_each(named(&["vault.created"], "vault_id"), round), vaults, "round {round}");
     }

@@ -21,6 +21,7 @@ mod grants_and_delegation;
 mod keys_and_files;
 mod openintent_sdk;
 mod rekey;
+mod replicas;
 mod routes;
 mod secrets;
 mod tenants_and_keys;

@@ -124,7 +124,9 @@ impl Route {
                 "context": {"task_id": "task_1"}, "delegatable": true, "delegation_depth": 1
             }),
             ("PATCH", "/api/v1/grants/{grant_id}/suspend") => json!({"reason": "an incident"}),
-            ("DELETE", "/api/v1/credentials/{credential_id}" | "/api/v1/grants/{grant_id}") => json!({"reason": "done"}),
+            ("DELETE", "/api/v1/credentials/{credential_id}" | "/api/v1/grants/{grant_id}") => {
+                json!({"reason": "done"})
+            }
             ("PATCH", "/api/v1/grants/{grant_id}/resume")
             | ("POST", "/api/v1/credentials/{credential_id}/verify" | "/api/v1/master-keys/rekey")
             | ("DELETE", "/api/v1/agents/{agent_id}" | "/api/v1/keys/{key_id}" | "/api/v1/vaults/{vault_id}") => {

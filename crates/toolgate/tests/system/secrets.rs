@@ -33,7 +33,10 @@ fn a_generated_token_is_said_once_and_kept_nowhere() {
     let (ended, _) = world.stop();
     assert!(!ended.stdout.contains(&token));
     let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(&token)).collect();
-    assert!(lines.iter().all(|line| !line.starts_with('{')), "the log does not hold it, only the words to the operator: {lines:?}");
+    assert!(
+        lines.iter().all(|line| !line.starts_with('{')),
+        "the log does not hold it, only the words to the operator: {lines:?}"
+    );
     let needles = Needles::of([("token", token.as_str())]);
     assert_clean_files(gate_setup.home(), &needles);
     let again = gate_setup.start().stop();
@@ -130,17 +133,23 @@ fn put_in_at_the_front(story: &mut Story, admin: &Actor) -> String {
     credential
 }
 
+/// Where a secret is put by mistake, and the fields that then hold it.
+type Place = (&'static str, fn(&str) -> Value);
+
 /// The same by mistake: other fields, other types, broken JSON, queries, headers, as a token.
 fn put_in_at_the_wrong_places(story: &mut Story, world: &World, credential: &str) {
     let admin = world.admin();
     let path = format!("/api/v1/vaults/{}/credentials", admin.vault());
     let base = json!({"service": "s", "label": "l"});
-    let places: [(&str, fn(&str) -> Value); 16] = [
+    let places: [Place; 16] = [
         ("material as a text", |secret| json!({"material": secret})),
         ("material as a list", |secret| json!({"material": [secret]})),
         ("material too deep", |secret| json!({"material": {"api_key": {"value": secret}}})),
         ("material beside a label", |secret| json!({"material": {"api_key": secret}, "label": secret})),
-        ("material beside metadata", |secret| json!({"material": {"api_key": secret}, "metadata": {"a": [{"b": secret}]}})),
+        (
+            "material beside metadata",
+            |secret| json!({"material": {"api_key": secret}, "metadata": {"a": [{"b": secret}]}}),
+        ),
         ("material of another type", |secret| json!({"material": {"password": secret}})),
         ("material twice", |secret| json!({"material": {"api_key": secret}, "metadata": {"api_key": secret}})),
         ("metadata as a text", |secret| json!({"metadata": secret})),
@@ -164,12 +173,15 @@ fn put_in_at_the_wrong_places(story: &mut Story, world: &World, credential: &str
         }
     }
     let grant = json!({"credential_id": credential, "agent_id": "a", "scopes": ["a"]});
-    let places: [(&str, fn(&str) -> Value); 8] = [
+    let places: [Place; 8] = [
         ("constraints", |secret| json!({"constraints": secret})),
         ("a network", |secret| json!({"constraints": {"ip_allowlist": [secret]}})),
         ("a host", |secret| json!({"constraints": {"allowed_hosts": [secret]}})),
         ("a rate", |secret| json!({"constraints": {"max_invocations_per_hour": secret}})),
-        ("a pattern", |secret| json!({"constraints": {"allowed_parameters": {"a": {"pattern": format!("({secret}")}}}})),
+        (
+            "a pattern",
+            |secret| json!({"constraints": {"allowed_parameters": {"a": {"pattern": format!("({secret}")}}}}),
+        ),
         ("a context", |secret| json!({"context": {"task_id": secret}})),
         ("delegatable", |secret| json!({"delegatable": secret})),
         ("a credential's id", |secret| json!({"credential_id": secret})),
@@ -181,12 +193,18 @@ fn put_in_at_the_wrong_places(story: &mut Story, world: &World, credential: &str
     let secret = story.plain_secret("broken JSON");
     let authorization = format!("Bearer {}", admin.key);
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
-    for text in [format!("{{\"material\": {{\"api_key\": \"{secret}\""), format!("{{\"a\": {secret}}}"), format!("\"{secret}\"")] {
+    for text in [
+        format!("{{\"material\": {{\"api_key\": \"{secret}\""),
+        format!("{{\"a\": {secret}}}"),
+        format!("\"{secret}\""),
+    ] {
         story.hears(send(world.gate.address(), "POST", &path, &headers, text.as_bytes())).error();
     }
     let secret = story.plain_secret("the wrong content type");
     let text = json!({"service": "s", "label": "l", "material": {"api_key": secret}}).to_string();
-    story.hears(send(world.gate.address(), "POST", &path, &headers[..1], text.as_bytes())).refused(415, "UNSUPPORTED_MEDIA_TYPE");
+    story
+        .hears(send(world.gate.address(), "POST", &path, &headers[..1], text.as_bytes()))
+        .refused(415, "UNSUPPORTED_MEDIA_TYPE");
     let secret = story.plain_secret("a query");
     story.hears(admin.get(&format!("/api/v1/vaults?api_key={secret}"))).error();
     story.hears(admin.get(&format!("/api/v1/grants?limit={secret}"))).error();
@@ -237,7 +255,8 @@ fn read_everything(story: &mut Story, admin: &Actor, credential: &str) {
     story.hears(admin.get(&format!("/api/v1/credentials/{credential}"))).ok();
     let verified = story.hears(admin.ask("POST", &format!("/api/v1/credentials/{credential}/verify"), None)).ok();
     assert_eq!(verified["material"], "intact", "the secret is there, and only the gate can open it");
-    for path in ["agents", "grants", "tenants", "master-keys", "audit/events?limit=1000", "audit/head", "audit/export"] {
+    for path in ["agents", "grants", "tenants", "master-keys", "audit/events?limit=1000", "audit/head", "audit/export"]
+    {
         assert_eq!(story.hears(admin.get(&format!("/api/v1/{path}"))).status(), 200);
     }
     story.hears(admin.ask("POST", "/api/v1/master-keys/rekey", None)).expect(202);

@@ -1,11 +1,9 @@
 //! Callers without leave, on every guarded route: no key, a wrong one, one that ended, and one that opens nothing.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::routes::{Things, guarded};
-use crate::world::{Reply, World, id, on_both_engines, send_from, text, unused_source, until};
+use crate::world::{Reply, World, id, on_both_engines, send_from, text, until, unused_source};
 
 on_both_engines! {
     without_a_key_every_route_answers_401,
@@ -53,7 +51,7 @@ fn with_an_ended_key_every_route_answers_401(world: &World) {
     admin.post("/api/v1/agents", &body).created();
     let make_key = |body: Value| admin.post("/api/v1/agents/powerful/keys", &body).created();
 
-    let made = make_key(json!({"expires_at": admin.time().plus(Duration::from_millis(700))}));
+    let made = make_key(json!({"expires_at": admin.soon()}));
     let expiring = world.actor("powerful", text(&made, "/key"));
     until("the key expires", || (expiring.get("/api/v1/tenants").status() == 401).then_some(()));
     assert_refused_everywhere(world, &things, &[("X-API-Key", &expiring.key)], "KEY_EXPIRED");

@@ -34,7 +34,8 @@ const SECRET_NAMES: [&str; 9] = [
 
 fn a_vault_is_made_listed_shown_and_deleted(world: &World) {
     let admin = world.admin();
-    let vault = admin.post("/api/v1/vaults", &json!({"owner_id": "user_01HABC", "name": "acme-corp-production"})).created();
+    let vault =
+        admin.post("/api/v1/vaults", &json!({"owner_id": "user_01HABC", "name": "acme-corp-production"})).created();
     assert_eq!(names(&vault), ["created_at", "credentials", "id", "name", "owner_id"]);
     assert_eq!(vault["owner_id"], "user_01HABC");
     assert_eq!(vault["name"], "acme-corp-production");
@@ -116,7 +117,8 @@ fn a_credential_has_the_fields_of_the_rfc_at_either_path(world: &World) {
     assert_eq!(error["path"], "vault_id");
     let error = admin.post("/api/v1/credentials", &stripe()).refused(400, "INVALID_FIELD");
     assert_eq!(error["path"], "vault_id");
-    let error = admin.post(&nested, &merged(stripe(), json!({"encrypted_material": "AAAA"}))).refused(400, "UNKNOWN_FIELD");
+    let error =
+        admin.post(&nested, &merged(stripe(), json!({"encrypted_material": "AAAA"}))).refused(400, "UNKNOWN_FIELD");
     assert_eq!(error["path"], "encrypted_material");
     let path = format!("/api/v1/credentials/{}/rotate", id(&by_rfc));
     admin.patch(&path, &json!({"encrypted_material": "AAAA"})).refused(400, "UNKNOWN_FIELD");
@@ -170,13 +172,15 @@ fn secrets_in_metadata_are_lifted_and_gone(world: &World) {
     let admin = world.admin();
     let vault = admin.vault();
     let secret = |name: &str| format!("lifted-{name}-zebra");
-    let mut metadata = json!({"base_url": "https://api.example.com", "auth": {"location": "header"}, "timeout_ms": 500});
+    let mut metadata =
+        json!({"base_url": "https://api.example.com", "auth": {"location": "header"}, "timeout_ms": 500});
     for name in SECRET_NAMES {
         // Half of them where some clients nest them.
         let place = if name.len() % 2 == 0 { &mut metadata["auth"] } else { &mut metadata };
         place[name] = json!(secret(name));
     }
-    let body = json!({"vault_id": vault, "service": "crm", "label": "crm", "auth_type": "custom", "metadata": metadata});
+    let body =
+        json!({"vault_id": vault, "service": "crm", "label": "crm", "auth_type": "custom", "metadata": metadata});
     let made = admin.post("/api/v1/credentials", &body);
     let credential = made.created();
     assert_eq!(credential["material_fields"], json!(SECRET_NAMES));
@@ -231,7 +235,8 @@ fn rotation_keeps_the_id_and_the_grants(world: &World) {
     let third = admin.patch(&format!("{path}/rotate"), &change).ok();
     assert_eq!((&third["version"], &third["material_fields"]), (&json!(3), &json!(["token"])));
     assert_eq!((&third["metadata"], &third["expires_at"]), (&json!({"environment": "test"}), &json!(soon)));
-    let endless = admin.patch(&format!("{path}/rotate"), &json!({"material": {"api_key": "k"}, "expires_at": null})).ok();
+    let endless =
+        admin.patch(&format!("{path}/rotate"), &json!({"material": {"api_key": "k"}, "expires_at": null})).ok();
     assert_eq!(endless["expires_at"], Value::Null);
 
     for nothing in [json!({}), json!({"material": {}}), json!({"material": null}), json!({"metadata": {"a": 1}})] {
@@ -246,7 +251,7 @@ fn rotation_keeps_the_id_and_the_grants(world: &World) {
 fn a_credential_expires_and_is_provisioned_again(world: &World) {
     let admin = world.admin();
     let nested = format!("/api/v1/vaults/{}/credentials", admin.vault());
-    let end = admin.time().plus(Duration::from_millis(1500)).to_string();
+    let end = admin.soon().to_string();
     let credential = admin.post(&nested, &merged(stripe(), json!({"expires_at": end}))).created();
     assert_eq!((&credential["status"], &credential["expires_at"]), (&json!("active"), &json!(end)));
     let grant = admin.grants(&id(&credential), "agent_billing_01", json!({"delegatable": true}));

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_model::time::Timestamp;
@@ -192,6 +193,11 @@ impl Actor {
     pub fn time(&self) -> Timestamp {
         let vault = self.post("/api/v1/vaults", &json!({"name": "clock"})).created();
         Timestamp::parse(text(&vault, "/created_at")).unwrap()
+    }
+
+    /// A time to wait for: late enough that what must happen before it does, on a busy machine too.
+    pub fn soon(&self) -> Timestamp {
+        self.time().plus(Duration::from_secs(3))
     }
 }
 

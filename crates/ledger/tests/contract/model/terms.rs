@@ -50,7 +50,10 @@ pub fn terms() -> impl Strategy<Value = Terms> {
         1 => subsequence(SCOPES.to_vec(), 0..=4).prop_map(Some),
     ];
     let depth = prop_oneof![
-        20 => Just(None), 2 => Just(Some(None)), 1 => Just(Some(Some(0))), 5 => (1..5_u32).prop_map(|depth| Some(Some(depth)))
+        20 => Just(None),
+        2 => Just(Some(None)),
+        1 => Just(Some(Some(0))),
+        5 => (1..5_u32).prop_map(|depth| Some(Some(depth))),
     ];
     let lifetime = prop_oneof![
         20 => Just(None), 1 => Just(Some(None)), 6 => select(vec![60_u64, 120, 600]).prop_map(|end| Some(Some(end)))

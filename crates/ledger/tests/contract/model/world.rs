@@ -1,5 +1,5 @@
-//! The model: the rules of grants as plainly as they can be written, with none of the code that they are checked against
-//! (but the names of statuses and codes). Every question is answered by walking up the lineage.
+//! The model: the rules of grants as plainly as they can be written, with none of the code that they are checked
+//! against (but the names of statuses and codes). Every question is answered by walking up the lineage.
 
 use std::collections::{BTreeMap, BTreeSet};
 

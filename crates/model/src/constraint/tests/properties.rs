@@ -120,7 +120,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 }
 
 impl Call {
-    /// What the gate asks of the constraints in effect, one question per kind so that one refusal does not hide another.
+    /// What the gate asks of the constraints in effect, one question per kind so that no refusal hides another.
     fn permitted_by(&self, constraints: &Constraints) -> [bool; 5] {
         let address = self.address.parse().unwrap();
         [

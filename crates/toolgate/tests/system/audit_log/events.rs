@@ -34,39 +34,102 @@ fn a_whole_lifecycle_is_in_the_log_in_order(world: &World) {
     let all_but_tenants = json!(admin.get("/api/v1/whoami").ok()["permissions"]);
     let expected = [
         ("tenant.created", "core.system", Value::Null, json!({"tenant_id": "default"})),
-        ("agent.created", "core.system", json!("admin"), json!({"agent_id": "admin", "kind": "user", "permissions": all_but_tenants})),
+        (
+            "agent.created",
+            "core.system",
+            json!("admin"),
+            json!({"agent_id": "admin", "kind": "user", "permissions": all_but_tenants}),
+        ),
         ("key.created", "core.system", json!("admin"), Value::Null),
-        ("agent.created", "admin", json!("coordinator"), json!({"agent_id": "coordinator", "kind": "agent", "permissions": ["tools.delegate"]})),
-        ("key.created", "admin", json!("coordinator"), json!({"key_id": key, "principal_id": "coordinator", "expires_at": null})),
+        (
+            "agent.created",
+            "admin",
+            json!("coordinator"),
+            json!({"agent_id": "coordinator", "kind": "agent", "permissions": ["tools.delegate"]}),
+        ),
+        (
+            "key.created",
+            "admin",
+            json!("coordinator"),
+            json!({"key_id": key, "principal_id": "coordinator", "expires_at": null}),
+        ),
         ("vault.created", "admin", Value::Null, json!({"vault_id": vault, "owner_id": "admin"})),
-        ("credential.created", "admin", Value::Null, json!({"credential_id": credential, "vault_id": vault, "service": "stripe", "auth_type": "api_key"})),
-        ("grant.created", "admin", json!("coordinator"), json!({
-            "grant_id": grant["id"], "credential_id": credential, "agent_id": "coordinator", "scopes": ["charges.read"],
-            "expires_at": grant["expires_at"]
-        })),
-        ("grant.delegated", "coordinator", json!("worker"), json!({
-            "grant_id": below["id"], "source_grant_id": grant["id"], "target_agent_id": "worker",
-            "scopes": ["charges.read"], "delegation_depth": 0
-        })),
+        (
+            "credential.created",
+            "admin",
+            Value::Null,
+            json!({"credential_id": credential, "vault_id": vault, "service": "stripe", "auth_type": "api_key"}),
+        ),
+        (
+            "grant.created",
+            "admin",
+            json!("coordinator"),
+            json!({
+                "grant_id": grant["id"], "credential_id": credential, "agent_id": "coordinator", "scopes": ["charges.read"],
+                "expires_at": grant["expires_at"]
+            }),
+        ),
+        (
+            "grant.delegated",
+            "coordinator",
+            json!("worker"),
+            json!({
+                "grant_id": below["id"], "source_grant_id": grant["id"], "target_agent_id": "worker",
+                "scopes": ["charges.read"], "delegation_depth": 0
+            }),
+        ),
         ("grant.suspended", "admin", json!("coordinator"), json!({"grant_id": grant["id"], "reason": "an incident"})),
         ("grant.resumed", "admin", json!("coordinator"), json!({"grant_id": grant["id"]})),
         ("credential.rotated", "admin", Value::Null, json!({"credential_id": credential, "rotated_by": "admin"})),
-        ("grant.revoked", "admin", json!("coordinator"), json!({"grant_id": grant["id"], "reason": "no longer needed", "cascade_count": 1})),
-        ("grant.revoked", "admin", json!("worker"), json!({
-            "grant_id": below["id"], "cascade_count": 0,
-            "reason": format!("{}, which it was delegated from, was revoked", id(&grant))
-        })),
+        (
+            "grant.revoked",
+            "admin",
+            json!("coordinator"),
+            json!({"grant_id": grant["id"], "reason": "no longer needed", "cascade_count": 1}),
+        ),
+        (
+            "grant.revoked",
+            "admin",
+            json!("worker"),
+            json!({
+                "grant_id": below["id"], "cascade_count": 0,
+                "reason": format!("{}, which it was delegated from, was revoked", id(&grant))
+            }),
+        ),
         ("grant.created", "admin", json!("worker"), Value::Null),
-        ("grant.revoked", "admin", json!("worker"), json!({
-            "grant_id": last["id"], "cascade_count": 0, "reason": format!("credential {credential} was revoked")
-        })),
-        ("credential.revoked", "admin", Value::Null, json!({"credential_id": credential, "reason": "leaked", "affected_grants_count": 1})),
-        ("vault.deleted", "admin", Value::Null, json!({"vault_id": vault, "revoked_credentials": 0, "revoked_grants": 0})),
+        (
+            "grant.revoked",
+            "admin",
+            json!("worker"),
+            json!({
+                "grant_id": last["id"], "cascade_count": 0, "reason": format!("credential {credential} was revoked")
+            }),
+        ),
+        (
+            "credential.revoked",
+            "admin",
+            Value::Null,
+            json!({"credential_id": credential, "reason": "leaked", "affected_grants_count": 1}),
+        ),
+        (
+            "vault.deleted",
+            "admin",
+            Value::Null,
+            json!({"vault_id": vault, "revoked_credentials": 0, "revoked_grants": 0}),
+        ),
         ("key.revoked", "admin", json!("coordinator"), json!({"key_id": key, "principal_id": "coordinator"})),
-        ("agent.removed", "admin", json!("coordinator"), json!({"agent_id": "coordinator", "revoked_keys": 0, "revoked_grants": 0})),
+        (
+            "agent.removed",
+            "admin",
+            json!("coordinator"),
+            json!({"agent_id": "coordinator", "revoked_keys": 0, "revoked_grants": 0}),
+        ),
     ];
     let events = admin.events("");
-    assert_eq!(events.iter().map(|event| text(event, "/type")).collect::<Vec<_>>(), expected.each_ref().map(|(kind, ..)| *kind));
+    assert_eq!(
+        events.iter().map(|event| text(event, "/type")).collect::<Vec<_>>(),
+        expected.each_ref().map(|(kind, ..)| *kind)
+    );
     let mut time = String::new();
     for (sequence, (event, (kind, actor, about, data))) in events.iter().zip(expected).enumerate() {
         assert_eq!(event["sequence"], sequence, "{event}");
@@ -92,7 +155,8 @@ fn filters_choose_among_events(world: &World) {
     let admin = world.admin();
     let agent = world.agent("coordinator", &["tools.delegate"]);
     let credential = admin.credential();
-    let more = json!({"delegatable": true, "delegation_depth": 3, "context": {"intent_id": "intent_1", "task_id": "task_1"}});
+    let more =
+        json!({"delegatable": true, "delegation_depth": 3, "context": {"intent_id": "intent_1", "task_id": "task_1"}});
     let grant = admin.grants(&credential, "coordinator", more);
     agent.delegates(&grant, "worker", json!({}));
     admin.grants(&credential, "worker", json!({"context": {"intent_id": "intent_2"}}));

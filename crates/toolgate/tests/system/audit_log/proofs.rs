@@ -63,7 +63,10 @@ fn every_event_is_proved_to_be_in_the_log(world: &World) {
     for (sequence, event) in (0_u64..).zip(&events) {
         let proof = admin.get(&format!("/api/v1/audit/proof?sequence={sequence}")).ok();
         assert_eq!(names(&proof), ["about", "hashes", "head", "kind"]);
-        assert_eq!((&proof["kind"], &proof["about"]), (&json!("inclusion"), &json!({"sequence": sequence, "size": head.size})));
+        assert_eq!(
+            (&proof["kind"], &proof["about"]),
+            (&json!("inclusion"), &json!({"sequence": sequence, "size": head.size}))
+        );
         assert_eq!(text(&proof, "/head/root_hash"), head.root.to_string());
         verify_inclusion(&leaf(event), sequence, head.size, &hashes(&proof), &head.root).unwrap();
         let other = leaf(&events[(usize::try_from(sequence).unwrap() + 1) % events.len()]);
@@ -87,7 +90,10 @@ fn every_log_is_proved_to_be_the_beginning_of_the_later_one(world: &World) {
     for (number, old) in heads.iter().enumerate() {
         for new in &heads[number..] {
             let proof = admin.get(&format!("/api/v1/audit/proof?first={}&second={}", old.size, new.size)).ok();
-            assert_eq!((&proof["kind"], &proof["about"]), (&json!("consistency"), &json!({"first": old.size, "second": new.size})));
+            assert_eq!(
+                (&proof["kind"], &proof["about"]),
+                (&json!("consistency"), &json!({"first": old.size, "second": new.size}))
+            );
             verify_consistency(old.size, new.size, &old.root, &new.root, &hashes(&proof)).unwrap();
         }
     }

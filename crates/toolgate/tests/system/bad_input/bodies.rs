@@ -9,6 +9,7 @@ on_both_engines! {
     what_is_not_json_is_refused_on_every_route,
     unknown_fields_are_named_on_every_route,
     a_field_of_the_wrong_type_is_refused_by_name,
+    absurd_numbers_are_refused_or_kept_exactly,
     a_body_must_be_declared_as_json,
     a_body_has_a_limit,
     routes_without_fields_take_none,
@@ -83,7 +84,9 @@ fn unknown_fields_are_named_on_every_route(world: &World) {
     let admin = world.admin();
     let before = admin.events("").len();
     for (route, path, body) in with_bodies(&things) {
-        let error = admin.ask(&route.method, &path, Some(&merged(body.clone(), json!({"unheard_of": 1})))).refused(400, "UNKNOWN_FIELD");
+        let error = admin
+            .ask(&route.method, &path, Some(&merged(body.clone(), json!({"unheard_of": 1}))))
+            .refused(400, "UNKNOWN_FIELD");
         assert_eq!(error["path"], "unheard_of");
         assert!(error["message"].as_str().unwrap().contains("`unheard_of`"), "{error}");
         let known = body.as_object().unwrap().keys().next().unwrap();
@@ -118,7 +121,8 @@ fn a_field_of_the_wrong_type_is_refused_by_name(world: &World) {
         }
         for field in body.as_object().unwrap().keys() {
             for value in &pool {
-                let reply = admin.ask(&route.method, &path, Some(&merged(body.clone(), json!({field.as_str(): value}))));
+                let reply =
+                    admin.ask(&route.method, &path, Some(&merged(body.clone(), json!({field.as_str(): value}))));
                 if reply.status() < 300 {
                     continue;
                 }
@@ -139,6 +143,43 @@ fn a_field_of_the_wrong_type_is_refused_by_name(world: &World) {
     assert_healthy(world);
 }
 
+fn absurd_numbers_are_refused_or_kept_exactly(world: &World) {
+    let credential = world.admin().credential();
+    let with = |member: &str| {
+        let body = format!("{{\"credential_id\": \"{credential}\", \"agent_id\": \"a\", {member}}}");
+        raw(world, "POST", "/api/v1/grants", body.as_bytes())
+    };
+    for number in [
+        "-0",
+        "-1",
+        "0.5",
+        "1e400",
+        "-1e400",
+        "4294967296",
+        "1180591620717411303424",
+        "NaN",
+        "-Infinity",
+        "0x10",
+        "1_0",
+    ] {
+        with(&format!("\"delegation_depth\": {number}")).error();
+        with(&format!("\"constraints\": {{\"max_invocations_per_hour\": {number}}}")).error();
+    }
+    // Bounds on parameters may be any number that can be held, and stay what they are.
+    for (sent, kept) in [
+        ("18446744073709551615", json!(u64::MAX)),
+        ("-9223372036854775808", json!(i64::MIN)),
+        ("9007199254740993", json!(9_007_199_254_740_993_u64)),
+        ("1e-320", json!(1e-320)),
+        ("0.1", json!(0.1)),
+    ] {
+        let made = with(&format!("\"constraints\": {{\"amount_max\": {sent}}}")).created();
+        assert_eq!(made["constraints"]["allowed_parameters"]["amount_max"], kept);
+        assert_eq!(world.admin().grant(&made)["constraints"], made["constraints"], "{sent}");
+    }
+    assert_healthy(world);
+}
+
 fn a_body_must_be_declared_as_json(world: &World) {
     let things = Things::made_by(&world.admin(), "somebody");
     let authorization = format!("Bearer {}", world.gate.token());
@@ -146,7 +187,8 @@ fn a_body_must_be_declared_as_json(world: &World) {
     for (route, path, body) in with_bodies(&things) {
         let text = body.to_string();
         for kind in ["text/plain", "application/jsonp", "application/x-www-form-urlencoded", "", "json"] {
-            let reply = send(world.gate.address(), &route.method, &path, &[key, ("Content-Type", kind)], text.as_bytes());
+            let reply =
+                send(world.gate.address(), &route.method, &path, &[key, ("Content-Type", kind)], text.as_bytes());
             reply.refused(415, "UNSUPPORTED_MEDIA_TYPE");
         }
         let reply = send(world.gate.address(), &route.method, &path, &[key], text.as_bytes());

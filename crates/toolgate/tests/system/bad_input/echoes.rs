@@ -58,8 +58,12 @@ fn replacements(body: &Value, wrong: &Value) -> Vec<Value> {
 
 fn collect(value: &Value, pointer: String, pointers: &mut Vec<String>) {
     let members: Vec<(String, &Value)> = match value {
-        Value::Object(members) => members.iter().map(|(name, value)| (name.replace('~', "~0").replace('/', "~1"), value)).collect(),
-        Value::Array(items) => items.iter().enumerate().map(|(position, value)| (position.to_string(), value)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.replace('~', "~0").replace('/', "~1"), value)).collect()
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(position, value)| (position.to_string(), value)).collect()
+        }
         _ => Vec::new(),
     };
     for (name, member) in members {
@@ -74,8 +78,23 @@ fn a_secret_in_the_query_or_the_headers_is_not_repeated(world: &World) {
     let admin = world.admin();
     let lists = ["/api/v1/grants", "/api/v1/audit/events", "/api/v1/audit/proof", "/api/v1/vaults", "/api/v1/whoami"];
     let names = [
-        "limit", "cursor", "status", "source", "service", "agent_id", "credential_id", "source_grant_id", "type", "actor",
-        "since", "until", "sequence", "size", "first", "token", "api_key",
+        "limit",
+        "cursor",
+        "status",
+        "source",
+        "service",
+        "agent_id",
+        "credential_id",
+        "source_grant_id",
+        "type",
+        "actor",
+        "since",
+        "until",
+        "sequence",
+        "size",
+        "first",
+        "token",
+        "api_key",
     ];
     for path in lists {
         for name in names {

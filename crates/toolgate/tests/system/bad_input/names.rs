@@ -34,9 +34,11 @@ fn names_have_a_length(world: &World) {
         admin.post(path, &with(String::new())).refused(400, "INVALID_FIELD");
     }
     let scopes: Vec<String> = (0..1025).map(|number| format!("scope.{number}")).collect();
-    let error = admin.post(&nested, &merged(stripe(), json!({"scopes_available": scopes}))).refused(400, "INVALID_FIELD");
+    let error =
+        admin.post(&nested, &merged(stripe(), json!({"scopes_available": scopes}))).refused(400, "INVALID_FIELD");
     assert_eq!(error["path"], "scopes_available");
-    let error = admin.post(&nested, &merged(stripe(), json!({"scopes_available": [long(129)]}))).refused(400, "INVALID_FIELD");
+    let error =
+        admin.post(&nested, &merged(stripe(), json!({"scopes_available": [long(129)]}))).refused(400, "INVALID_FIELD");
     assert_eq!(error["path"], "scopes_available[0]");
     let grant = admin.grants(&admin.credential(), "a", json!({}));
     let path = format!("/api/v1/grants/{}", grant["id"].as_str().unwrap());
@@ -74,7 +76,9 @@ fn texts_for_people_are_printable_and_honest(world: &World) {
 
 fn ids_are_plain_and_compared_exactly(world: &World) {
     let admin = world.admin();
-    for odd in ["a b", " a", "a ", "a/b", "a\u{430}", "ａ", "a\0", "a\n", "a%2fb", "é", "a,b", "a'--", "a\"", "<a>", "*"] {
+    for odd in
+        ["a b", " a", "a ", "a/b", "a\u{430}", "ａ", "a\0", "a\n", "a%2fb", "é", "a,b", "a'--", "a\"", "<a>", "*"]
+    {
         let error = admin.post("/api/v1/agents", &json!({"id": odd})).refused(400, "INVALID_FIELD");
         assert_eq!(error["path"], "id", "{odd:?}");
     }

@@ -65,7 +65,8 @@ fn a_path_takes_only_its_methods(world: &World) {
         }
     }
     assert_eq!(admin.events("").len(), before);
-    let request = format!("HEAD /api/v1/whoami HTTP/1.1\r\nHost: a\r\nX-API-Key: {}\r\nConnection: close\r\n\r\n", admin.key);
+    let request =
+        format!("HEAD /api/v1/whoami HTTP/1.1\r\nHost: a\r\nX-API-Key: {}\r\nConnection: close\r\n\r\n", admin.key);
     let head = String::from_utf8(send_raw(world.gate.address(), request.as_bytes()).unwrap()).unwrap();
     assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "HEAD is GET without the body: {head}");
 }

@@ -102,7 +102,9 @@ fn depth_decreases_with_every_level_and_ends(world: &World) {
     let more = json!({"delegatable": true, "delegation_depth": 2});
     let top = admin.grants(&admin.credential(), "zero", more);
     agents[0].tries_to_delegate(&top, "one", json!({"delegation_depth": 2})).refused(403, "DELEGATION_DEPTH_EXCEEDED");
-    agents[0].tries_to_delegate(&top, "one", json!({"delegation_depth": null})).refused(403, "DELEGATION_DEPTH_EXCEEDED");
+    agents[0]
+        .tries_to_delegate(&top, "one", json!({"delegation_depth": null}))
+        .refused(403, "DELEGATION_DEPTH_EXCEEDED");
     let first = agents[0].delegates(&top, "one", json!({}));
     assert_eq!((&first["delegation_depth"], &first["delegatable"]), (&json!(1), &json!(true)));
     let second = agents[1].delegates(&first, "two", json!({}));
@@ -146,7 +148,11 @@ fn a_bound_context_only_gets_closer(world: &World) {
     }
     let closer = coordinator.delegates(&source, "worker", json!({"context": {"task_id": "task_9"}}));
     let whole = json!({"intent_id": "intent_1", "plan_id": "plan_1", "task_id": "task_9"});
-    assert_eq!((&closer["context"], &closer["effective"]["context"]), (&whole, &whole), "what is left open is inherited");
+    assert_eq!(
+        (&closer["context"], &closer["effective"]["context"]),
+        (&whole, &whole),
+        "what is left open is inherited"
+    );
     let same = coordinator.delegates(&source, "worker", json!({"context": {"intent_id": "intent_1"}}));
     assert_eq!(same["context"], json!({"intent_id": "intent_1", "plan_id": "plan_1"}));
     let unknown = json!({"context": {"workflow_id": "w"}});

@@ -1,7 +1,5 @@
 //! The lifecycle of §2.4 and §5.3: suspension, revocation, expiry, and what each does to everything below.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::world::{Actor, World, id, names, on_both_engines, until};
@@ -170,8 +168,9 @@ fn holders_and_delegators_may_give_grants_back(world: &World) {
 fn an_expired_grant_is_over_for_good_and_announced_once(world: &World) {
     let admin = world.admin();
     let credential = admin.credential();
-    let end = admin.time().plus(Duration::from_millis(1500));
-    let more = json!({"delegatable": true, "expires_at": end, "context": {"intent_id": "intent_7", "task_id": "task_7"}});
+    let end = admin.soon();
+    let more =
+        json!({"delegatable": true, "expires_at": end, "context": {"intent_id": "intent_7", "task_id": "task_7"}});
     let grant = admin.grants(&credential, "one", more);
     let below = admin.delegates(&grant, "two", json!({}));
     until("the grant expires", || (admin.grant(&grant)["status"] == "expired").then_some(()));

@@ -75,7 +75,10 @@ fn the_rfcs_grant_is_taken_and_shown_with_all_its_fields(world: &World) {
     });
     assert_eq!(grant["constraints"], constraints, "what is null is not set");
     assert_eq!(grant["context"], json!({}));
-    assert_eq!((&grant["service"], &grant["source"], &grant["status"]), (&json!("stripe"), &json!("direct"), &json!("active")));
+    assert_eq!(
+        (&grant["service"], &grant["source"], &grant["status"]),
+        (&json!("stripe"), &json!("direct"), &json!("active"))
+    );
     for nothing in ["delegated_from", "source_grant_id", "revoked_at", "suspended_at"] {
         assert_eq!(grant[nothing], Value::Null, "{nothing}");
     }
@@ -102,6 +105,15 @@ fn a_grant_that_says_little_gets_the_defaults_of_a_standalone_agent(world: &Worl
     let made = Timestamp::parse(text(&grant, "/created_at")).unwrap();
     let month = Duration::from_secs(30 * 24 * 3600);
     assert_eq!(text(&grant, "/expires_at"), made.plus(month).to_string(), "thirty days");
+
+    // §2.2.1 writes the same defaults out.
+    let written = json!({
+        "constraints": {"max_invocations_per_hour": 100}, "delegatable": false, "delegation_depth": 0, "context": {}
+    });
+    let direct = admin.grants(&credential, "agent_billing_01", written.clone());
+    for field in ["constraints", "delegatable", "delegation_depth", "context"] {
+        assert_eq!(direct[field], written[field], "{field}");
+    }
 
     let once = admin.grants(&credential, "a", json!({"delegatable": true}));
     assert_eq!(once["delegation_depth"], 1, "delegatable without a depth is once");
@@ -138,7 +150,10 @@ fn a_grant_without_an_end_must_be_asked_for_twice(world: &World) {
         admin.post("/api/v1/grants", &merged(least, more))
     };
     assert_eq!(with(json!({"expires_at": null})).refused(400, "INVALID_FIELD")["path"], "expires_at");
-    assert_eq!(with(json!({"expires_at": null, "allow_indefinite": false})).refused(400, "INVALID_FIELD")["path"], "expires_at");
+    assert_eq!(
+        with(json!({"expires_at": null, "allow_indefinite": false})).refused(400, "INVALID_FIELD")["path"],
+        "expires_at"
+    );
     let endless = with(json!({"expires_at": null, "allow_indefinite": true})).created();
     assert_eq!((&endless["expires_at"], &endless["effective"]["expires_at"]), (&Value::Null, &Value::Null));
     let bounded = with(json!({"allow_indefinite": true})).created();
@@ -147,7 +162,9 @@ fn a_grant_without_an_end_must_be_asked_for_twice(world: &World) {
         let error = with(json!({"expires_at": past})).refused(400, "INVALID_FIELD");
         assert_eq!(error["path"], "expires_at");
     }
-    for odd in [json!("tomorrow"), json!("2099-01-01"), json!("2099-01-01T00:00:00"), json!(4_102_444_800_u64), json!({})] {
+    for odd in
+        [json!("tomorrow"), json!("2099-01-01"), json!("2099-01-01T00:00:00"), json!(4_102_444_800_u64), json!({})]
+    {
         with(json!({"expires_at": odd})).refused(400, "INVALID_FIELD");
     }
     let offset = with(json!({"expires_at": "2099-06-01T12:00:00.1239+02:00"})).created();
@@ -161,7 +178,8 @@ fn the_shorthand_of_a_bound_means_the_same_as_the_long_form(world: &World) {
     // §2.3 and §9 write it directly under `constraints`, §2.1 inside `allowed_parameters`.
     let short = json!({"constraints": {"max_invocations_per_hour": 50, "amount_max": 10000}});
     let long = json!({"constraints": {"max_invocations_per_hour": 50, "allowed_parameters": {"amount_max": 10000}}});
-    let object = json!({"constraints": {"max_invocations_per_hour": 50, "allowed_parameters": {"amount": {"max": 10000}}}});
+    let object =
+        json!({"constraints": {"max_invocations_per_hour": 50, "allowed_parameters": {"amount": {"max": 10000}}}});
     let grants = [short, long, object].map(|more| admin.grants(&credential, "a", more));
     let expected = json!({"max_invocations_per_hour": 50, "allowed_parameters": {"amount_max": 10000}});
     for grant in &grants {

@@ -1,7 +1,5 @@
 //! Reading grants: filters, paging, the tree below, the lineage above, and the SDK's bare list.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::world::{Actor, World, id, ids, on_both_engines, stripe, until};
@@ -20,13 +18,11 @@ fn filters_give_what_fits_and_nothing_else(world: &World) {
     let mut github = stripe();
     github["service"] = json!("github");
     let github = id(&admin.post(&format!("/api/v1/vaults/{}/credentials", admin.vault()), &github).created());
-    let end = admin.time().plus(Duration::from_millis(1500));
-    let more = json!({"delegatable": true});
-    let active = admin.grants(&stripe_credential, "one", more.clone());
+    let expired = admin.grants(&github, "three", json!({"expires_at": admin.soon()}));
+    let active = admin.grants(&stripe_credential, "one", json!({"delegatable": true}));
     let below = admin.delegates(&active, "two", json!({}));
     let suspended = admin.grants(&stripe_credential, "two", json!({}));
     let revoked = admin.grants(&github, "one", json!({}));
-    let expired = admin.grants(&github, "three", json!({"expires_at": end}));
     admin.ask("PATCH", &format!("/api/v1/grants/{}/suspend", id(&suspended)), None).ok();
     admin.delete(&format!("/api/v1/grants/{}", id(&revoked))).ok();
     until("the grant expires", || (admin.grant(&expired)["status"] == "expired").then_some(()));

@@ -78,7 +78,9 @@ fn hex(secret: &str, upper: bool) -> String {
 fn a_needle_is_found_in_every_form() {
     let needles = Needles::of([("test", "a secret/é+thing")]);
     let encoded = STANDARD_NO_PAD.encode("before a secret/é+thing after");
-    for text in ["xa secret/é+thingx", "a%20secret%2F%C3%A9%2Bthing", "6120736563726574", "a secret/\\u00e9+thing", &encoded] {
+    for text in
+        ["xa secret/é+thingx", "a%20secret%2F%C3%A9%2Bthing", "6120736563726574", "a secret/\\u00e9+thing", &encoded]
+    {
         let found = needles.0.iter().any(|(_, needle)| contains(text.as_bytes(), needle));
         assert_eq!(found, text != "6120736563726574", "{text}");
     }

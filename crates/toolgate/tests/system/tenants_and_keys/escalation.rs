@@ -19,7 +19,9 @@ fn permissions(actor: &Actor) -> serde_json::Value {
 fn whoever_manages_agents_cannot_become_an_administrator(world: &World) {
     let admin = world.admin();
     let manager = world.agent("manager", &["agents.manage", "tools.invoke"]);
-    for stolen in ["tools.manage", "tenants.manage", "agents.act_as", "audit.read", "approvals.decide", "tools.delegate"] {
+    for stolen in
+        ["tools.manage", "tenants.manage", "agents.act_as", "audit.read", "approvals.decide", "tools.delegate"]
+    {
         let body = json!({"id": "puppet", "permissions": ["agents.manage", stolen]});
         let error = manager.post("/api/v1/agents", &body).refused(403, "PERMISSION_DENIED");
         assert_eq!(error["required_permission"], stolen);
@@ -75,7 +77,9 @@ fn an_agent_cannot_widen_what_it_holds_by_giving_it_to_itself(world: &World) {
     let copy = agent.delegates(&grant, "agent", json!({"context": {"intent_id": "any"}}));
     assert_eq!(copy["effective"]["constraints"], grant["effective"]["constraints"], "a copy is no wider");
     assert_eq!(copy["context"], json!({"intent_id": "any", "task_id": "task_1"}));
-    agent.post("/api/v1/grants", &json!({"credential_id": grant["credential_id"], "agent_id": "agent"})).refused(403, "PERMISSION_DENIED");
+    agent
+        .post("/api/v1/grants", &json!({"credential_id": grant["credential_id"], "agent_id": "agent"}))
+        .refused(403, "PERMISSION_DENIED");
     // The copy ends with the grant that it was made from.
     admin.delete(&format!("/api/v1/grants/{}", id(&grant))).ok();
     assert_eq!(admin.grant(&copy)["status"], "revoked");

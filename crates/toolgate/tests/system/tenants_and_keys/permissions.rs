@@ -79,17 +79,32 @@ fn operations(world: &World, admin: &Actor, actor: &Actor, credential: &str, num
     let vaults = Needs::One("tools.manage");
     let audit = Needs::One("audit.read");
     let delegate = Needs::One("tools.delegate");
-    let operation = |name, needs, otherwise, method, path: String, body| Operation { name, needs, otherwise, method, path, body };
+    let operation =
+        |name, needs, otherwise, method, path: String, body| Operation { name, needs, otherwise, method, path, body };
     let of = |what: &str| format!("/api/v1/{what}");
     vec![
         operation("whoami", Needs::Nothing, 0, "GET", of("whoami"), None),
-        operation("make a tenant", platform, 403, "POST", of("tenants"), Some(json!({"id": format!("tenant-{number}")}))),
+        operation(
+            "make a tenant",
+            platform,
+            403,
+            "POST",
+            of("tenants"),
+            Some(json!({"id": format!("tenant-{number}")})),
+        ),
         operation("list tenants", platform, 403, "GET", of("tenants"), None),
         operation("see its tenant", Needs::Nothing, 0, "GET", of("tenants/default"), None),
         operation("see another tenant", platform, 404, "GET", of("tenants/other"), None),
         operation("see the master keys", platform, 403, "GET", of("master-keys"), None),
         operation("change the master key", platform, 403, "POST", of("master-keys/rekey"), None),
-        operation("register", agents, 403, "POST", of("agents"), Some(json!({"id": format!("made-{number}"), "permissions": []}))),
+        operation(
+            "register",
+            agents,
+            403,
+            "POST",
+            of("agents"),
+            Some(json!({"id": format!("made-{number}"), "permissions": []})),
+        ),
         operation("list agents", agents, 403, "GET", of("agents"), None),
         operation("see itself", Needs::Nothing, 0, "GET", of(&format!("agents/{own}")), None),
         operation("see another agent", agents, 404, "GET", of(&format!("agents/{bystander}")), None),
@@ -108,7 +123,14 @@ fn operations(world: &World, admin: &Actor, actor: &Actor, credential: &str, num
         operation("revoke it", Needs::More, 404, "DELETE", of(&format!("credentials/{credential}")), None),
         operation("give itself a grant", Needs::More, 403, "POST", of("grants"), Some(new_grant)),
         operation("list its grants", Needs::Nothing, 0, "GET", of(&format!("grants?agent_id={own}")), None),
-        operation("list its grants, as the SDK does", Needs::Nothing, 0, "GET", of(&format!("agents/{own}/grants")), None),
+        operation(
+            "list its grants, as the SDK does",
+            Needs::Nothing,
+            0,
+            "GET",
+            of(&format!("agents/{own}/grants")),
+            None,
+        ),
         operation("list others' grants", vaults, 403, "GET", of("grants?agent_id=anybody"), None),
         operation("see its grant", Needs::Nothing, 0, "GET", of(&format!("grants/{held}")), None),
         operation("see what is below", Needs::Nothing, 0, "GET", of(&format!("grants/{below}")), None),
