@@ -57,7 +57,8 @@ impl Caller {
         if other == self.id() || self.may(Permission::ActAs) {
             return Ok(());
         }
-        let reason = format!("`{}` may not act for `{other}`: this needs the permission {}", self.id(), Permission::ActAs);
+        let reason =
+            format!("`{}` may not act for `{other}`: this needs the permission {}", self.id(), Permission::ActAs);
         Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ActAs))
     }
 

@@ -192,7 +192,6 @@ text_values!(
     toolgate_model::id::VaultId,
     toolgate_model::principal::PrincipalId,
     toolgate_model::principal::TenantId,
-
 );
 
 impl From<&str> for Value {

@@ -17,16 +17,16 @@ use toolgate_model::merkle::{TileCoordinate, Tiles};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, Tenant, TenantId};
 use toolgate_model::time::Timestamp;
 
+use crate::operation::Operation;
 use crate::operation::audit::{self, Integrate, ListEvents, ListPending, ReadHead, ReadTiles};
 use crate::operation::credentials::{ListCredentials, ReadCredential, ReadSealed};
 use crate::operation::expiry::{AnnounceExpired, DestroyRetired};
-use crate::operation::grants::{ListGrants, ReadDescendants, ReadLineage};
+use crate::operation::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
 use crate::operation::principals::{Identify, ListPrincipals, NoteKeyUse, ReadKeys, ReadPrincipal};
 use crate::operation::settings::{CheckWrite, ReadRevision, ReadSetting, SetSettingOnce};
 use crate::operation::tenants::{ListTenants, ReadTenant};
 use crate::operation::vaults::{ListVaults, ReadVault};
-use crate::operation::Operation;
 
 /// Runs operations durably.
 pub trait Engine: Send + Sync + 'static {
@@ -51,7 +51,10 @@ impl<E: Engine> SqlLedger<E> {
     /// The revision at which a change that was just made holds: whoever reads later reports this one or a later one.
     async fn revision_after_change(&self) -> Result<Revision, Refusal> {
         self.0.read(ReadRevision).await.map_err(|refusal| {
-            Refusal::new(refusal.code(), "the change was made, and then the ledger stopped answering; look at it again later")
+            Refusal::new(
+                refusal.code(),
+                "the change was made, and then the ledger stopped answering; look at it again later",
+            )
         })
     }
 }

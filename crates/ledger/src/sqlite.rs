@@ -87,7 +87,8 @@ fn flags() -> OpenFlags {
 fn own(path: &Path) -> Result<Arc<std::fs::File>, OpenError> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
-    let failed = |error: std::io::Error| OpenError::Sqlite { path: path.display().to_string(), reason: error.to_string() };
+    let failed =
+        |error: std::io::Error| OpenError::Sqlite { path: path.display().to_string(), reason: error.to_string() };
     let file = std::fs::OpenOptions::new().create(true).write(true).truncate(false).open(lock_path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(Arc::new(file)),

@@ -27,9 +27,7 @@ pub struct GrantContext {
 impl GrantContext {
     /// The first part that is bound to something else than in `source`.
     pub fn first_widening(&self, source: &Self) -> Option<&'static str> {
-        let differs = |own: &Option<ContextId>, source: &Option<ContextId>| {
-            matches!((own, source), (Some(own), Some(source)) if own != source)
-        };
+        let differs = |own: &Option<ContextId>, source: &Option<ContextId>| matches!((own, source), (Some(own), Some(source)) if own != source);
         [
             ("intent_id", differs(&self.intent_id, &source.intent_id)),
             ("plan_id", differs(&self.plan_id, &source.plan_id)),

@@ -56,7 +56,10 @@ impl<'de> Deserialize<'de> for ScopeSet {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let scopes = Vec::<Scope>::deserialize(deserializer)?;
         if scopes.len() > SCOPE_LIMIT {
-            return Err(serde::de::Error::custom(format_args!("at most {SCOPE_LIMIT} scopes, and got {}", scopes.len())));
+            return Err(serde::de::Error::custom(format_args!(
+                "at most {SCOPE_LIMIT} scopes, and got {}",
+                scopes.len()
+            )));
         }
         Ok(Self(scopes.into_iter().collect()))
     }

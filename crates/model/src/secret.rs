@@ -86,7 +86,8 @@ impl Material {
     /// Reads [`Material::to_plaintext`] back; `None` when these bytes never came from it.
     pub fn from_plaintext(plaintext: &[u8]) -> Option<Self> {
         let mut fields: BTreeMap<String, String> = serde_json::from_slice(plaintext).ok()?;
-        let material = fields.iter_mut().map(|(name, text)| (name.clone(), Secret::new(std::mem::take(text)))).collect();
+        let material =
+            fields.iter_mut().map(|(name, text)| (name.clone(), Secret::new(std::mem::take(text)))).collect();
         fields.values_mut().for_each(Zeroize::zeroize);
         Some(Self(material))
     }

@@ -39,7 +39,9 @@ pub fn check_identifier(text: &str) -> Result<(), TextError> {
 /// Checks a text for people: anything printable on one line, at most `limit` bytes.
 pub fn check_line(text: &str, limit: usize) -> Result<(), TextError> {
     check_length(text, limit)?;
-    check_characters(text, "use printable characters on one line", |letter| !letter.is_control() && !is_deceptive(letter))
+    check_characters(text, "use printable characters on one line", |letter| {
+        !letter.is_control() && !is_deceptive(letter)
+    })
 }
 
 /// Characters that change how their neighbours are shown without being seen themselves.

@@ -31,11 +31,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connections: 4096,
-            header_patience: Duration::from_secs(15),
-            drain_patience: Duration::from_secs(30),
-        }
+        Self { connections: 4096, header_patience: Duration::from_secs(15), drain_patience: Duration::from_secs(30) }
     }
 }
 

@@ -44,7 +44,9 @@ pub fn router(app: Arc<App>) -> Router {
         router = router.route(route.path, route.handler);
     }
     router
-        .fallback(|| async { Denied::from(Refusal::new(Code::RouteNotFound, "there is nothing at this path; see docs/api.md")) })
+        .fallback(|| async {
+            Denied::from(Refusal::new(Code::RouteNotFound, "there is nothing at this path; see docs/api.md"))
+        })
         .method_not_allowed_fallback(|| async {
             Denied::from(Refusal::new(Code::MethodNotAllowed, "this path does not take this method; see docs/api.md"))
         })

@@ -1,15 +1,14 @@
 //! The first start: the tenant `default`, its administrator, and the token that opens everything else.
 
-use toolgate_model::id::KeyId;
-use toolgate_model::key::{self, ApiKey, KeyDigest};
+use toolgate_model::key::{ApiKey, digest_of};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
 use toolgate_model::scope::ScopeSet;
 use toolgate_model::secret::Secret;
+use toolgate_model::time::Timestamp;
 
-use super::principals::new_key;
+use super::principals::{new_key, stored_key};
 use crate::gate::Gate;
-use crate::ports::entropy::random;
 use crate::ports::ledger::{CreateKey, CreateTenant, NewKey, Stamp};
 use crate::refusal::{Code, Refusal};
 
@@ -35,8 +34,8 @@ impl Gate {
         if self.ledger.tenant(&id).await?.is_some() {
             return Ok(Bootstrap::Existing);
         }
-        let (digest, hint, outcome) = token(chosen)?;
         let now = self.clock.now();
+        let (key, outcome) = token(chosen, now)?;
         let administrator = Principal {
             tenant: id.clone(),
             id: PrincipalId::administrator(),
@@ -46,14 +45,6 @@ impl Gate {
             permissions: PermissionSet::of_the_platform_administrator(),
             created_at: now,
             removed_at: None,
-        };
-        let key = NewKey {
-            id: KeyId::new(now, random()?),
-            principal: administrator.id.clone(),
-            digest,
-            hint,
-            label: None,
-            expires_at: None,
         };
         let command = CreateTenant {
             stamp: Stamp { tenant: id.clone(), actor: PrincipalId::system(), time: now },
@@ -72,15 +63,7 @@ impl Gate {
     pub async fn recover_administrator(&self) -> Result<ApiKey, Refusal> {
         self.check_audit_key().await?;
         let now = self.clock.now();
-        let secret = new_key()?;
-        let key = NewKey {
-            id: KeyId::new(now, random()?),
-            principal: PrincipalId::administrator(),
-            digest: secret.digest(),
-            hint: secret.hint(),
-            label: None,
-            expires_at: None,
-        };
+        let (key, secret) = new_key(PrincipalId::administrator(), now)?;
         let stamp = Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: now };
         self.ledger.create_key(CreateKey { stamp, key }).await?;
         Ok(secret)
@@ -99,11 +82,12 @@ impl Gate {
     }
 }
 
-fn token(chosen: Option<&Secret>) -> Result<(KeyDigest, String, Bootstrap), Refusal> {
+fn token(chosen: Option<&Secret>, now: Timestamp) -> Result<(NewKey, Bootstrap), Refusal> {
+    let administrator = PrincipalId::administrator();
     match chosen {
         None => {
-            let key = new_key()?;
-            Ok((key.digest(), key.hint(), Bootstrap::Generated(key)))
+            let (key, secret) = new_key(administrator, now)?;
+            Ok((key, Bootstrap::Generated(secret)))
         }
         Some(chosen) => {
             let text = chosen.expose();
@@ -113,7 +97,8 @@ fn token(chosen: Option<&Secret>) -> Result<(KeyDigest, String, Bootstrap), Refu
                 );
                 return Err(Refusal::new(Code::InvalidField, reason));
             }
-            Ok((key::digest_of(text), "chosen".to_owned(), Bootstrap::Given))
+            let key = stored_key(administrator, now, digest_of(text), "chosen".to_owned())?;
+            Ok((key, Bootstrap::Given))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Principals and their keys.
 
 use toolgate_model::id::KeyId;
-use toolgate_model::key::ApiKey;
+use toolgate_model::key::{ApiKey, KeyDigest};
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, PrincipalKind};
 use toolgate_model::scope::ScopeSet;
@@ -92,15 +92,8 @@ impl Gate {
         self.administered(caller, principal).await?;
         self.require_future(expires_at)?;
         let stamp = self.stamp(caller);
-        let secret = new_key()?;
-        let key = NewKey {
-            id: KeyId::new(stamp.time, random()?),
-            principal: principal.clone(),
-            digest: secret.digest(),
-            hint: secret.hint(),
-            label,
-            expires_at,
-        };
+        let (key, secret) = new_key(principal.clone(), stamp.time)?;
+        let key = NewKey { label, expires_at, ..key };
         let record = self.ledger.create_key(CreateKey { stamp, key }).await?;
         Ok((record, secret))
     }
@@ -133,12 +126,24 @@ impl Gate {
     }
 }
 
-/// A fresh key.
-pub(crate) fn new_key() -> Result<ApiKey, Refusal> {
+/// A fresh key, as it is stored and as it is shown: without label and without end.
+pub(crate) fn new_key(principal: PrincipalId, now: Timestamp) -> Result<(NewKey, ApiKey), Refusal> {
     let mut entropy = random()?;
-    let key = ApiKey::from_entropy(&entropy);
+    let secret = ApiKey::from_entropy(&entropy);
     zeroize::Zeroize::zeroize(&mut entropy);
-    key.ok_or_else(|| Refusal::new(Code::Internal, "the random generator gave too little; try again"))
+    let secret =
+        secret.ok_or_else(|| Refusal::new(Code::Internal, "the random generator gave too little; try again"))?;
+    Ok((stored_key(principal, now, secret.digest(), secret.hint())?, secret))
+}
+
+/// A key as it is stored.
+pub(crate) fn stored_key(
+    principal: PrincipalId,
+    now: Timestamp,
+    digest: KeyDigest,
+    hint: String,
+) -> Result<NewKey, Refusal> {
+    Ok(NewKey { id: KeyId::new(now, random()?), principal, digest, hint, label: None, expires_at: None })
 }
 
 fn not_found(id: &PrincipalId) -> Refusal {

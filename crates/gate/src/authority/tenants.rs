@@ -1,6 +1,5 @@
 //! Tenants, created by the platform's administrator.
 
-use toolgate_model::id::KeyId;
 use toolgate_model::key::ApiKey;
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
@@ -10,8 +9,7 @@ use toolgate_model::text::Line;
 use super::principals::new_key;
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random;
-use crate::ports::ledger::{CreateTenant, NewKey, Page, PageRequest};
+use crate::ports::ledger::{CreateTenant, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
 impl Gate {
@@ -24,7 +22,7 @@ impl Gate {
     ) -> Result<(Tenant, PrincipalId, ApiKey), Refusal> {
         require_platform(caller)?;
         let stamp = self.stamp(caller);
-        let secret = new_key()?;
+        let (key, secret) = new_key(PrincipalId::administrator(), stamp.time)?;
         let tenant = Tenant { id: id.clone(), name, created_at: stamp.time };
         let administrator = Principal {
             tenant: id,
@@ -35,14 +33,6 @@ impl Gate {
             permissions: PermissionSet::of_a_tenant_administrator(),
             created_at: stamp.time,
             removed_at: None,
-        };
-        let key = NewKey {
-            id: KeyId::new(stamp.time, random()?),
-            principal: administrator.id.clone(),
-            digest: secret.digest(),
-            hint: secret.hint(),
-            label: None,
-            expires_at: None,
         };
         self.ledger.create_tenant(CreateTenant { stamp, tenant: tenant.clone(), administrator, key }).await?;
         Ok((tenant, PrincipalId::administrator(), secret))

@@ -156,8 +156,12 @@ pub trait Ledger: Send + Sync {
     /// Takes what was committed since into the Merkle logs and signs new heads; answers how many events.
     async fn integrate(&self, signer: Arc<SigningKey>, now: Timestamp) -> Result<u64, Refusal>;
     /// Events that are in the log, in order.
-    async fn events(&self, tenant: &TenantId, filter: EventFilter, page: PageRequest)
-    -> Result<Page<LoggedEvent>, Refusal>;
+    async fn events(
+        &self,
+        tenant: &TenantId,
+        filter: EventFilter,
+        page: PageRequest,
+    ) -> Result<Page<LoggedEvent>, Refusal>;
     /// The newest signed head; `None` while the log is empty.
     async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal>;
     /// Tiles of the log's tree.

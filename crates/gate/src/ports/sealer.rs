@@ -37,7 +37,9 @@ pub struct SealedMaterial {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SealError {
     /// The ciphertext or its wrapped key does not authenticate: damaged, or moved from elsewhere.
-    #[error("the sealed material of {credential} version {version} is damaged or belongs elsewhere; rotate the credential with fresh material")]
+    #[error(
+        "the sealed material of {credential} version {version} is damaged or belongs elsewhere; rotate the credential with fresh material"
+    )]
     Damaged {
         /// Whose material.
         credential: CredentialId,

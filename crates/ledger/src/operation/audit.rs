@@ -10,8 +10,8 @@ use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
-use super::grant_rows::Conditions;
-use crate::sql::{Failure, SqlError, Value};
+use super::listing::Conditions;
+use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
 
 /// How many events one transaction integrates: few enough that other writers hardly wait.
@@ -122,16 +122,11 @@ impl Operation for ListEvents {
     type Output = Page<LoggedEvent>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<LoggedEvent>, Failure> {
-        let (condition, mut parameters) = self.conditions()?.finish();
-        parameters.push(Value::from(self.page.limit.saturating_add(1)));
-        let limit = parameters.len();
-        let sql = format!("SELECT sequence, canonical FROM events WHERE {condition} ORDER BY sequence LIMIT ${limit}");
-        let rows = transaction.query(&sql, &parameters).await?;
-        let read = |row: &crate::sql::Row| -> Result<LoggedEvent, SqlError> {
+        let read = |row: &Row| -> Result<LoggedEvent, SqlError> {
             Ok(LoggedEvent { sequence: row.count(0)?, canonical: row.text(1)?.to_owned() })
         };
-        let events = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Page::cut(events, self.page.limit, |event| event.sequence.to_string()))
+        let from = ("sequence, canonical", "events", "sequence");
+        self.conditions()?.page(transaction, from, &self.page, read, |event| event.sequence.to_string()).await
     }
 }
 
@@ -147,27 +142,13 @@ impl ListEvents {
             None => conditions.and_that("sequence IS NOT NULL"),
         }
         let filter = &self.filter;
-        if let Some(kind) = &filter.kind {
-            conditions.and("kind =", kind.as_str());
-        }
-        if let Some(actor) = &filter.actor {
-            conditions.and("actor =", actor);
-        }
-        if let Some(agent) = &filter.agent {
-            conditions.and("agent =", agent);
-        }
-        if let Some(intent) = &filter.intent {
-            conditions.and("intent =", intent);
-        }
-        if let Some(task) = &filter.task {
-            conditions.and("task =", task);
-        }
-        if let Some(since) = filter.since {
-            conditions.and("time >=", since);
-        }
-        if let Some(until) = filter.until {
-            conditions.and("time <", until);
-        }
+        conditions.and_if("kind =", filter.kind.as_deref());
+        conditions.and_if("actor =", filter.actor.as_ref());
+        conditions.and_if("agent =", filter.agent.as_ref());
+        conditions.and_if("intent =", filter.intent.as_ref());
+        conditions.and_if("task =", filter.task.as_ref());
+        conditions.and_if("time >=", filter.since);
+        conditions.and_if("time <", filter.until);
         Ok(conditions)
     }
 }

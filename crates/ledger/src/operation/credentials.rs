@@ -14,10 +14,10 @@ use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
 use super::cascade::{Cascade, revoke_below};
-use super::grant_rows::Conditions;
+use super::listing::Conditions;
 use super::record::{Entry, record};
 use super::{Operation, master_keys, vaults};
-use crate::sql::{Failure, Row, SqlError, Value, json_text};
+use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
 /// The columns of a credential, in the order in which [`read`] takes them.
@@ -245,19 +245,10 @@ impl Operation for ListCredentials {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Credential>, Failure> {
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
-        if let Some(vault) = self.vault {
-            conditions.and("vault =", vault);
-        }
-        if let Some(after) = &self.page.after {
-            conditions.and("id >", after.as_str());
-        }
-        let (condition, mut parameters) = conditions.finish();
-        parameters.push(Value::from(self.page.limit.saturating_add(1)));
-        let limit = parameters.len();
-        let sql = format!("SELECT {COLUMNS} FROM credentials WHERE {condition} ORDER BY id LIMIT ${limit}");
-        let rows = transaction.query(&sql, &parameters).await?;
-        let credentials = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Page::cut(credentials, self.page.limit, |credential| credential.id.to_string()))
+        conditions.and_if("vault =", self.vault);
+        conditions.and_if("id >", self.page.after.as_deref());
+        let from = (COLUMNS, "credentials", "id");
+        conditions.page(transaction, from, &self.page, read, |credential| credential.id.to_string()).await
     }
 }
 

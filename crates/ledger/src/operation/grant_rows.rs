@@ -8,7 +8,7 @@ use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 
 use super::credentials;
-use crate::sql::{Failure, Row, SqlError, Value, json_text};
+use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
 /// The columns of a grant, in the order in which [`read`] takes them.
@@ -165,41 +165,4 @@ pub fn assemble(mut grants: Vec<Grant>) -> Result<Option<Lineage>, SqlError> {
     let id = grant.id;
     let lineage = Lineage::new(grants, grant);
     lineage.map(Some).ok_or_else(|| SqlError::Corrupt(format!("the lineage of {id} is broken")))
-}
-
-/// `$1, $2, ...` for a list of parameters, beginning at `first`.
-pub fn placeholders(first: usize, count: usize) -> String {
-    (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
-}
-
-/// A condition with its parameters, grown one filter at a time.
-#[derive(Default)]
-pub struct Conditions {
-    sql: String,
-    values: Vec<Value>,
-}
-
-impl Conditions {
-    /// Adds `column operator value`.
-    pub fn and(&mut self, column_and_operator: &str, value: impl Into<Value>) {
-        self.values.push(value.into());
-        let joint = if self.sql.is_empty() { "" } else { " AND " };
-        self.sql.push_str(&format!("{joint}{column_and_operator} ${}", self.values.len()));
-    }
-
-    /// Adds a condition without a value.
-    pub fn and_that(&mut self, condition: &str) {
-        let joint = if self.sql.is_empty() { "" } else { " AND " };
-        self.sql.push_str(&format!("{joint}{condition}"));
-    }
-
-    /// Closes the bracket that the last condition opened.
-    pub fn close(&mut self) {
-        self.sql.push(')');
-    }
-
-    /// The condition and its parameters.
-    pub fn finish(self) -> (String, Vec<Value>) {
-        (self.sql, self.values)
-    }
 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_gate::ports::ledger::{
-    CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, RevokeKey,
-};
+use toolgate_gate::ports::ledger::{CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::id::KeyId;
@@ -15,7 +13,7 @@ use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::cascade::{Cascade, revoke_below};
-use super::grant_rows::Conditions;
+use super::listing::Conditions;
 use super::record::{Entry, record};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
@@ -119,8 +117,7 @@ pub fn created(principal: &Principal) -> Entry {
 
 /// The event for a new key.
 pub fn key_created(key: &NewKey) -> Entry {
-    let happening =
-        Happening::KeyCreated { key: key.id, principal: key.principal.clone(), expires_at: key.expires_at };
+    let happening = Happening::KeyCreated { key: key.id, principal: key.principal.clone(), expires_at: key.expires_at };
     Entry::about(happening, &key.principal)
 }
 
@@ -252,16 +249,9 @@ impl Operation for ListPrincipals {
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
         conditions.and_that("removed_at IS NULL");
-        if let Some(after) = &self.page.after {
-            conditions.and("id >", after.as_str());
-        }
-        let (condition, mut parameters) = conditions.finish();
-        parameters.push(Value::from(self.page.limit.saturating_add(1)));
-        let limit = parameters.len();
-        let sql = format!("SELECT {COLUMNS} FROM principals WHERE {condition} ORDER BY id LIMIT ${limit}");
-        let rows = transaction.query(&sql, &parameters).await?;
-        let principals = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Page::cut(principals, self.page.limit, |principal| principal.id.to_string()))
+        conditions.and_if("id >", self.page.after.as_deref());
+        let from = (COLUMNS, "principals", "id");
+        conditions.page(transaction, from, &self.page, read, |principal| principal.id.to_string()).await
     }
 }
 
@@ -281,12 +271,8 @@ impl Operation for ReadKeys {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<KeyRecord>, Failure> {
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
-        if let Some(principal) = &self.principal {
-            conditions.and("principal =", principal);
-        }
-        if let Some(id) = self.id {
-            conditions.and("id =", id);
-        }
+        conditions.and_if("principal =", self.principal.as_ref());
+        conditions.and_if("id =", self.id);
         let (condition, parameters) = conditions.finish();
         let sql = format!("SELECT {KEY_COLUMNS} FROM keys WHERE {condition} ORDER BY id DESC LIMIT 1000");
         let rows = transaction.query(&sql, &parameters).await?;

@@ -10,7 +10,7 @@ use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::Line;
 
-use super::grant_rows::{Conditions, placeholders};
+use super::listing::{Conditions, placeholders};
 use super::record::{Entry, record};
 use super::{Operation, credentials};
 use crate::sql::{Failure, Row, SqlError, Value};
@@ -70,10 +70,8 @@ impl Operation for DeleteVault {
         locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
         let mark = "UPDATE vaults SET deleted_at = $1 WHERE id = $2";
         transaction.execute(mark, values![self.stamp.time, self.id]).await?;
-        let held = format!(
-            "SELECT id FROM credentials WHERE vault = $1 AND revoked_at IS NULL ORDER BY id{}",
-            T::FOR_UPDATE
-        );
+        let held =
+            format!("SELECT id FROM credentials WHERE vault = $1 AND revoked_at IS NULL ORDER BY id{}", T::FOR_UPDATE);
         let rows = transaction.query(&held, values![self.id]).await?;
         let reason = format!("vault {} was deleted", self.id);
         let mut grants = 0;
@@ -130,19 +128,10 @@ impl Operation for ListVaults {
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
         conditions.and_that("deleted_at IS NULL");
-        if let Some(owner) = &self.owner {
-            conditions.and("owner =", owner);
-        }
-        if let Some(after) = &self.page.after {
-            conditions.and("id >", after.as_str());
-        }
-        let (condition, mut parameters) = conditions.finish();
-        parameters.push(Value::from(self.page.limit.saturating_add(1)));
-        let limit = parameters.len();
-        let sql = format!("SELECT {COLUMNS} FROM vaults WHERE {condition} ORDER BY id LIMIT ${limit}");
-        let rows = transaction.query(&sql, &parameters).await?;
-        let vaults = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let page = Page::cut(vaults, self.page.limit, |vault| vault.id.to_string());
+        conditions.and_if("owner =", self.owner.as_ref());
+        conditions.and_if("id >", self.page.after.as_deref());
+        let from = (COLUMNS, "vaults", "id");
+        let page = conditions.page(transaction, from, &self.page, read, |vault| vault.id.to_string()).await?;
         let ids: Vec<_> = page.items.iter().map(|vault| vault.id).collect();
         let mut held = credentials_in(transaction, &ids).await?;
         Ok(page.map(|vault| {
@@ -160,7 +149,7 @@ async fn credentials_in<T: Transaction>(
     if vaults.is_empty() {
         return Ok(held);
     }
-    let places = placeholders(1, vaults.len());
+    let places = placeholders(vaults.len());
     let sql = format!("SELECT id, vault FROM credentials WHERE vault IN ({places}) ORDER BY id");
     let parameters: Vec<Value> = vaults.iter().map(Value::from).collect();
     for row in transaction.query(&sql, &parameters).await? {

@@ -103,17 +103,15 @@ fn bound(parameters: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
 
 fn read(row: &tokio_postgres::Row) -> Result<Row, SqlError> {
     let columns = (0..row.len()).map(|column| {
-        row.try_get::<_, Option<Value>>(column).map(|value| value.unwrap_or(Value::Null)).map_err(|error| sql_error(&error))
+        row.try_get::<_, Option<Value>>(column)
+            .map(|value| value.unwrap_or(Value::Null))
+            .map_err(|error| sql_error(&error))
     });
     columns.collect::<Result<_, _>>().map(Row::new)
 }
 
 impl ToSql for Value {
-    fn to_sql(
-        &self,
-        kind: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
             Self::Blob(bytes) => bytes.as_slice().to_sql(kind, out),
             Self::Integer(integer) => match *kind {

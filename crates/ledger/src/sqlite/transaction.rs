@@ -26,7 +26,8 @@ impl<'a> SqliteTransaction<'a> {
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
         let mut answer = Vec::new();
         while let Some(row) = rows.next()? {
-            let columns = (0..width).map(|column| Ok(read(row.get_ref(column)?))).collect::<Result<_, rusqlite::Error>>()?;
+            let columns =
+                (0..width).map(|column| Ok(read(row.get_ref(column)?))).collect::<Result<_, rusqlite::Error>>()?;
             answer.push(Row::new(columns));
         }
         Ok(answer)
@@ -83,9 +84,9 @@ impl Transaction for SqliteTransaction<'_> {
     fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send {
         // Every change writes an event, and positions are given out in the order of the commits.
         let rows = self.query_now("SELECT COALESCE(MAX(position), 0) FROM events", &[]);
-        let revision = rows.map_err(|error| sql_error(&error)).and_then(|rows| {
-            rows.first().map_or(Err(SqlError::Corrupt("no revision".to_owned())), |row| row.count(0))
-        });
+        let revision = rows
+            .map_err(|error| sql_error(&error))
+            .and_then(|rows| rows.first().map_or(Err(SqlError::Corrupt("no revision".to_owned())), |row| row.count(0)));
         ready(revision)
     }
 }

@@ -19,7 +19,12 @@ pub async fn run() {
         seed::credential(subject.ledger.as_ref()).await;
         for writers in [1, 64] {
             let rate = changes(&subject, writers).await;
-            rows.push(vec![subject.name.to_owned(), writers.to_string(), format!("{rate:.0}"), format!("{:.2}", rate / bare)]);
+            rows.push(vec![
+                subject.name.to_owned(),
+                writers.to_string(),
+                format!("{rate:.0}"),
+                format!("{:.2}", rate / bare),
+            ]);
         }
     }
     print("Durable events per second", &["store", "writers", "events/s", "to bare flush"], &rows);

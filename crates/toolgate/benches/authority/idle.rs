@@ -10,8 +10,10 @@ pub fn run() {
     let directory = tempfile::TempDir::new().unwrap();
     let first = start(directory.path());
     let again = start(directory.path());
-    let rows = [("first start (makes keys and ledger)", first), ("later start", again)]
-        .map(|(what, (time, memory))| vec![what.to_owned(), format!("{:.0} ms", time * 1e3), format!("{memory:.1} MB")]);
+    let rows =
+        [("first start (makes keys and ledger)", first), ("later start", again)].map(|(what, (time, memory))| {
+            vec![what.to_owned(), format!("{:.0} ms", time * 1e3), format!("{memory:.1} MB")]
+        });
     print("Idle gate on SQLite", &["", "until it listens", "resident"], &rows);
 }
 

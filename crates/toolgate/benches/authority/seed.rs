@@ -158,7 +158,8 @@ fn insert_sqlite(connection: &mut rusqlite::Connection, credential: CredentialId
         let mut statement = transaction.prepare(&sql).unwrap();
         for row in rows {
             let source = row.source.map(|source| source.to_string());
-            let values = params![row.id.to_string(), credential.to_string(), row.agent, source, row.level, now().as_millis()];
+            let values =
+                params![row.id.to_string(), credential.to_string(), row.agent, source, row.level, now().as_millis()];
             statement.execute(values).unwrap();
         }
     }

@@ -110,6 +110,15 @@ pub struct GrantFilter {
 impl GrantFilter {
     /// All grants, judged at this moment.
     pub fn all(now: Timestamp) -> Self {
-        Self { agent: None, service: None, credential: None, status: None, source: None, source_grant: None, vault_owner: None, now }
+        Self {
+            agent: None,
+            service: None,
+            credential: None,
+            status: None,
+            source: None,
+            source_grant: None,
+            vault_owner: None,
+            now,
+        }
     }
 }

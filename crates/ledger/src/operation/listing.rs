@@ -1,0 +1,70 @@
+//! Paged lists: a SELECT whose conditions are grown one filter at a time.
+
+use toolgate_gate::ports::ledger::{Page, PageRequest};
+
+use crate::sql::{Failure, Row, SqlError, Value};
+use crate::transaction::Transaction;
+
+/// The conditions of a list, with their parameters.
+#[derive(Default)]
+pub struct Conditions {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Adds `column operator value`.
+    pub fn and(&mut self, column_and_operator: &str, value: impl Into<Value>) {
+        self.values.push(value.into());
+        let place = self.values.len();
+        self.and_that(&format!("{column_and_operator} ${place}"));
+    }
+
+    /// Adds `column operator value` where there is a value to filter by.
+    pub fn and_if(&mut self, column_and_operator: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.and(column_and_operator, value);
+        }
+    }
+
+    /// Adds a condition without a value.
+    pub fn and_that(&mut self, condition: &str) {
+        if !self.sql.is_empty() {
+            self.sql.push_str(" AND ");
+        }
+        self.sql.push_str(condition);
+    }
+
+    /// Closes the bracket that the last condition opened.
+    pub fn close(&mut self) {
+        self.sql.push(')');
+    }
+
+    /// Reads one page in the order of a column, from the page's cursor on.
+    pub async fn page<T: Transaction, Item>(
+        mut self,
+        transaction: &mut T,
+        (columns, table, order): (&str, &str, &str),
+        page: &PageRequest,
+        read: impl Fn(&Row) -> Result<Item, SqlError>,
+        cursor: impl Fn(&Item) -> String,
+    ) -> Result<Page<Item>, Failure> {
+        // One more than asked for tells whether there is a next page.
+        self.values.push(Value::from(page.limit.saturating_add(1)));
+        let (condition, limit) = (&self.sql, self.values.len());
+        let sql = format!("SELECT {columns} FROM {table} WHERE {condition} ORDER BY {order} LIMIT ${limit}");
+        let rows = transaction.query(&sql, &self.values).await?;
+        let items = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Page::cut(items, page.limit, cursor))
+    }
+
+    /// The condition and its parameters.
+    pub fn finish(self) -> (String, Vec<Value>) {
+        (self.sql, self.values)
+    }
+}
+
+/// `$1, $2, ...` for this many parameters.
+pub fn placeholders(count: usize) -> String {
+    (1..=count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
+}
