@@ -33,29 +33,37 @@ pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refusal> {
 /// An id in the path, read by its own rules. What is no id cannot name anything: it is not found.
 pub struct Id<T>(pub T);
 
-/// What can be read from a path.
+/// What can be read from a path, or from a field that names something.
 pub trait FromPath: Sized {
     /// What is said where the text is no id.
     const MISSING: Code;
+    /// What such an id looks like.
+    const SHAPE: &'static str;
 
     /// Reads it.
     fn from_path(text: &str) -> Option<Self>;
+}
+
+/// Reads an id. One of the wrong shape names nothing, and the refusal says what the shape is.
+pub fn id<T: FromPath>(text: &str) -> Result<T, Refusal> {
+    T::from_path(text).ok_or_else(|| Refusal::new(T::MISSING, format!("there is no such thing: {}", T::SHAPE)))
 }
 
 impl<T: FromPath> FromRequestParts<Arc<App>> for Id<T> {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        let missing = || Refusal::new(T::MISSING, "there is no such thing");
-        let Path(text) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| missing())?;
-        T::from_path(&text).map(Self).ok_or_else(|| missing().into())
+        // A path that is not UTF-8 is no id either.
+        let text = Path::<String>::from_request_parts(parts, app).await.map(|Path(text)| text).unwrap_or_default();
+        Ok(Self(id(&text)?))
     }
 }
 
 macro_rules! path_ids {
-    ($($kind:ty => $code:ident,)+) => {$(
+    ($($kind:ty => $code:ident, $shape:literal;)+) => {$(
         impl FromPath for $kind {
             const MISSING: Code = Code::$code;
+            const SHAPE: &'static str = $shape;
 
             fn from_path(text: &str) -> Option<Self> {
                 <$kind>::parse(text).ok()
@@ -65,12 +73,12 @@ macro_rules! path_ids {
 }
 
 path_ids! {
-    toolgate_model::id::CredentialId => CredentialNotFound,
-    toolgate_model::id::GrantId => GrantNotFound,
-    toolgate_model::id::KeyId => KeyNotFound,
-    toolgate_model::id::VaultId => VaultNotFound,
-    toolgate_model::principal::PrincipalId => AgentNotFound,
-    toolgate_model::principal::TenantId => TenantNotFound,
+    toolgate_model::id::CredentialId => CredentialNotFound, "the id of a credential is cred_ and 26 letters and digits";
+    toolgate_model::id::GrantId => GrantNotFound, "the id of a grant is grant_ and 26 letters and digits";
+    toolgate_model::id::KeyId => KeyNotFound, "the id of a key is key_ and 26 letters and digits";
+    toolgate_model::id::VaultId => VaultNotFound, "the id of a vault is vault_ and 26 letters and digits";
+    toolgate_model::principal::PrincipalId => AgentNotFound, "the id of an agent has letters, digits and . _ : @ -";
+    toolgate_model::principal::TenantId => TenantNotFound, "the id of a tenant has letters, digits and . _ : @ -";
 }
 
 /// Paging, the same for every list.

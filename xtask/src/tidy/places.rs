@@ -142,8 +142,9 @@ mod tests {
     #[test]
     fn a_place_without_need_is_found() {
         let clock = "crates/gate/src/ports/clock.rs";
-        assert_eq!(stale(&[File::new(clock, CLOCK)]), []);
-        assert_eq!(stale(&[File::new(clock, "//! No clock.\n")]).len(), 1);
-        assert_eq!(stale(&[]).len(), 1);
+        let found = |files: &[File]| stale(files).iter().any(|finding| finding.path == clock);
+        assert!(!found(&[File::new(clock, CLOCK)]));
+        assert!(found(&[File::new(clock, "//! No clock.\n")]));
+        assert!(found(&[]));
     }
 }

@@ -20,7 +20,7 @@ use super::error::Denied;
 use super::shapes;
 use crate::body::{Body, Nothing, OptionalBody};
 use crate::caller::{Asked, Identified};
-use crate::parameters::{Id, Paging};
+use crate::parameters::{Id, Paging, id};
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -76,7 +76,7 @@ pub(super) async fn create(
     let Some(text) = &body.vault_id else {
         return Err(Refusal::new(Code::InvalidField, "`vault_id` is missing").with("path", "vault_id").into());
     };
-    let vault = VaultId::parse(text).map_err(|_| Refusal::new(Code::VaultNotFound, "there is no such vault"))?;
+    let vault = id(text)?;
     create_credential(&app, &caller, vault, body).await
 }
 

@@ -24,7 +24,7 @@ use super::error::Denied;
 use super::shapes;
 use crate::body::{Body, Nothing, OptionalBody};
 use crate::caller::{Asked, Identified};
-use crate::parameters::{Id, page};
+use crate::parameters::{Id, id, page};
 use crate::router::App;
 
 /// The most grants of one agent in the SDK's unpaged list.
@@ -96,8 +96,7 @@ pub(super) async fn create(
     Identified(caller): Identified,
     Body(body): Body<GrantBody>,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
-    let credential = CredentialId::parse(&body.credential_id)
-        .map_err(|_| Refusal::new(Code::CredentialNotFound, "there is no such credential"))?;
+    let credential = id(&body.credential_id)?;
     let new = NewGrant {
         credential,
         agent: body.agent_id,

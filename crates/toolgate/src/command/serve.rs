@@ -26,16 +26,16 @@ pub(crate) struct Serve {
 /// What `serve` and `config check` take alike.
 #[derive(Args, Default)]
 pub(crate) struct ServeFlags {
-    /// Directory of the embedded ledger [TOOLGATE_DATA]
+    /// Directory of the embedded ledger (TOOLGATE_DATA)
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
-    /// Address and port to listen on [TOOLGATE_LISTEN]
+    /// Address and port to listen on (TOOLGATE_LISTEN)
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
-    /// PostgreSQL instead of the embedded ledger; better by variable if it holds a password [TOOLGATE_DATABASE_URL]
+    /// PostgreSQL instead of the embedded ledger; better by variable if it holds a password (TOOLGATE_DATABASE_URL)
     #[arg(long, value_name = "URL")]
     database: Option<String>,
-    /// Configuration file [TOOLGATE_CONFIG]
+    /// Configuration file (TOOLGATE_CONFIG)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
