@@ -41,15 +41,16 @@ impl Operation for SetSettingOnce {
     }
 }
 
-/// Writes something that changes nothing, to see that writes are taken.
+/// Writes something that means nothing, to see that writes are taken. Each time something else: SQLite would not write a
+/// row anew that stays the same, and the check would pass on a full disk.
 pub struct CheckWrite;
 
 impl Operation for CheckWrite {
     type Output = ();
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        let sql = "INSERT INTO settings (name, value) VALUES ('last_check', 'ok') \
-             ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        let sql = "INSERT INTO settings (name, value) VALUES ('last_check', 'tick') ON CONFLICT (name) DO UPDATE \
+             SET value = CASE settings.value WHEN 'tick' THEN 'tock' ELSE 'tick' END";
         transaction.execute(sql, &[]).await?;
         Ok(())
     }

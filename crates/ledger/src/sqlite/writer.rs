@@ -19,8 +19,8 @@ const QUEUE: usize = 4096;
 
 /// What is left to do for an operation once it is known whether its transaction became durable.
 type Acknowledge = Box<dyn FnOnce(Result<(), SqlError>) + Send>;
-/// An operation, ready to run: answers how to acknowledge it, or nothing where it was refused and already said so.
-type Job = Box<dyn FnOnce(&mut Connection) -> Option<Acknowledge> + Send>;
+/// An operation, ready to run. A refusal waits for the flush too: it may rest on what was done just before it.
+type Job = Box<dyn FnOnce(&mut Connection) -> Acknowledge + Send>;
 
 /// A handle on the thread.
 pub(super) struct Writer {
@@ -36,15 +36,12 @@ impl Writer {
 
     pub(super) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| match in_savepoint(connection, &operation) {
-            Ok(output) => Some(Box::new(move |durable: Result<(), SqlError>| {
+        let job: Job = Box::new(move |connection| {
+            let outcome = in_savepoint(connection, &operation);
+            Box::new(move |durable: Result<(), SqlError>| {
                 // A caller that has gone away does not need the answer.
-                let _ = answer.send(durable.map(|()| output).map_err(Failure::Sql));
-            })),
-            Err(failure) => {
-                let _ = answer.send(Err(failure));
-                None
-            }
+                let _ = answer.send(durable.map_err(Failure::Sql).and(outcome));
+            })
         });
         self.submit(job).await?;
         match answered.await {
@@ -79,7 +76,7 @@ fn write(mut connection: Connection, queue: &Receiver<Job>) {
         let mut next = Some(first);
         let mut taken = 0;
         while let Some(job) = next {
-            acknowledge.extend(job(&mut connection));
+            acknowledge.push(job(&mut connection));
             taken += 1;
             // Some errors, such as a full disk, end the whole transaction.
             let ended = connection.is_autocommit();
