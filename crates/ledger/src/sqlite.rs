@@ -59,6 +59,8 @@ impl SqliteEngine {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let shown = path.display().to_string();
         let owner = own(path)?;
+        // Made closed to others before SQLite sees it; its companions take the mode over.
+        private_file(path).map_err(|error| OpenError::Sqlite { path: shown.clone(), reason: error.to_string() })?;
         let failed = |error: &SqlError| OpenError::Sqlite { path: shown.clone(), reason: error.to_string() };
         let mut connection = Connection::open_with_flags(path, flags() | OpenFlags::SQLITE_OPEN_CREATE)
             .map_err(|error| failed(&sql_error(&error)))?;
@@ -89,12 +91,18 @@ fn own(path: &Path) -> Result<Arc<std::fs::File>, OpenError> {
     lock_path.push(".lock");
     let failed =
         |error: std::io::Error| OpenError::Sqlite { path: path.display().to_string(), reason: error.to_string() };
-    let file = std::fs::OpenOptions::new().create(true).write(true).truncate(false).open(lock_path).map_err(failed)?;
+    let file = private_file(Path::new(&lock_path)).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(Arc::new(file)),
         Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.display().to_string() }),
         Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
     }
+}
+
+/// Opens a file, making it readable for its owner only where it is not there yet.
+fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
 }
 
 fn migrate(connection: &mut Connection, failed: &impl Fn(&SqlError) -> OpenError) -> Result<(), OpenError> {

@@ -67,7 +67,9 @@ fn files_are_closed_to_other_users_and_the_keys_lie_apart_from_the_data() {
     let setup = setup();
     let gate = setup.start();
     assert_eq!(mode(&setup.data()), 0o700);
-    assert!(setup.data().join("ledger.sqlite3").is_file());
+    for name in ["ledger.sqlite3", "ledger.sqlite3-wal", "ledger.sqlite3-shm", "ledger.sqlite3.lock"] {
+        assert_eq!(mode(&setup.data().join(name)), 0o600, "{name}");
+    }
     for name in ["master.key", "audit.key"] {
         assert_eq!(mode(&setup.configuration_home().join(name)), 0o600, "{name}");
         assert!(!setup.data().join(name).exists());
