@@ -1,14 +1,34 @@
-//! `cargo xtask bench`: the benchmarks, in a release build, on a PostgreSQL that waits for the disk as production does.
+//! `cargo xtask bench`: the benchmarks, in a release build, on stores that wait for the disk as production does.
 
 use std::process::ExitCode;
 
-use crate::cluster::Durability;
-use crate::postgres;
 use crate::process::{cargo, run as run_program};
 
-/// Runs the benchmarks, passing `arguments` on to them.
+mod authority;
+mod gate;
+
+const USAGE: &str = "\
+Usage: cargo xtask bench [NAME]
+
+Benchmarks; without a name all of them run:
+  authority [PART...]  grants looked up, delegated and revoked, durable events, an idle gate.
+                       Parts: lookup, cascade, events, idle
+  gate                 the path of a call, beside the same calls made directly
+";
+
+/// Runs the benchmark that `arguments` name, or all.
 pub fn run(arguments: &[String]) -> ExitCode {
-    match build_and_run(arguments) {
+    let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match names.as_slice() {
+        [] => build().and_then(|()| authority::run(&[])).and_then(|()| gate::run()),
+        ["authority", parts @ ..] => build().and_then(|()| authority::run(parts)),
+        ["gate"] => build().and_then(|()| gate::run()),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -17,9 +37,6 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn build_and_run(arguments: &[String]) -> Result<(), String> {
-    run_program(&mut cargo(&["build", "--release", "--package", "toolgate"]))?;
-    let cluster = postgres::start(Durability::Disk)?;
-    let mut benchmarks = cargo(&["bench", "--package", "toolgate", "--bench", "authority", "--"]);
-    run_program(benchmarks.args(arguments).env(postgres::VARIABLE, cluster.url()))
+fn build() -> Result<(), String> {
+    run_program(&mut cargo(&["build", "--release", "--package", "toolgate"]))
 }

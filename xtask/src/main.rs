@@ -22,8 +22,8 @@ Usage: cargo xtask COMMAND
 Commands:
   test           everything that must hold: house rules, format, lints, all tests, documentation.
                  Installs and prepares what the tests need (PostgreSQL, the official Python client).
-  bench [ARGS]   the benchmarks, in a release build, on a private PostgreSQL that waits for the disk.
-                 ARGS go to the benchmark program.
+  bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
+                 or both. Installs what they need (PostgreSQL, nginx, wrk).
   tidy           the house rules alone
 ";
 

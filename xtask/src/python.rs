@@ -1,4 +1,5 @@
-//! The official Python client, which the tests run unmodified, in an environment of its own under `target/`.
+//! Python packages that the tests run unmodified, in an environment of its own under `target/`: the official client of
+//! OpenIntent, and schemathesis, which checks the OpenAPI document.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,18 +7,20 @@ use std::path::{Path, PathBuf};
 use crate::debian;
 use crate::process::{program, root, run};
 
-/// The variable that tells the tests which Python has the client.
+/// The variable that tells the tests which Python has them.
 pub const VARIABLE: &str = "TOOLGATE_TEST_PYTHON";
 
-const CLIENT: &str = "openintent==0.17.0";
+/// Hypothesis generates the requests of schemathesis: another version would generate others.
+const PACKAGES: [&str; 3] = ["openintent==0.17.0", "schemathesis==4.32.5", "hypothesis==6.170.15"];
 
 /// Makes the environment unless it is there already, and returns the path of its Python.
 pub fn prepare() -> Result<PathBuf, String> {
     let environment = root().join("target/python");
     let python = environment.join("bin/python");
     let stamp = environment.join("installed");
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == CLIENT) && python.exists() {
-        println!("{CLIENT} is there");
+    let wanted = PACKAGES.join(" ");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) && python.exists() {
+        println!("{wanted}: all there");
         return Ok(python);
     }
     if let Err(error) = make(&environment) {
@@ -25,9 +28,9 @@ pub fn prepare() -> Result<PathBuf, String> {
         debian::install(&["python3", "python3-venv"])?;
         make(&environment)?;
     }
-    let arguments = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", CLIENT];
-    run(program(&python.to_string_lossy(), &arguments).env_remove("PYTHONPATH"))?;
-    fs::write(&stamp, CLIENT).map_err(|error| format!("{}: {error}", stamp.display()))?;
+    let arguments = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
+    run(program(&python.to_string_lossy(), &arguments).args(PACKAGES).env_remove("PYTHONPATH"))?;
+    fs::write(&stamp, &wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
     Ok(python)
 }
 

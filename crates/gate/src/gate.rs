@@ -9,10 +9,16 @@ use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::id::KeyId;
 use toolgate_model::time::Timestamp;
 
+use crate::call::renewals::Renewals;
+use crate::call::under_way::UnderWay;
+use crate::catalog::Catalogs;
 use crate::identify::Attempts;
+use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
+use crate::ports::guardian::Guardian;
 use crate::ports::ledger::Ledger;
 use crate::ports::sealer::Sealer;
+use crate::ports::source::Source;
 use crate::refusal::Refusal;
 
 /// What an operator decides about authority.
@@ -30,11 +36,33 @@ impl Default for Settings {
     }
 }
 
+/// What the gate is put together from.
+pub struct Ports {
+    /// Where everything is kept.
+    pub ledger: Arc<dyn Ledger>,
+    /// Seals and unseals material.
+    pub sealer: Arc<dyn Sealer>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Carries out calls.
+    pub source: Arc<dyn Source>,
+    /// Gives verdicts.
+    pub guardian: Arc<dyn Guardian>,
+    /// Brings people's answers.
+    pub approver: Arc<dyn Approver>,
+}
+
 /// Everything that a transport can ask for.
 pub struct Gate {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) sealer: Arc<dyn Sealer>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) guardian: Arc<dyn Guardian>,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) catalogs: Catalogs,
+    pub(crate) renewals: Renewals,
+    pub(crate) under_way: UnderWay,
     pub(crate) audit_key: Arc<SigningKey>,
     pub(crate) settings: Settings,
     pub(crate) attempts: Attempts,
@@ -44,17 +72,18 @@ pub struct Gate {
 
 impl Gate {
     /// Puts the gate together.
-    pub fn new(
-        ledger: Arc<dyn Ledger>,
-        sealer: Arc<dyn Sealer>,
-        clock: Arc<dyn Clock>,
-        audit_key: Arc<SigningKey>,
-        settings: Settings,
-    ) -> Self {
+    pub fn new(ports: Ports, audit_key: Arc<SigningKey>, settings: Settings) -> Self {
+        let Ports { ledger, sealer, clock, source, guardian, approver } = ports;
         Self {
             ledger,
             sealer,
             clock,
+            source,
+            guardian,
+            approver,
+            catalogs: Catalogs::default(),
+            renewals: Renewals::default(),
+            under_way: UnderWay::default(),
             audit_key,
             settings,
             attempts: Attempts::default(),
@@ -77,6 +106,17 @@ impl Gate {
     /// Takes what was committed into the audit log; answers how many events.
     pub async fn integrate(&self) -> Result<u64, Refusal> {
         self.ledger.integrate(Arc::clone(&self.audit_key), self.clock.now()).await
+    }
+
+    /// Shows calls that were cut off as what they are, and forgets answers that nobody asks for again. What an earlier
+    /// life of this process left running is cut off at once where the ledger knows that there is no other.
+    pub async fn close_calls(&self) -> Result<u64, Refusal> {
+        self.ledger.close_calls(self.clock.now()).await
+    }
+
+    /// Waits until every admitted call is settled.
+    pub async fn finish_calls(&self) {
+        self.under_way.none().await;
     }
 
     /// Announces what has expired and destroys material that nobody needs any more.

@@ -1,13 +1,15 @@
 //! The first stage: who is calling. Only here a [`Caller`] is made, from a key that the ledger knows.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use toolgate_model::id::KeyId;
 use toolgate_model::key::{self, ApiKey};
 use toolgate_model::permission::{Permission, PermissionSet};
-use toolgate_model::principal::{Principal, PrincipalId, TenantId};
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
 
 use crate::gate::Gate;
-use crate::ports::ledger::Stamp;
+use crate::ports::ledger::{Freshness, Stamp};
 use crate::refusal::{Code, Refusal};
 
 pub(crate) use self::attempts::Attempts;
@@ -19,7 +21,8 @@ mod attempts;
 /// INVARIANT: made only by [`Gate::identify`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    principal: Principal,
+    principal: Arc<Principal>,
+    key: KeyId,
 }
 
 impl Caller {
@@ -31,6 +34,11 @@ impl Caller {
     /// Its id.
     pub fn id(&self) -> &PrincipalId {
         &self.principal.id
+    }
+
+    /// The key that it has shown.
+    pub fn key(&self) -> KeyId {
+        self.key
     }
 
     /// All that is known of it.
@@ -76,7 +84,12 @@ impl Caller {
 
 impl Gate {
     /// Finds out who presents this key from this address.
-    pub async fn identify(&self, presented: Option<&str>, source: IpAddr) -> Result<Caller, Refusal> {
+    pub async fn identify(
+        &self,
+        presented: Option<&str>,
+        source: IpAddr,
+        freshness: Freshness,
+    ) -> Result<Caller, Refusal> {
         let Some(presented) = presented else {
             let reason = "send a key as `Authorization: Bearer KEY` or `X-API-Key: KEY`";
             return Err(Refusal::new(Code::Unauthenticated, reason));
@@ -86,12 +99,13 @@ impl Gate {
         self.attempts.check(source, &digest, now)?;
         // A key of ours with a wrong checksum was mistyped or invented: no need to look it up.
         let mistyped = presented.starts_with(key::PREFIX) && ApiKey::parse(presented).is_none();
-        let found = if mistyped { None } else { self.ledger.identify(&digest).await? };
-        let Some((principal, key)) = found else {
+        let found = if mistyped { None } else { self.ledger.identify(&digest, now, freshness).await? };
+        let Some(found) = found else {
             self.attempts.failed(source, now);
             let reason = "the key is not known; check that it was copied whole, or make a new one";
             return Err(Refusal::new(Code::Unauthenticated, reason));
         };
+        let (principal, key) = (&found.0, &found.1);
         if key.revoked_at.is_some() || principal.removed_at.is_some() {
             self.attempts.failed(source, now);
             return Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; make a new one", key.id)));
@@ -102,7 +116,18 @@ impl Gate {
         }
         self.attempts.succeeded(digest, now);
         self.note_key_use(key.id, now);
-        Ok(Caller { principal })
+        Ok(Caller { principal: Arc::clone(principal), key: key.id })
+    }
+
+    /// Refuses a caller whose key has ended since it was shown.
+    pub(crate) async fn require_key(&self, caller: &Caller) -> Result<(), Refusal> {
+        let key = self.ledger.key(caller.tenant(), caller.key()).await?;
+        let now = self.clock.now();
+        let stands = |key: &KeyRecord| key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now);
+        if key.as_ref().is_some_and(stands) {
+            return Ok(());
+        }
+        Err(Refusal::new(Code::KeyRevoked, format!("key {} has ended; make a new one", caller.key())))
     }
 
     pub(crate) fn stamp(&self, caller: &Caller) -> Stamp {

@@ -5,11 +5,13 @@
 //! the clock are traits.
 
 pub mod authority;
+pub mod call;
+pub mod catalog;
 pub mod gate;
 pub mod identify;
 pub mod ports;
 pub mod refusal;
 
-pub use gate::{Gate, Settings};
+pub use gate::{Gate, Ports, Settings};
 pub use identify::Caller;
 pub use refusal::{Code, Refusal};

@@ -3,16 +3,21 @@
 
 use serde_json::{Map, Value};
 use thiserror::Error;
+use toolgate_model::grant::{GrantStatus, Standing};
+use toolgate_model::id::GrantId;
 
 pub use self::code::{Code, Kind};
+pub use self::stage::Stage;
 
 mod code;
+mod stage;
 
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{reason}")]
 pub struct Refusal {
     code: Code,
+    stage: Option<Stage>,
     reason: String,
     // Boxed and often empty: refusals travel in every Result of the gate.
     details: Option<Box<Map<String, Value>>>,
@@ -21,7 +26,7 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal with its sentence.
     pub fn new(code: Code, reason: impl Into<String>) -> Self {
-        Self { code, reason: reason.into(), details: None }
+        Self { code, stage: None, reason: reason.into(), details: None }
     }
 
     /// Adds a detail for programs.
@@ -30,6 +35,34 @@ impl Refusal {
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         self.details.get_or_insert_default().insert(name.to_owned(), value);
         self
+    }
+
+    /// Says at which stage of the path it was; the first to say so is right.
+    #[must_use]
+    pub fn at(mut self, stage: Stage) -> Self {
+        self.stage.get_or_insert(stage);
+        self
+    }
+
+    /// The stage of the path, where it came from one.
+    pub fn stage(&self) -> Option<Stage> {
+        self.stage
+    }
+
+    /// The refusal of a grant that does not stand.
+    pub fn of_standing(standing: Standing, grant: GrantId) -> Self {
+        let (code, state) = match standing.status {
+            GrantStatus::Expired => (Code::GrantExpired, "has expired"),
+            GrantStatus::Revoked => (Code::GrantRevoked, "is revoked"),
+            GrantStatus::Suspended | GrantStatus::Active => (Code::GrantSuspended, "is suspended"),
+        };
+        let by = standing.decided_by;
+        let reason = if by == grant {
+            format!("grant {grant} {state}")
+        } else {
+            format!("grant {grant} cannot be used: {by}, which it was delegated from, {state}")
+        };
+        Self::new(code, reason).with("grant_id", grant)
     }
 
     /// The stable code.

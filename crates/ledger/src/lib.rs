@@ -4,6 +4,7 @@
 //! trait, in the SQL that both engines share; an engine only knows how to run a transaction durably. This room refuses
 //! to decide who may do what: it checks what must hold inside the transaction, and records it.
 
+pub mod cache;
 pub mod migration;
 pub mod operation;
 pub mod postgres;

@@ -6,18 +6,25 @@ use std::future::Future;
 use crate::sql::Failure;
 use crate::transaction::Transaction;
 
+pub mod admission;
 pub mod audit;
 pub mod cascade;
+pub mod closing;
 pub mod credentials;
 pub mod expiry;
 pub mod grant_lists;
 pub mod grant_rows;
 pub mod grants;
+pub mod holdings;
+pub mod invocations;
 pub mod listing;
 pub mod master_keys;
 pub mod principals;
+pub mod rates;
 pub mod record;
+pub mod services;
 pub mod settings;
+pub mod settlement;
 pub mod tenants;
 pub mod vaults;
 
@@ -26,6 +33,10 @@ pub mod vaults;
 pub trait Operation: Send + Sync + 'static {
     /// What it answers.
     type Output: Send + 'static;
+
+    /// Whether it may change who exists, what is granted or what is registered: what is remembered of that is then read
+    /// anew.
+    const CHANGES_AUTHORITY: bool = true;
 
     /// Does it.
     fn run<T: Transaction>(&self, transaction: &mut T) -> impl Future<Output = Result<Self::Output, Failure>> + Send;

@@ -1,18 +1,25 @@
 //! The ledger on PostgreSQL: any number of replicas, with the transaction as the only judge between them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use thiserror::Error;
 use tokio_postgres::{Config, IsolationLevel, NoTls};
+use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 
+use self::batch::Batches;
 use self::transaction::{PostgresTransaction, sql_error};
 use crate::migration::{POSTGRES, TooNew, outstanding};
 use crate::operation::Operation;
+use crate::operation::admission::AdmitAll;
+use crate::operation::settlement::SettleAll;
 use crate::sql::{Failure, SqlError, unavailable};
 use crate::sql_ledger::Engine;
 
+mod batch;
 mod tls;
 mod transaction;
 
@@ -45,7 +52,16 @@ pub enum OpenError {
 
 /// A ledger in a PostgreSQL database.
 pub struct PostgresEngine {
+    connections: Connections,
+    admissions: Batches<Admit, Admission>,
+    settlements: Batches<Settle, ()>,
+}
+
+/// The pool, and what is known of the history of authority.
+#[derive(Clone)]
+struct Connections {
     pool: Pool,
+    generation: Arc<AtomicU64>,
 }
 
 impl PostgresEngine {
@@ -53,12 +69,29 @@ impl PostgresEngine {
     pub async fn open(url: &str, connections: usize) -> Result<Self, OpenError> {
         let config: Config = url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
         let pool = pool(config, connections)?;
-        let engine = Self { pool };
-        engine.check_server().await?;
-        engine.migrate().await?;
-        Ok(engine)
+        let connections = Connections { pool, generation: Arc::new(AtomicU64::new(1)) };
+        connections.check_server().await?;
+        connections.migrate().await?;
+        let admitting = connections.clone();
+        let settling = connections.clone();
+        Ok(Self {
+            connections,
+            admissions: Batches::start(move |commands| {
+                let connections = admitting.clone();
+                async move { connections.write(AdmitAll(commands)).await }
+            }),
+            settlements: Batches::start(move |commands: Vec<Settle>| {
+                let connections = settling.clone();
+                async move {
+                    let count = commands.len();
+                    connections.write(SettleAll(commands)).await.map(|()| vec![(); count])
+                }
+            }),
+        })
     }
+}
 
+impl Connections {
     async fn check_server(&self) -> Result<(), OpenError> {
         let client = self.client().await.map_err(|error| OpenError::Server(error.to_string()))?;
         let failed = |error: tokio_postgres::Error| OpenError::Server(sql_error(&error).to_string());
@@ -117,15 +150,22 @@ impl PostgresEngine {
     }
 }
 
-impl Engine for PostgresEngine {
+impl Connections {
     async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
+        let mut outcome = Err(unavailable());
         for _ in 0..ATTEMPTS {
             match self.write_once(&operation).await {
                 Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "running an operation again"),
-                other => return other.map_err(Failure::into_refusal),
+                other => {
+                    outcome = other.map_err(Failure::into_refusal);
+                    break;
+                }
             }
         }
-        Err(unavailable())
+        if O::CHANGES_AUTHORITY {
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+        outcome
     }
 
     async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
@@ -136,6 +176,31 @@ impl Engine for PostgresEngine {
             }
         }
         Err(unavailable())
+    }
+}
+
+impl Engine for PostgresEngine {
+    // Other replicas change things too.
+    const SEES_EVERY_CHANGE: bool = false;
+
+    fn generation(&self) -> Generation {
+        self.connections.generation.load(Ordering::Acquire)
+    }
+
+    async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
+        self.connections.write(operation).await
+    }
+
+    async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
+        self.connections.read(operation).await
+    }
+
+    async fn admit(&self, command: Admit) -> Result<Admission, Refusal> {
+        self.admissions.submit(command).await
+    }
+
+    async fn settle(&self, command: Settle) -> Result<(), Refusal> {
+        self.settlements.submit(command).await
     }
 }
 

@@ -188,10 +188,12 @@ text_values!(
     toolgate_model::credential::ServiceName,
     toolgate_model::id::CredentialId,
     toolgate_model::id::GrantId,
+    toolgate_model::id::InvocationId,
     toolgate_model::id::KeyId,
     toolgate_model::id::VaultId,
     toolgate_model::principal::PrincipalId,
     toolgate_model::principal::TenantId,
+    toolgate_model::service::ServiceVersion,
 );
 
 impl From<&str> for Value {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::*;
@@ -11,19 +12,25 @@ use toolgate_gate::refusal::Refusal;
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
-use toolgate_model::id::{CredentialId, GrantId, KeyId, VaultId};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, VaultId};
+use toolgate_model::invocation::Invocation;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::merkle::{TileCoordinate, Tiles};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, Tenant, TenantId};
 use toolgate_model::time::Timestamp;
 
+use crate::cache::Cache;
 use crate::operation::Operation;
 use crate::operation::audit::{self, Integrate, ListEvents, ListPending, ReadHead, ReadTiles};
+use crate::operation::closing::{self, CloseCalls, ForgetKeys};
 use crate::operation::credentials::{ListCredentials, ReadCredential, ReadSealed};
 use crate::operation::expiry::{AnnounceExpired, DestroyRetired};
 use crate::operation::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
+use crate::operation::holdings::{ReadEnded, ReadHolding, ReadHoldings};
+use crate::operation::invocations::{ListInvocations, ReadInvocation};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
 use crate::operation::principals::{Identify, ListPrincipals, NoteKeyUse, ReadKeys, ReadPrincipal};
+use crate::operation::services::ReadRegistry;
 use crate::operation::settings::{CheckWrite, ReadRevision, ReadSetting, SetSettingOnce};
 use crate::operation::tenants::{ListTenants, ReadTenant};
 use crate::operation::vaults::{ListVaults, ReadVault};
@@ -33,24 +40,52 @@ pub trait Engine: Send + Sync + 'static {
     /// Runs an operation in a transaction of its own; when this answers with success, it is durable.
     fn write<O: Operation>(&self, operation: O) -> impl Future<Output = Result<O::Output, Refusal>> + Send;
 
+    /// Whether [`Engine::generation`] moves with every change of authority, whoever makes it.
+    const SEES_EVERY_CHANGE: bool;
+
+    /// The point in the history of authority that whoever reads from now on has reached.
+    fn generation(&self) -> Generation;
+
+    /// Admits a call, together with others that come at the same time.
+    fn admit(&self, command: Admit) -> impl Future<Output = Result<Admission, Refusal>> + Send;
+
+    /// Settles a call, together with others that come at the same time.
+    fn settle(&self, command: Settle) -> impl Future<Output = Result<(), Refusal>> + Send;
+
     /// Runs an operation that only reads, on one consistent and current state.
     fn read<O: Operation>(&self, operation: O) -> impl Future<Output = Result<O::Output, Refusal>> + Send;
 }
 
 /// A ledger on an engine.
-pub struct SqlLedger<E>(E);
+pub struct SqlLedger<E> {
+    engine: E,
+    callers: Cache<KeyDigest, (Arc<Principal>, KeyRecord)>,
+    holdings: Cache<(TenantId, PrincipalId), Holdings>,
+    registries: Cache<TenantId, Registry>,
+    sealed: Cache<CredentialId, SealedVersion>,
+    /// Whether calls that an earlier process left running were closed.
+    inherited_closed: AtomicBool,
+}
 
 impl<E: Engine> SqlLedger<E> {
     /// The ledger on this engine.
     pub fn new(engine: E) -> Self {
-        Self(engine)
+        let exact = E::SEES_EVERY_CHANGE;
+        Self {
+            engine,
+            callers: Cache::new(exact),
+            holdings: Cache::new(exact),
+            registries: Cache::new(exact),
+            sealed: Cache::new(exact),
+            inherited_closed: AtomicBool::new(!exact),
+        }
     }
 }
 
 impl<E: Engine> SqlLedger<E> {
     /// The revision at which a change that was just made holds: whoever reads later reports this one or a later one.
     async fn revision_after_change(&self) -> Result<Revision, Refusal> {
-        self.0.read(ReadRevision).await.map_err(|refusal| {
+        self.engine.read(ReadRevision).await.map_err(|refusal| {
             Refusal::new(
                 refusal.code(),
                 "the change was made, and then the ledger stopped answering; look at it again later",
@@ -62,65 +97,77 @@ impl<E: Engine> SqlLedger<E> {
 #[async_trait]
 impl<E: Engine> Ledger for SqlLedger<E> {
     async fn create_tenant(&self, command: CreateTenant) -> Result<(), Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn tenants(&self, page: PageRequest) -> Result<Page<Tenant>, Refusal> {
-        self.0.read(ListTenants { page }).await
+        self.engine.read(ListTenants { page }).await
     }
 
     async fn tenant(&self, id: &TenantId) -> Result<Option<Tenant>, Refusal> {
-        self.0.read(ReadTenant { id: id.clone() }).await
+        self.engine.read(ReadTenant { id: id.clone() }).await
     }
 
     async fn create_principal(&self, command: CreatePrincipal) -> Result<(), Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn principal(&self, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Refusal> {
-        self.0.read(ReadPrincipal { tenant: tenant.clone(), id: id.clone() }).await
+        self.engine.read(ReadPrincipal { tenant: tenant.clone(), id: id.clone() }).await
     }
 
     async fn principals(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<Principal>, Refusal> {
-        self.0.read(ListPrincipals { tenant: tenant.clone(), page }).await
+        self.engine.read(ListPrincipals { tenant: tenant.clone(), page }).await
     }
 
     async fn remove_principal(&self, command: RemovePrincipal) -> Result<Removed, Refusal> {
-        let (keys, grants) = self.0.write(command).await?;
+        let (keys, grants) = self.engine.write(command).await?;
         Ok(Removed { keys, grants, revision: self.revision_after_change().await? })
     }
 
     async fn create_key(&self, command: CreateKey) -> Result<KeyRecord, Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn keys(&self, tenant: &TenantId, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal> {
-        self.0.read(ReadKeys { tenant: tenant.clone(), principal: Some(principal.clone()), id: None }).await
+        self.engine.read(ReadKeys { tenant: tenant.clone(), principal: Some(principal.clone()), id: None }).await
     }
 
     async fn key(&self, tenant: &TenantId, id: KeyId) -> Result<Option<KeyRecord>, Refusal> {
-        let keys = self.0.read(ReadKeys { tenant: tenant.clone(), principal: None, id: Some(id) }).await?;
+        let keys = self.engine.read(ReadKeys { tenant: tenant.clone(), principal: None, id: Some(id) }).await?;
         Ok(keys.into_iter().next())
     }
 
     async fn revoke_key(&self, command: RevokeKey) -> Result<KeyRecord, Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
-    async fn identify(&self, digest: &KeyDigest) -> Result<Option<(Principal, KeyRecord)>, Refusal> {
-        self.0.read(Identify { digest: *digest }).await
+    async fn identify(
+        &self,
+        digest: &KeyDigest,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Option<Arc<(Arc<Principal>, KeyRecord)>>, Refusal> {
+        let generation = self.engine.generation();
+        if let Some(known) = self.callers.get(digest, generation, now, freshness) {
+            return Ok(Some(known));
+        }
+        let Some((principal, key)) = self.engine.read(Identify { digest: *digest }).await? else { return Ok(None) };
+        let found = Arc::new((Arc::new(principal), key));
+        self.callers.put(*digest, Arc::clone(&found), generation, now);
+        Ok(Some(found))
     }
 
     async fn note_key_use(&self, uses: BTreeMap<KeyId, Timestamp>) -> Result<(), Refusal> {
-        self.0.write(NoteKeyUse { uses }).await
+        self.engine.write(NoteKeyUse { uses }).await
     }
 
     async fn create_vault(&self, command: CreateVault) -> Result<(), Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn vault(&self, tenant: &TenantId, id: VaultId) -> Result<Option<(Vault, Vec<CredentialId>)>, Refusal> {
-        self.0.read(ReadVault { tenant: tenant.clone(), id }).await
+        self.engine.read(ReadVault { tenant: tenant.clone(), id }).await
     }
 
     async fn vaults(
@@ -129,20 +176,20 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         owner: Option<&PrincipalId>,
         page: PageRequest,
     ) -> Result<Page<(Vault, Vec<CredentialId>)>, Refusal> {
-        self.0.read(ListVaults { tenant: tenant.clone(), owner: owner.cloned(), page }).await
+        self.engine.read(ListVaults { tenant: tenant.clone(), owner: owner.cloned(), page }).await
     }
 
     async fn delete_vault(&self, command: DeleteVault) -> Result<Deleted, Refusal> {
-        let (credentials, grants) = self.0.write(command).await?;
+        let (credentials, grants) = self.engine.write(command).await?;
         Ok(Deleted { credentials, grants, revision: self.revision_after_change().await? })
     }
 
     async fn create_credential(&self, command: CreateCredential) -> Result<(), Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn credential(&self, tenant: &TenantId, id: CredentialId) -> Result<Option<Credential>, Refusal> {
-        self.0.read(ReadCredential { tenant: tenant.clone(), id }).await
+        self.engine.read(ReadCredential { tenant: tenant.clone(), id }).await
     }
 
     async fn credentials(
@@ -151,28 +198,42 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         vault: Option<VaultId>,
         page: PageRequest,
     ) -> Result<Page<Credential>, Refusal> {
-        self.0.read(ListCredentials { tenant: tenant.clone(), vault, page }).await
+        self.engine.read(ListCredentials { tenant: tenant.clone(), vault, page }).await
     }
 
     async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn revoke_credential(&self, command: RevokeCredential) -> Result<Revoked, Refusal> {
-        let grants = self.0.write(command).await?;
+        let grants = self.engine.write(command).await?;
         Ok(Revoked { grants, revision: self.revision_after_change().await? })
     }
 
-    async fn sealed_material(&self, tenant: &TenantId, id: CredentialId) -> Result<Option<SealedVersion>, Refusal> {
-        self.0.read(ReadSealed { tenant: tenant.clone(), id }).await
+    async fn sealed_material(
+        &self,
+        tenant: &TenantId,
+        id: CredentialId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Option<Arc<SealedVersion>>, Refusal> {
+        let generation = self.engine.generation();
+        let known = self.sealed.get(&id, generation, now, freshness);
+        if let Some(known) = known.filter(|known| known.binding.tenant == *tenant) {
+            return Ok(Some(known));
+        }
+        let read = self.engine.read(ReadSealed { tenant: tenant.clone(), id }).await?;
+        let Some(found) = read.map(Arc::new) else { return Ok(None) };
+        self.sealed.put(id, Arc::clone(&found), generation, now);
+        Ok(Some(found))
     }
 
     async fn key_usage(&self) -> Result<Vec<KeyUsage>, Refusal> {
-        self.0.read(ReadKeyUsage).await
+        self.engine.read(ReadKeyUsage).await
     }
 
     async fn register_key(&self, key: &MasterKeyId) -> Result<(), Refusal> {
-        self.0.write(RegisterKey { key: key.clone() }).await
+        self.engine.write(RegisterKey { key: key.clone() }).await
     }
 
     async fn sealed_under_other_keys(
@@ -181,35 +242,35 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         after: Option<(CredentialId, u32)>,
         limit: u32,
     ) -> Result<Vec<SealedVersion>, Refusal> {
-        self.0.read(ListUnderOtherKeys { current: current.clone(), after, limit }).await
+        self.engine.read(ListUnderOtherKeys { current: current.clone(), after, limit }).await
     }
 
     async fn rewrap(&self, command: Rewrap) -> Result<bool, Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn retire_key(&self, key: &MasterKeyId, time: Timestamp) -> Result<bool, Refusal> {
-        self.0.write(RetireKey { key: key.clone(), time }).await
+        self.engine.write(RetireKey { key: key.clone(), time }).await
     }
 
     async fn record_rekey(&self, command: RecordRekey) -> Result<(), Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn destroy_retired(&self, now: Timestamp) -> Result<u64, Refusal> {
-        self.0.write(DestroyRetired { now }).await
+        self.engine.write(DestroyRetired { now }).await
     }
 
     async fn create_grant(&self, command: CreateGrant) -> Result<(), Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn delegate_grant(&self, command: DelegateGrant) -> Result<Grant, Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn lineage(&self, tenant: &TenantId, id: GrantId) -> Result<Option<Lineage>, Refusal> {
-        self.0.read(ReadLineage { tenant: tenant.clone(), id }).await
+        self.engine.read(ReadLineage { tenant: tenant.clone(), id }).await
     }
 
     async fn grants(
@@ -218,30 +279,136 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         filter: GrantFilter,
         page: PageRequest,
     ) -> Result<Page<Lineage>, Refusal> {
-        self.0.read(ListGrants { tenant: tenant.clone(), filter, page }).await
+        self.engine.read(ListGrants { tenant: tenant.clone(), filter, page }).await
     }
 
     async fn descendants(&self, tenant: &TenantId, id: GrantId, limit: u32) -> Result<Vec<Grant>, Refusal> {
-        self.0.read(ReadDescendants { tenant: tenant.clone(), id, limit }).await
+        self.engine.read(ReadDescendants { tenant: tenant.clone(), id, limit }).await
     }
 
     async fn revoke_grant(&self, command: RevokeGrant) -> Result<Revoked, Refusal> {
-        let grants = self.0.write(command).await?;
+        let grants = self.engine.write(command).await?;
         Ok(Revoked { grants, revision: self.revision_after_change().await? })
     }
 
     async fn suspend_grant(&self, command: SuspendGrant) -> Result<Grant, Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
     }
 
     async fn resume_grant(&self, command: ResumeGrant) -> Result<Grant, Refusal> {
-        self.0.write(command).await
+        self.engine.write(command).await
+    }
+
+    async fn apply_service(&self, command: ApplyService) -> Result<bool, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn remove_service(&self, command: RemoveService) -> Result<u64, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn registry(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<Registry>, Refusal> {
+        let generation = self.engine.generation();
+        if let Some(known) = self.registries.get(tenant, generation, now, freshness) {
+            return Ok(known);
+        }
+        let last = self.registries.last_known(tenant);
+        let known = last.as_ref().map(|registry| registry.revision);
+        let registry = match (self.engine.read(ReadRegistry { tenant: tenant.clone(), known }).await?, last) {
+            (Some(registry), _) => Arc::new(registry),
+            (None, Some(last)) => last,
+            (None, None) => Arc::new(Registry { revision: 0, services: Vec::new() }),
+        };
+        self.registries.put(tenant.clone(), Arc::clone(&registry), generation, now);
+        Ok(registry)
+    }
+
+    async fn holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<Holdings>, Refusal> {
+        let generation = self.engine.generation();
+        let key = (tenant.clone(), agent.clone());
+        if let Some(known) = self.holdings.get(&key, generation, now, freshness) {
+            return Ok(known);
+        }
+        let read = ReadHoldings { tenant: tenant.clone(), agent: agent.clone(), now, generation };
+        let found = Arc::new(self.engine.read(read).await?);
+        self.holdings.put(key, Arc::clone(&found), generation, now);
+        Ok(found)
+    }
+
+    async fn holding(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<Holding>>, Refusal> {
+        let generation = self.engine.generation();
+        self.engine.read(ReadHolding { tenant: tenant.clone(), id: grant, generation }).await
+    }
+
+    async fn ended_holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+    ) -> Result<Vec<Arc<Holding>>, Refusal> {
+        self.engine.read(ReadEnded { tenant: tenant.clone(), agent: agent.clone(), now }).await
+    }
+
+    async fn admit(&self, command: Admit) -> Result<Admission, Refusal> {
+        self.engine.admit(command).await
+    }
+
+    async fn settle(&self, command: Settle) -> Result<(), Refusal> {
+        self.engine.settle(command).await
+    }
+
+    async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn report_invocation(&self, command: ReportInvocation) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal> {
+        // The first time, in the only process, nothing can be running: it is what an earlier one left behind.
+        let only_overdue = self.inherited_closed.load(Ordering::Acquire);
+        let mut total = 0;
+        loop {
+            let closed = self.engine.write(CloseCalls { now, only_overdue }).await?;
+            total += u64::from(closed);
+            if closed < closing::BATCH {
+                break;
+            }
+        }
+        self.inherited_closed.store(true, Ordering::Release);
+        while self.engine.write(ForgetKeys { now }).await? >= u64::from(closing::BATCH) {}
+        Ok(total)
+    }
+
+    async fn invocation(&self, tenant: &TenantId, id: InvocationId) -> Result<Option<Invocation>, Refusal> {
+        self.engine.read(ReadInvocation { tenant: tenant.clone(), id }).await
+    }
+
+    async fn invocations(
+        &self,
+        tenant: &TenantId,
+        filter: InvocationFilter,
+        page: PageRequest,
+    ) -> Result<Page<Invocation>, Refusal> {
+        self.engine.read(ListInvocations { tenant: tenant.clone(), filter, page }).await
     }
 
     async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal> {
         let mut total = 0;
         loop {
-            let announced = self.0.write(AnnounceExpired { now }).await?;
+            let announced = self.engine.write(AnnounceExpired { now }).await?;
             total += announced.count;
             if !announced.more {
                 return Ok(total);
@@ -251,10 +418,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
 
     async fn integrate(&self, signer: Arc<SigningKey>, now: Timestamp) -> Result<u64, Refusal> {
         let mut total = 0;
-        for tenant in self.0.read(ListPending).await? {
+        for tenant in self.engine.read(ListPending).await? {
             loop {
                 let integrate = Integrate { tenant: tenant.clone(), signer: Arc::clone(&signer), now };
-                let count = self.0.write(integrate).await?;
+                let count = self.engine.write(integrate).await?;
                 total += count;
                 if count < u64::from(audit::BATCH) {
                     break;
@@ -270,30 +437,30 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         filter: EventFilter,
         page: PageRequest,
     ) -> Result<Page<LoggedEvent>, Refusal> {
-        self.0.read(ListEvents { tenant: tenant.clone(), filter, page }).await
+        self.engine.read(ListEvents { tenant: tenant.clone(), filter, page }).await
     }
 
     async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal> {
-        self.0.read(ReadHead { tenant: tenant.clone() }).await
+        self.engine.read(ReadHead { tenant: tenant.clone() }).await
     }
 
     async fn tiles(&self, tenant: &TenantId, coordinates: &[TileCoordinate]) -> Result<Tiles, Refusal> {
-        self.0.read(ReadTiles { tenant: tenant.clone(), coordinates: coordinates.to_vec() }).await
+        self.engine.read(ReadTiles { tenant: tenant.clone(), coordinates: coordinates.to_vec() }).await
     }
 
     async fn setting(&self, name: &'static str) -> Result<Option<String>, Refusal> {
-        self.0.read(ReadSetting { name }).await
+        self.engine.read(ReadSetting { name }).await
     }
 
     async fn set_setting_once(&self, name: &'static str, value: &str) -> Result<String, Refusal> {
-        self.0.write(SetSettingOnce { name, value: value.to_owned() }).await
+        self.engine.write(SetSettingOnce { name, value: value.to_owned() }).await
     }
 
     async fn revision(&self) -> Result<Revision, Refusal> {
-        self.0.read(ReadRevision).await
+        self.engine.read(ReadRevision).await
     }
 
     async fn check(&self) -> Result<(), Refusal> {
-        self.0.write(CheckWrite).await
+        self.engine.write(CheckWrite).await
     }
 }

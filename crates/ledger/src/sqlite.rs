@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
 use thiserror::Error;
+use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
 use toolgate_gate::refusal::Refusal;
 
 use self::connection::{configure, sql_error};
@@ -16,7 +17,9 @@ use self::transaction::SqliteTransaction;
 use self::writer::Writer;
 use crate::migration::{SQLITE, TooNew, outstanding};
 use crate::operation::Operation;
-use crate::sql::SqlError;
+use crate::operation::admission::AdmitAll;
+use crate::operation::settlement::SettleAll;
+use crate::sql::{SqlError, unavailable};
 use crate::sql_ledger::Engine;
 
 mod connection;
@@ -73,6 +76,22 @@ impl SqliteEngine {
 }
 
 impl Engine for SqliteEngine {
+    // Nothing changes but through the one writer.
+    const SEES_EVERY_CHANGE: bool = true;
+
+    fn generation(&self) -> Generation {
+        self.writer.generation()
+    }
+
+    async fn admit(&self, command: Admit) -> Result<Admission, Refusal> {
+        let admitted = self.write(AdmitAll(vec![command])).await?;
+        admitted.into_iter().next().ok_or_else(unavailable)
+    }
+
+    async fn settle(&self, command: Settle) -> Result<(), Refusal> {
+        self.write(SettleAll(vec![command])).await
+    }
+
     async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         self.writer.run(operation).await
     }

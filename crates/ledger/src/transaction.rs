@@ -5,7 +5,7 @@
 
 use std::future::Future;
 
-use toolgate_gate::ports::ledger::Revision;
+use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use crate::sql::{Row, SqlError, Value};
 
@@ -31,18 +31,22 @@ pub trait Transaction: Send {
     /// Runs a statement and answers how many rows it changed.
     fn execute(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<u64, SqlError>> + Send;
 
-    /// Runs one statement for each set of parameters.
+    /// Runs one statement for each set of parameters and answers how many rows each changed.
     fn execute_many(
         &mut self,
         sql: &str,
         parameters: &[Vec<Value>],
-    ) -> impl Future<Output = Result<(), SqlError>> + Send;
+    ) -> impl Future<Output = Result<Vec<u64>, SqlError>> + Send;
 
     /// Inserts many rows of the same columns; `into` is the table with its columns, as in `keys (id, tenant)`.
     fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send;
 
     /// Keeps every other transaction from integrating events until this one ends.
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send;
+
+    /// Whether authority is known not to have changed since, up to what this transaction itself sees. False where that
+    /// is not known: then the rows must be looked at.
+    fn unchanged_since(&self, generation: Generation) -> bool;
 
     /// The revision that every read includes which begins after this answer.
     fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send;

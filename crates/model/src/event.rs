@@ -3,14 +3,17 @@
 use serde_json::{Map, Value, json};
 
 use crate::canonical::to_canonical;
+use crate::constraint::Cost;
 use crate::context::GrantContext;
 use crate::credential::{AuthType, ServiceName};
 use crate::grant::DelegationDepth;
-use crate::id::{CredentialId, EventId, GrantId, KeyId, VaultId};
+use crate::id::{CredentialId, EventId, GrantId, InvocationId, KeyId, VaultId};
+use crate::invocation::{InvocationStatus, cost_shape};
 use crate::merkle::{Hash, leaf_hash};
 use crate::permission::PermissionSet;
 use crate::principal::{PrincipalId, PrincipalKind, TenantId};
 use crate::scope::ScopeSet;
+use crate::service::ServiceVersion;
 use crate::time::Timestamp;
 
 /// What happened, with the data that the protocol names for it.
@@ -134,11 +137,50 @@ pub enum Happening {
         /// Whose.
         principal: PrincipalId,
     },
+    /// A version of a service's definition was registered or replaced.
+    ServiceApplied {
+        /// Which service.
+        service: ServiceName,
+        /// Which version.
+        version: ServiceVersion,
+        /// How many tools it has.
+        tools: u64,
+        /// SHA-256 of the canonical definition.
+        digest: String,
+    },
+    /// A version of a service's definition was removed.
+    ServiceRemoved {
+        /// Which service.
+        service: ServiceName,
+        /// Which version.
+        version: ServiceVersion,
+    },
     /// A tenant was made.
     TenantCreated {
         /// Which.
         tenant: TenantId,
     },
+    /// RFC-0014.
+    ToolDenied {
+        /// The record of the refused call.
+        invocation: InvocationId,
+        /// The grant that it would have used, where it came so far.
+        grant: Option<GrantId>,
+        /// The service, where the tool was found.
+        service: Option<ServiceName>,
+        /// The tool, or what the caller called it.
+        tool: String,
+        /// SHA-256 of the canonical parameters.
+        arguments_hash: String,
+        /// At which stage of the path.
+        stage: &'static str,
+        /// The code of the refusal.
+        error_code: String,
+        /// Its sentence.
+        reason: String,
+    },
+    /// RFC-0014. Also for a call that was cut off (`unknown`) and for one that its caller reports.
+    ToolInvoked(Box<ToolInvoked>),
     /// A vault was made.
     VaultCreated {
         /// Which.
@@ -182,7 +224,11 @@ impl Happening {
             Self::GrantSuspended { .. } => "grant.suspended",
             Self::KeyCreated { .. } => "key.created",
             Self::KeyRevoked { .. } => "key.revoked",
+            Self::ServiceApplied { .. } => "service.applied",
+            Self::ServiceRemoved { .. } => "service.removed",
             Self::TenantCreated { .. } => "tenant.created",
+            Self::ToolDenied { .. } => "tool.denied",
+            Self::ToolInvoked(_) => "tool.invoked",
             Self::VaultCreated { .. } => "vault.created",
             Self::VaultDeleted { .. } => "vault.deleted",
             Self::VaultRekeyed { .. } => "vault.rekeyed",
@@ -223,13 +269,71 @@ impl Happening {
                 json!({"key_id": key, "principal_id": principal, "expires_at": expires_at})
             }
             Self::KeyRevoked { key, principal } => json!({"key_id": key, "principal_id": principal}),
+            Self::ServiceApplied { service, version, tools, digest } => {
+                json!({"service": service, "version": version, "tools": tools, "digest": digest})
+            }
+            Self::ServiceRemoved { service, version } => json!({"service": service, "version": version}),
             Self::TenantCreated { tenant } => json!({"tenant_id": tenant}),
+            Self::ToolDenied { invocation, grant, service, tool, arguments_hash, stage, error_code, reason } => json!({
+                "invocation_id": invocation, "grant_id": grant, "service": service, "tool": tool,
+                "arguments_hash": arguments_hash, "stage": stage, "error_code": error_code, "reason": reason
+            }),
+            Self::ToolInvoked(invoked) => invoked.data(),
             Self::VaultCreated { vault, owner } => json!({"vault_id": vault, "owner_id": owner}),
             Self::VaultDeleted { vault, revoked_credentials, revoked_grants } => json!({
                 "vault_id": vault, "revoked_credentials": revoked_credentials, "revoked_grants": revoked_grants
             }),
             Self::VaultRekeyed { key, rewrapped } => json!({"key_id": key, "rewrapped": rewrapped}),
         }
+    }
+}
+
+/// A call that was admitted, as its event tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolInvoked {
+    /// The record of the call.
+    pub invocation: InvocationId,
+    /// The grant that it used.
+    pub grant: Option<GrantId>,
+    /// The service.
+    pub service: Option<ServiceName>,
+    /// The tool.
+    pub tool: String,
+    /// The parameters, as far as the tool's logging rule allows.
+    pub parameters_summary: Map<String, Value>,
+    /// SHA-256 of the canonical parameters.
+    pub arguments_hash: String,
+    /// How it ended.
+    pub status: InvocationStatus,
+    /// Why it did not succeed.
+    pub error_code: Option<String>,
+    /// The status that the service answered with.
+    pub http_status: Option<u16>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// The estimate of what it cost.
+    pub cost: Option<Cost>,
+    /// SHA-256 of method, URL and canonical parameters of what was sent.
+    pub request_fingerprint: Option<String>,
+    /// Whether the caller reported it, instead of having it made by the gate.
+    pub reported: bool,
+}
+
+impl ToolInvoked {
+    fn data(&self) -> Value {
+        let mut data = json!({
+            "invocation_id": self.invocation, "grant_id": self.grant, "service": self.service, "tool": self.tool,
+            "parameters_summary": self.parameters_summary, "arguments_hash": self.arguments_hash,
+            "status": self.status, "duration_ms": self.duration_ms, "cost": cost_shape(self.cost),
+        });
+        if let Value::Object(members) = &mut data {
+            let mut put = |name: &str, value: Option<Value>| value.map(|value| members.insert(name.to_owned(), value));
+            put("error_code", self.error_code.as_ref().map(|code| json!(code)));
+            put("http_status", self.http_status.map(|status| json!(status)));
+            put("request_fingerprint", self.request_fingerprint.as_ref().map(|fingerprint| json!(fingerprint)));
+            put("reported", self.reported.then_some(Value::Bool(true)));
+        }
+        data
     }
 }
 

@@ -76,6 +76,8 @@ ids! {
     KeyId = "key";
     /// An event of the audit log.
     EventId = "evt";
+    /// A call on its way through the gate, and the record that stays of it.
+    InvocationId = "inv";
 }
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";

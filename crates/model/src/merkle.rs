@@ -105,6 +105,15 @@ fn from_digest(digest: &digest::Digest) -> Hash {
     Hash(bytes)
 }
 
+impl Hash {
+    /// In hexadecimal, as other programs write SHA-256.
+    pub fn to_hex(self) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |value: u8| DIGITS.get(usize::from(value)).copied().map_or('0', char::from);
+        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    }
+}
+
 impl fmt::Display for Hash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&STANDARD.encode(self.0))

@@ -1,14 +1,17 @@
 //! Bodies: bounded, strict JSON, read into a typed value. What is not understood is refused by name, and no refusal
 //! repeats a value that was sent, since it may be a secret.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use http::header;
 use http_body_util::{BodyExt, Limited};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::strict_json::{self, StrictJsonError};
 use zeroize::Zeroizing;
@@ -54,6 +57,33 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     }
 }
 
+/// Reads an object, or `null` for none, inside a body. Without this a struct is read from a list of its fields too.
+pub(crate) fn optional_object<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_any(OptionalObject(PhantomData))
+}
+
+struct OptionalObject<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OptionalObject<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(Some)
+    }
+}
+
 fn is_json(request: &Request) -> Result<(), Refusal> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
@@ -78,6 +108,10 @@ async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refu
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     let value = strict_json::parse(bytes).map_err(|error| malformed(&error))?;
+    // A list of values in the right order would be read as the fields of a struct.
+    if !value.is_object() {
+        return Err(Refusal::new(Code::InvalidField, "the body must be a JSON object").with("path", "the body"));
+    }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         misfit(&path, &error.into_inner().to_string())
@@ -122,6 +156,15 @@ mod tests {
     struct Sample {
         name: String,
         count: Option<u32>,
+        #[serde(default, deserialize_with = "optional_object")]
+        inner: Option<Inner>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the reading is of interest")]
+    struct Inner {
+        depth: u32,
     }
 
     fn refused(text: &str) -> (Code, String) {
@@ -137,10 +180,24 @@ mod tests {
 
     #[test]
     fn unknown_and_missing_fields_are_named() {
-        assert_eq!(refused(r#"{"name": "a", "cuont": 1}"#).1, "`cuont` is not known here; known are `name` or `count`");
+        assert_eq!(
+            refused(r#"{"name": "a", "cuont": 1}"#).1,
+            "`cuont` is not known here; known are `name`, `count`, `inner`"
+        );
         assert_eq!(refused("{}").1, "`name` is missing");
         let refusal = parse::<Nothing>(br#"{"force": true}"#).err().unwrap();
         assert_eq!(refusal.reason(), "`force` is not known here; nothing is to be given");
         assert_eq!(refused(r#"{"name": "a", "name": "b"}"#).0, Code::MalformedJson);
+    }
+
+    #[test]
+    fn a_list_is_not_taken_for_an_object() {
+        assert_eq!(refused(r#"["a", 1]"#), (Code::InvalidField, "the body must be a JSON object".to_owned()));
+        assert_eq!(refused(r#"{"name": "a", "inner": [1]}"#).1, "`inner` must be an object");
+        assert_eq!(refused(r#"{"name": "a", "inner": {"depth": "x"}}"#).1, "`inner.depth` must be u32");
+        assert_eq!(refused(r#"{"name": "a", "inner": {"dept": 1}}"#).0, Code::UnknownField);
+        for inner in ["null", r#"{"depth": 1}"#] {
+            parse::<Sample>(format!(r#"{{"name": "a", "inner": {inner}}}"#).as_bytes()).unwrap();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The caller of a request: the key in its headers, shown to the gate. What else stands in the query is read along with
 //! it, so that no handler can forget that somebody asked for something it does not know.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use toolgate_gate::Caller;
+use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::principal::PrincipalId;
 
@@ -28,6 +29,27 @@ pub struct Identified(pub Caller);
 /// A request with parameters in its query, read strictly after the caller was identified.
 pub struct Asked<T>(pub Caller, pub T);
 
+/// A request that is a call of a tool. What it rests on is checked again when the call is admitted, so its caller may be
+/// identified by what was read some moments ago.
+pub struct Calling {
+    /// Who calls.
+    pub caller: Caller,
+    /// For whom, where the headers say so.
+    pub agent: Option<PrincipalId>,
+    /// From where.
+    pub address: IpAddr,
+}
+
+impl FromRequestParts<Arc<App>> for Calling {
+    type Rejection = Denied;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
+        let (caller, agent) = identify(parts, app, Freshness::Recent).await?;
+        let Nothing {} = parameters::query(&parts.uri)?;
+        Ok(Self { caller, agent, address: peer(parts)?.ip() })
+    }
+}
+
 impl FromRequestParts<Arc<App>> for Identified {
     type Rejection = Denied;
 
@@ -41,23 +63,34 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        let caller = identify(parts, app).await?;
+        let (caller, _) = identify(parts, app, Freshness::Newest).await?;
         Ok(Self(caller, parameters::query(&parts.uri)?))
     }
 }
 
-async fn identify(parts: &Parts, app: &App) -> Result<Caller, Refusal> {
-    let peer = parts.extensions.get::<Peer>().copied();
-    let peer = peer.ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))?;
+async fn identify(
+    parts: &Parts,
+    app: &App,
+    freshness: Freshness,
+) -> Result<(Caller, Option<PrincipalId>), Refusal> {
     let presented = presented_key(&parts.headers)?;
-    let caller = app.gate.identify(presented, peer.0.ip()).await.inspect_err(|refusal| {
+    let caller = app.gate.identify(presented, peer(parts)?.ip(), freshness).await.inspect_err(|refusal| {
         app.metrics.refused_key(refusal.code());
     })?;
-    if let Some(agent) = single(&parts.headers, "x-agent-id")? {
-        let agent = PrincipalId::parse(agent).map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?;
-        caller.require_acting_for(&agent)?;
-    }
-    Ok(caller)
+    let agent = match single(&parts.headers, "x-agent-id")? {
+        None => None,
+        Some(agent) => {
+            let agent = PrincipalId::parse(agent).map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?;
+            caller.require_acting_for(&agent)?;
+            Some(agent)
+        }
+    };
+    Ok((caller, agent))
+}
+
+fn peer(parts: &Parts) -> Result<SocketAddr, Refusal> {
+    let peer = parts.extensions.get::<Peer>().map(|Peer(address)| *address);
+    peer.ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))
 }
 
 fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {

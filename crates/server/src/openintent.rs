@@ -1,7 +1,7 @@
 //! OpenIntent RFC-0014 under `/api/v1`: vaults, credentials, grants and delegation in the RFC's shapes and in those of its
 //! Python SDK, and the administration that both leave open (agents, keys, tenants, the audit log).
 
-use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use http::Method;
 
 use crate::router::Route;
@@ -11,9 +11,13 @@ mod audit;
 mod credentials;
 pub mod error;
 mod grants;
+mod invocations;
+mod invoke;
 mod master_keys;
+mod services;
 mod shapes;
 mod tenants;
+mod tools;
 mod vaults;
 
 /// Every route of this protocol.
@@ -51,6 +55,21 @@ pub fn routes() -> Vec<Route> {
         route(Method::POST, "/api/v1/grants/{grant_id}/delegate", post(grants::delegate)),
         route(Method::PATCH, "/api/v1/grants/{grant_id}/suspend", patch(grants::suspend)),
         route(Method::PATCH, "/api/v1/grants/{grant_id}/resume", patch(grants::resume)),
+        route(Method::POST, "/api/v1/services", post(services::create)),
+        route(Method::GET, "/api/v1/services", get(services::list)),
+        route(Method::GET, "/api/v1/services/{service}", get(services::show)),
+        route(Method::PUT, "/api/v1/services/{service}", put(services::replace)),
+        route(Method::DELETE, "/api/v1/services/{service}", delete(services::remove)),
+        route(Method::GET, "/api/v1/tools", get(tools::list)),
+        route(Method::GET, "/api/v1/tools/granted", get(tools::granted)),
+        route(Method::GET, "/api/v1/tools/{service}", get(tools::of_service)),
+        route(Method::POST, "/api/v1/tools/invoke", post(invoke::invoke)),
+        route(Method::POST, "/api/v1/invocations", post(invocations::report)),
+        route(Method::GET, "/api/v1/invocations", get(invocations::list)),
+        route(Method::GET, "/api/v1/invocations/{invocation_id}", get(invocations::show)),
+        route(Method::GET, "/api/v1/grants/{grant_id}/invocations", get(invocations::of_grant)),
+        route(Method::GET, "/api/v1/intents/{intent_id}/invocations", get(invocations::of_intent)),
+        route(Method::GET, "/api/v1/tasks/{task_id}/invocations", get(invocations::of_task)),
         route(Method::GET, "/api/v1/audit/events", get(audit::events)),
         route(Method::GET, "/api/v1/audit/head", get(audit::head)),
         route(Method::GET, "/api/v1/audit/proof", get(audit::proof)),

@@ -1,4 +1,4 @@
-//! What operators look at: is it alive, is it ready, what does it count.
+//! What operators look at: is it alive, is it ready, what does it count, what does it serve.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use toolgate_gate::refusal::Refusal;
 use crate::router::{App, Route};
 
 pub mod metrics;
+pub mod openapi;
 
 /// The routes that need no key: they tell nothing about tenants.
 pub fn routes() -> Vec<Route> {
@@ -20,6 +21,7 @@ pub fn routes() -> Vec<Route> {
         Route { method: Method::GET, path: "/healthz", handler: get(health) },
         Route { method: Method::GET, path: "/readyz", handler: get(readiness) },
         Route { method: Method::GET, path: "/metrics", handler: get(metrics::show) },
+        Route { method: Method::GET, path: "/openapi.json", handler: get(openapi::show) },
     ]
 }
 

@@ -14,3 +14,4 @@ pub mod gate_process;
 pub mod http;
 pub mod ledger_fixture;
 pub mod postgres;
+pub mod upstream;

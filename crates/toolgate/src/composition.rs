@@ -8,9 +8,15 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_gate::authority::bootstrap::Bootstrap;
+use toolgate_egress::address::AddressPolicy;
+use toolgate_egress::client::GuardedClient;
+use toolgate_egress::connectors::Connectors;
+use toolgate_egress::resolver::SystemResolver;
+use toolgate_gate::ports::approver::Unattended;
 use toolgate_gate::ports::clock::SystemClock;
+use toolgate_gate::ports::guardian::AllowAll;
 use toolgate_gate::ports::ledger::Ledger;
-use toolgate_gate::{Gate, Refusal};
+use toolgate_gate::{Gate, Ports, Refusal};
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
 use toolgate_model::key::ApiKey;
 use toolgate_server::operations::metrics::Metrics;
@@ -75,6 +81,10 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
     let listener = bind(configuration.listen).await?;
     let address = listener.local_addr()?;
     let bootstrap = gate.bootstrap(configuration.admin_token.as_ref()).await?;
+    let cut_off = gate.close_calls().await?;
+    if cut_off > 0 {
+        tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
+    }
     let app =
         Arc::new(App { gate: Arc::new(gate), metrics: Metrics::default(), max_body: configuration.max_body_bytes });
     let maintenance = Maintenance::start(&app, configuration.integrate_every);
@@ -82,6 +92,8 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
 
     let serving = serve(listener, router(Arc::clone(&app)), configuration.limits, stop.first());
     serving.await;
+    // Calls whose callers have gone away are still to be settled.
+    app.gate.finish_calls().await;
     maintenance.finish().await;
     tracing::info!("toolgate has ended");
     Ok(())
@@ -98,8 +110,17 @@ async fn open_gate(configuration: &Configuration) -> Result<Gate, StartError> {
     let ledger = open_ledger(&configuration.store).await?;
     let audit_key = audit_key::open(&configuration.audit_key_file, configuration.data())?;
     let sealer = VaultSealer::new(provider);
-    let settings = configuration.settings.clone();
-    Ok(Gate::new(ledger, Arc::new(sealer), Arc::new(SystemClock), Arc::new(audit_key), settings))
+    let clock = Arc::new(SystemClock);
+    let client = GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(SystemResolver));
+    let ports = Ports {
+        ledger,
+        sealer: Arc::new(sealer),
+        source: Arc::new(Connectors::new(client, clock.clone())),
+        clock,
+        guardian: Arc::new(AllowAll),
+        approver: Arc::new(Unattended),
+    };
+    Ok(Gate::new(ports, Arc::new(audit_key), configuration.settings.clone()))
 }
 
 fn open_key_provider(configuration: &Configuration) -> Result<Arc<dyn KeyProvider>, StartError> {

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use thiserror::Error;
 use toolgate_gate::Settings;
 use toolgate_model::secret::Secret;
@@ -91,6 +92,8 @@ pub struct Configuration {
     pub integrate_every: Duration,
     /// What the gate takes.
     pub settings: Settings,
+    /// Networks that calls may reach although they are private.
+    pub egress_allow: Vec<IpNet>,
     /// How the log looks.
     pub log_format: LogFormat,
     /// What is logged.
@@ -210,11 +213,17 @@ impl Configuration {
             audit_key_file: resolved.path(&keys::AUDIT_KEY_FILE)?,
             integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
             settings,
+            egress_allow: networks(&mut resolved)?,
             log_format,
             log_level,
             admin_token: take_secret(environment, "TOOLGATE_ADMIN_TOKEN")?,
         })
     }
+}
+
+fn networks(resolved: &mut Resolved) -> Result<Vec<IpNet>, ConfigurationError> {
+    let words = resolved.words(&keys::EGRESS_ALLOW).unwrap_or_default();
+    words.iter().map(|word| word.parse().map_err(|_| missing(&keys::EGRESS_ALLOW))).collect()
 }
 
 fn store(resolved: &mut Resolved) -> Result<Store, ConfigurationError> {

@@ -56,6 +56,7 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut ticks = Ticks::new(SWEEP_EVERY, stopped);
     while ticks.next().await {
         watched.note(app.gate.sweep().await);
+        watched.note(app.gate.close_calls().await.map(drop));
     }
 }
 

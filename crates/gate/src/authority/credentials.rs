@@ -1,6 +1,7 @@
 //! Credentials: material comes in here, is sealed at once, and never comes out again on this side.
 
 use serde_json::{Map, Value};
+use toolgate_model::connection::Connection;
 use toolgate_model::credential::{
     AuthType, Credential, MaterialError, ServiceName, check_material, lift_secrets, refuse_leaks,
 };
@@ -13,7 +14,7 @@ use toolgate_model::time::Timestamp;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
-use crate::ports::ledger::{CreateCredential, Page, PageRequest, RevokeCredential, Revoked, RotateCredential};
+use crate::ports::ledger::{CreateCredential, Freshness, Page, PageRequest, RevokeCredential, Revoked, RotateCredential};
 use crate::ports::sealer::SealBinding;
 use crate::refusal::{Code, Refusal};
 
@@ -67,6 +68,7 @@ impl Gate {
     pub async fn create_credential(&self, caller: &Caller, mut new: NewCredential) -> Result<Credential, Refusal> {
         let (vault, _) = self.managed_vault(caller, new.vault).await?;
         lift_secrets(&mut new.metadata, &mut new.material)?;
+        check_connection(&new.metadata)?;
         check_material(new.auth_type, &new.material)?;
         refuse_leaks(&new.material, &new.metadata, new.label.as_str())?;
         self.require_future(new.expires_at)?;
@@ -128,6 +130,7 @@ impl Gate {
         let mut credential = self.managed_credential(caller, id).await?;
         if let Some(metadata) = &mut new.metadata {
             lift_secrets(metadata, &mut new.material)?;
+            check_connection(metadata)?;
         }
         if new.material.is_empty() {
             let reason = "send the new secret in `material`, for example {\"material\": {\"api_key\": \"...\"}}";
@@ -179,7 +182,7 @@ impl Gate {
         id: CredentialId,
     ) -> Result<(Credential, MaterialState), Refusal> {
         let credential = self.managed_credential(caller, id).await?;
-        let state = match self.ledger.sealed_material(caller.tenant(), id).await? {
+        let state = match self.ledger.sealed_material(caller.tenant(), id, self.clock.now(), Freshness::Newest).await? {
             Some(version) => {
                 self.sealer.unseal(&version.binding, &version.sealed).await?;
                 MaterialState::Intact
@@ -209,6 +212,11 @@ impl From<MaterialError> for Refusal {
         };
         Self::new(Code::InvalidField, error.to_string()).with("path", path)
     }
+}
+
+/// What the metadata says about how the service is reached must be understood before anything rests on it.
+fn check_connection(metadata: &Map<String, Value>) -> Result<(), Refusal> {
+    Connection::from_metadata(metadata).map(drop).map_err(Refusal::from)
 }
 
 fn too_busy() -> Refusal {

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
-use toolgate_model::id::{CredentialId, GrantId, KeyId, VaultId};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, VaultId};
+use toolgate_model::invocation::Invocation;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::merkle::{TileCoordinate, Tiles};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, Tenant, TenantId};
@@ -18,20 +19,27 @@ use crate::ports::sealer::MasterKeyId;
 use crate::refusal::Refusal;
 
 pub use self::audit::{EventFilter, LogHead, LoggedEvent};
+pub use self::calls::{
+    Admission, Admit, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial, ReportInvocation, Settle,
+    StoredAnswer,
+};
 pub use self::grants::{
     CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
 };
 pub use self::page::{Page, PageRequest};
 pub use self::principals::{CreateKey, CreatePrincipal, CreateTenant, NewKey, RemovePrincipal, Removed, RevokeKey};
+pub use self::services::{ApplyService, RegisteredService, Registry, RemoveService};
 pub use self::vaults::{
     CreateCredential, CreateVault, DeleteVault, Deleted, KeyUsage, RecordRekey, RevokeCredential, Rewrap,
     RotateCredential, SealedVersion,
 };
 
 mod audit;
+mod calls;
 mod grants;
 mod page;
 mod principals;
+mod services;
 mod vaults;
 
 /// Who changes something, where and when. Every change carries one; it ends up in the event.
@@ -77,7 +85,12 @@ pub trait Ledger: Send + Sync {
     /// Ends a key.
     async fn revoke_key(&self, command: RevokeKey) -> Result<KeyRecord, Refusal>;
     /// The key with this digest and whose it is, whatever state both are in.
-    async fn identify(&self, digest: &KeyDigest) -> Result<Option<(Principal, KeyRecord)>, Refusal>;
+    async fn identify(
+        &self,
+        digest: &KeyDigest,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Option<Arc<(Arc<Principal>, KeyRecord)>>, Refusal>;
     /// Notes when keys were last accepted. No change that needs an event.
     async fn note_key_use(&self, uses: BTreeMap<KeyId, Timestamp>) -> Result<(), Refusal>;
 
@@ -111,7 +124,13 @@ pub trait Ledger: Send + Sync {
     /// Ends a credential for good: its material is destroyed, its grants end with it.
     async fn revoke_credential(&self, command: RevokeCredential) -> Result<Revoked, Refusal>;
     /// The sealed material of the current version.
-    async fn sealed_material(&self, tenant: &TenantId, id: CredentialId) -> Result<Option<SealedVersion>, Refusal>;
+    async fn sealed_material(
+        &self,
+        tenant: &TenantId,
+        id: CredentialId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Option<Arc<SealedVersion>>, Refusal>;
 
     /// Which master key wraps how many data keys.
     async fn key_usage(&self) -> Result<Vec<KeyUsage>, Refusal>;
@@ -152,6 +171,57 @@ pub trait Ledger: Send + Sync {
     async fn resume_grant(&self, command: ResumeGrant) -> Result<Grant, Refusal>;
     /// Announces grants and credentials whose time is over, each once; answers how many.
     async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal>;
+
+    /// Registers or replaces a version of a service; true where it is new.
+    async fn apply_service(&self, command: ApplyService) -> Result<bool, Refusal>;
+    /// Removes versions of a service; answers how many.
+    async fn remove_service(&self, command: RemoveService) -> Result<u64, Refusal>;
+    /// All services of a tenant.
+    async fn registry(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<Registry>, Refusal>;
+
+    /// What an agent holds and has not ended by `now`.
+    async fn holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<Holdings>, Refusal>;
+    /// One grant with all that a call through it needs, whatever state it is in.
+    async fn holding(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<Holding>>, Refusal>;
+    /// The newest grants of an agent that have ended by `now`.
+    async fn ended_holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+    ) -> Result<Vec<Arc<Holding>>, Refusal>;
+
+    /// Admits a call.
+    async fn admit(&self, command: Admit) -> Result<Admission, Refusal>;
+    /// Settles an admitted call.
+    async fn settle(&self, command: Settle) -> Result<(), Refusal>;
+    /// Writes down a refused call.
+    async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal>;
+    /// Writes down a call that its caller made by itself.
+    async fn report_invocation(&self, command: ReportInvocation) -> Result<(), Refusal>;
+    /// Shows calls that are past their deadline, or left over by an earlier life of the only process, as unknown; and
+    /// forgets idempotency keys that are old enough. Answers how many calls were cut off.
+    async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal>;
+    /// One invocation.
+    async fn invocation(&self, tenant: &TenantId, id: InvocationId) -> Result<Option<Invocation>, Refusal>;
+    /// Invocations, newest first.
+    async fn invocations(
+        &self,
+        tenant: &TenantId,
+        filter: InvocationFilter,
+        page: PageRequest,
+    ) -> Result<Page<Invocation>, Refusal>;
 
     /// Takes what was committed since into the Merkle logs and signs new heads; answers how many events.
     async fn integrate(&self, signer: Arc<SigningKey>, now: Timestamp) -> Result<u64, Refusal>;

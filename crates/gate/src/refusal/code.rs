@@ -3,6 +3,8 @@
 /// How a refusal is to be understood, whatever the protocol: transports map this to their own status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// Something behind Toolgate failed.
+    BadGateway,
     /// The same request cannot be carried out in the present state.
     Conflict,
     /// The caller is known and may not.
@@ -55,6 +57,8 @@ codes! {
     AlreadyExists, Conflict => "ALREADY_EXISTS",
     /// No such principal.
     AgentNotFound, NotFound => "AGENT_NOT_FOUND",
+    /// A person must say yes, and nobody did.
+    ApprovalRequired, Forbidden => "APPROVAL_REQUIRED",
     /// The body is larger than is read.
     BodyTooLarge, Invalid => "BODY_TOO_LARGE",
     /// Sealed material that does not open.
@@ -69,30 +73,48 @@ codes! {
     DelegationDepthExceeded, Forbidden => "DELEGATION_DEPTH_EXCEEDED",
     /// A delegated constraint that is wider than the source's.
     GrantConstraintExceeded, Forbidden => "GRANT_CONSTRAINT_EXCEEDED",
-    /// A delegated context outside the source's.
+    /// The call costs more than the grant allows for one.
+    GrantCostExceeded, Forbidden => "GRANT_COST_EXCEEDED",
+    /// A delegated context outside the source's, or a call outside the grant's.
     GrantContextMismatch, Forbidden => "GRANT_CONTEXT_MISMATCH",
     /// The grant's time is over.
     GrantExpired, Forbidden => "GRANT_EXPIRED",
     /// A delegation that would outlive its source.
     GrantExpiryExceeded, Forbidden => "GRANT_EXPIRY_EXCEEDED",
+    /// The grant does not allow the host.
+    GrantHostDenied, Forbidden => "GRANT_HOST_DENIED",
+    /// The grant does not allow calls from this address.
+    GrantNetworkDenied, Forbidden => "GRANT_NETWORK_DENIED",
     /// The grant may not be passed on.
     GrantNotDelegatable, Forbidden => "GRANT_NOT_DELEGATABLE",
     /// No such grant.
     GrantNotFound, NotFound => "GRANT_NOT_FOUND",
     /// Resume of a grant that is not suspended.
     GrantNotSuspended, Conflict => "GRANT_NOT_SUSPENDED",
+    /// A parameter breaks a rule of the grant.
+    GrantParameterDenied, Forbidden => "GRANT_PARAMETER_DENIED",
+    /// The grant's calls of this hour are used up.
+    GrantRateLimited, TooMany => "GRANT_RATE_LIMITED",
     /// The grant was taken back.
     GrantRevoked, Forbidden => "GRANT_REVOKED",
     /// The grant does not hold the scope.
     GrantScopeInsufficient, Forbidden => "GRANT_SCOPE_INSUFFICIENT",
     /// The grant, or one above it, is paused.
     GrantSuspended, Forbidden => "GRANT_SUSPENDED",
+    /// A guardian says no.
+    GuardianDenied, Forbidden => "GUARDIAN_DENIED",
+    /// The idempotency key was used for another request.
+    IdempotencyConflict, Conflict => "IDEMPOTENCY_CONFLICT",
+    /// The call with this idempotency key is still under way.
+    IdempotencyInProgress, Conflict => "IDEMPOTENCY_IN_PROGRESS",
     /// A fault of Toolgate.
     Internal, Internal => "INTERNAL_ERROR",
     /// A cursor that no answer gave.
     InvalidCursor, Invalid => "INVALID_CURSOR",
     /// A field that is missing, of the wrong type or out of range.
     InvalidField, Invalid => "INVALID_FIELD",
+    /// No such invocation.
+    InvocationNotFound, NotFound => "INVOCATION_NOT_FOUND",
     /// A body that is not JSON.
     MalformedJson, Invalid => "MALFORMED_JSON",
     /// The key's time is over.
@@ -109,16 +131,32 @@ codes! {
     MasterKeyRetired, Conflict => "MASTER_KEY_RETIRED",
     /// The path exists, the method does not.
     MethodNotAllowed, Invalid => "METHOD_NOT_ALLOWED",
+    /// The call was cut off; the service may have carried it out or not.
+    OutcomeUnknown, Conflict => "OUTCOME_UNKNOWN",
+    /// Parameters that the tool does not take.
+    ParametersInvalid, Invalid => "PARAMETERS_INVALID",
     /// The caller lacks a permission.
     PermissionDenied, Forbidden => "PERMISSION_DENIED",
+    /// The way to the service failed.
+    ProxyError, BadGateway => "PROXY_ERROR",
     /// No such path.
     RouteNotFound, NotFound => "ROUTE_NOT_FOUND",
     /// A scope that the credential does not have.
     ScopeUnavailable, Invalid => "SCOPE_UNAVAILABLE",
+    /// The service answered with an error.
+    ServiceError, BadGateway => "SERVICE_ERROR",
+    /// No such service in the registry.
+    ServiceNotFound, NotFound => "SERVICE_NOT_FOUND",
     /// No such tenant.
     TenantNotFound, NotFound => "TENANT_NOT_FOUND",
     /// Too many wrong keys from one address.
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
+    /// A name that several tools have.
+    ToolAmbiguous, Invalid => "TOOL_AMBIGUOUS",
+    /// A tool that lacks something to be called.
+    ToolNotExecutable, Conflict => "TOOL_NOT_EXECUTABLE",
+    /// No such tool, or none that the agent may use.
+    ToolNotFound, NotFound => "TOOL_NOT_FOUND",
     /// No key, or one that is unknown.
     Unauthenticated, Unauthenticated => "UNAUTHENTICATED",
     /// A field that is not known.

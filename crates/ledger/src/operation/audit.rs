@@ -42,6 +42,8 @@ pub struct Integrate {
 impl Operation for Integrate {
     type Output = u64;
 
+    const CHANGES_AUTHORITY: bool = false;
+
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
         transaction.lock_integration().await?;
         let head = read_head(transaction, &self.tenant).await?;

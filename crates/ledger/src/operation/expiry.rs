@@ -32,6 +32,8 @@ pub struct Announced {
 impl Operation for AnnounceExpired {
     type Output = Announced;
 
+    const CHANGES_AUTHORITY: bool = false;
+
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Announced, Failure> {
         let skip = T::FOR_UPDATE_SKIPPING;
         let grants = format!(

@@ -73,9 +73,7 @@ impl Operation for ListGrants {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Lineage>, Failure> {
         let from = (COLUMNS, "grants", "id");
         let page = self.conditions().page(transaction, from, &self.page, read, |grant| grant.id.to_string()).await?;
-        let above = ancestors(transaction, &page.items).await?;
-        let items = page.items.into_iter().map(|grant| with_ancestors(grant, &above)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Page { items, next: page.next })
+        Ok(Page { items: with_lineages(transaction, page.items).await?, next: page.next })
     }
 }
 
@@ -108,6 +106,12 @@ impl ListGrants {
         conditions.and_if("id >", self.page.after.as_deref());
         conditions
     }
+}
+
+/// Each of these grants with what it was delegated from.
+pub async fn with_lineages<T: Transaction>(transaction: &mut T, grants: Vec<Grant>) -> Result<Vec<Lineage>, Failure> {
+    let above = ancestors(transaction, &grants).await?;
+    grants.into_iter().map(|grant| with_ancestors(grant, &above)).collect()
 }
 
 /// The same order of precedence as [`Grant::status`].

@@ -106,7 +106,7 @@ impl Operation for SuspendGrant {
         let mut grant = lineage.grant().clone();
         match grant.status(self.stamp.time) {
             GrantStatus::Active => {}
-            ended => return Err(refuse_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
+            ended => return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
         }
         let sql = "UPDATE grants SET suspended_at = $1, suspended_by = $2 WHERE id = $3";
         transaction.execute(sql, values![self.stamp.time, &self.stamp.actor, self.id]).await?;
@@ -129,7 +129,7 @@ impl Operation for ResumeGrant {
                 let reason = format!("grant {} is not suspended", grant.id);
                 return Err(Refusal::new(Code::GrantNotSuspended, reason).with("grant_id", grant.id).into());
             }
-            ended => return Err(refuse_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
+            ended => return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
         }
         let sql = "UPDATE grants SET suspended_at = NULL, suspended_by = NULL WHERE id = $1";
         transaction.execute(sql, values![self.id]).await?;
@@ -142,7 +142,7 @@ impl Operation for ResumeGrant {
 fn require_usable(lineage: &Lineage, now: Timestamp) -> Result<(), Refusal> {
     match lineage.standing(now) {
         Standing { status: GrantStatus::Active, .. } => Ok(()),
-        standing => Err(refuse_standing(standing, lineage.grant().id)),
+        standing => Err(Refusal::of_standing(standing, lineage.grant().id)),
     }
 }
 
@@ -153,21 +153,6 @@ fn require_own_pause(command: &ResumeGrant, grant: &Grant) -> Result<(), Refusal
     }
     let reason = "the grant was suspended by somebody else; only who manages its credential may resume it";
     Err(Refusal::new(Code::PermissionDenied, reason).with("grant_id", grant.id))
-}
-
-fn refuse_standing(standing: Standing, grant: GrantId) -> Refusal {
-    let (code, state) = match standing.status {
-        GrantStatus::Expired => (Code::GrantExpired, "has expired"),
-        GrantStatus::Revoked => (Code::GrantRevoked, "is revoked"),
-        GrantStatus::Suspended | GrantStatus::Active => (Code::GrantSuspended, "is suspended"),
-    };
-    let by = standing.decided_by;
-    let reason = if by == grant {
-        format!("grant {grant} {state}")
-    } else {
-        format!("grant {grant} cannot be used: {by}, which it was delegated from, {state}")
-    };
-    Refusal::new(code, reason).with("grant_id", grant)
 }
 
 fn refuse_delegation(error: &DelegationError, source: GrantId) -> Refusal {

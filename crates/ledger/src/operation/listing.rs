@@ -68,3 +68,12 @@ impl Conditions {
 pub fn placeholders(count: usize) -> String {
     (1..=count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
 }
+
+/// Placeholders for these values, the last of them repeated up to a power of two: so that lists of all lengths make few
+/// different statements to prepare.
+pub fn padded(mut values: Vec<Value>) -> (String, Vec<Value>) {
+    if let Some(last) = values.last().cloned() {
+        values.resize(values.len().next_power_of_two(), last);
+    }
+    (placeholders(values.len()), values)
+}

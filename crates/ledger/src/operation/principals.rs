@@ -310,6 +310,8 @@ pub struct NoteKeyUse {
 impl Operation for NoteKeyUse {
     type Output = ();
 
+    const CHANGES_AUTHORITY: bool = false;
+
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         let rows: Vec<_> = self.uses.iter().map(|(key, time)| vec![Value::from(*time), Value::from(*key)]).collect();
         let sql = "UPDATE keys SET last_used_at = $1 WHERE id = $2 AND COALESCE(last_used_at, 0) < $1";

@@ -54,6 +54,18 @@ pub async fn record_all<T: Transaction>(
     Ok(())
 }
 
+/// Records many things that happened to many, in order.
+pub async fn record_each<'a, T: Transaction>(
+    transaction: &mut T,
+    entries: impl Iterator<Item = (&'a Stamp, Entry)>,
+) -> Result<(), Failure> {
+    let rows = entries.map(|(stamp, entry)| row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
+    if !rows.is_empty() {
+        transaction.insert_many(INTO, &rows).await?;
+    }
+    Ok(())
+}
+
 fn row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
     let event = Event {
         id: EventId::new(stamp.time, random()?),

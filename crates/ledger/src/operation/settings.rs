@@ -33,6 +33,8 @@ pub struct SetSettingOnce {
 impl Operation for SetSettingOnce {
     type Output = String;
 
+    const CHANGES_AUTHORITY: bool = false;
+
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<String, Failure> {
         let sql = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
         transaction.execute(sql, values![self.name, self.value.as_str()]).await?;
@@ -47,6 +49,8 @@ pub struct CheckWrite;
 
 impl Operation for CheckWrite {
     type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         let sql = "INSERT INTO settings (name, value) VALUES ('last_check', 'tick') ON CONFLICT (name) DO UPDATE \

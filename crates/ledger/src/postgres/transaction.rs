@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use futures_util::future::try_join_all;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use toolgate_gate::ports::ledger::Revision;
+use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use crate::sql::{Row, SqlError, Value};
 use crate::transaction::{Transaction, insert_statement};
@@ -47,17 +47,18 @@ impl Transaction for PostgresTransaction<'_> {
         self.transaction.execute(&statement, &bound(parameters)).await.map_err(|error| sql_error(&error))
     }
 
-    async fn execute_many(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<(), SqlError> {
+    async fn execute_many(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<Vec<u64>, SqlError> {
         if parameters.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
+        let mut changed = Vec::with_capacity(parameters.len());
         let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
         let bound: Vec<_> = parameters.iter().map(|set| bound(set)).collect();
         for chunk in bound.chunks(PIPELINE) {
             let under_way = chunk.iter().map(|set| self.transaction.execute(&statement, set));
-            try_join_all(under_way).await.map_err(|error| sql_error(&error))?;
+            changed.extend(try_join_all(under_way).await.map_err(|error| sql_error(&error))?);
         }
-        Ok(())
+        Ok(changed)
     }
 
     async fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> Result<(), SqlError> {
@@ -68,11 +69,16 @@ impl Transaction for PostgresTransaction<'_> {
         if !chunks.is_empty() {
             self.execute_many(&insert_statement(into, CHUNK, columns), &chunks).await?;
         }
-        self.execute_many(&insert_statement(into, 1, columns), rest).await
+        self.execute_many(&insert_statement(into, 1, columns), rest).await.map(drop)
     }
 
     async fn lock_integration(&mut self) -> Result<(), SqlError> {
         self.execute("SELECT pg_advisory_xact_lock($1)", &[Value::Integer(INTEGRATION_LOCK)]).await.map(drop)
+    }
+
+    fn unchanged_since(&self, _generation: Generation) -> bool {
+        // Other replicas change things too.
+        false
     }
 
     async fn revision(&mut self) -> Result<Revision, SqlError> {

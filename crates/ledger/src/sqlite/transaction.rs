@@ -4,7 +4,7 @@ use std::future::{Future, ready};
 
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use toolgate_gate::ports::ledger::Revision;
+use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use super::connection::sql_error;
 use crate::sql::{Row, SqlError, Value};
@@ -13,11 +13,18 @@ use crate::transaction::{Transaction, insert_statement};
 /// One operation's view of the connection.
 pub struct SqliteTransaction<'a> {
     connection: &'a mut Connection,
+    generation: Option<Generation>,
 }
 
 impl<'a> SqliteTransaction<'a> {
+    /// For reading.
     pub(super) fn new(connection: &'a mut Connection) -> Self {
-        Self { connection }
+        Self { connection, generation: None }
+    }
+
+    /// For writing, at this point in the history of authority.
+    pub(super) fn at(connection: &'a mut Connection, generation: Generation) -> Self {
+        Self { connection, generation: Some(generation) }
     }
 
     fn query_now(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Row>, rusqlite::Error> {
@@ -38,12 +45,13 @@ impl<'a> SqliteTransaction<'a> {
         Ok(u64::try_from(changed).unwrap_or(u64::MAX))
     }
 
-    fn execute_all_now(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<(), rusqlite::Error> {
+    fn execute_all_now(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<Vec<u64>, rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(sql)?;
-        for set in parameters {
-            statement.execute(rusqlite::params_from_iter(set))?;
-        }
-        Ok(())
+        let run = |set: &Vec<Value>| {
+            let changed = statement.execute(rusqlite::params_from_iter(set))?;
+            Ok(u64::try_from(changed).unwrap_or(u64::MAX))
+        };
+        parameters.iter().map(run).collect()
     }
 }
 
@@ -65,13 +73,13 @@ impl Transaction for SqliteTransaction<'_> {
         &mut self,
         sql: &str,
         parameters: &[Vec<Value>],
-    ) -> impl Future<Output = Result<(), SqlError>> + Send {
+    ) -> impl Future<Output = Result<Vec<u64>, SqlError>> + Send {
         ready(self.execute_all_now(sql, parameters).map_err(|error| sql_error(&error)))
     }
 
     fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
         let inserted = match rows.first() {
-            Some(row) => self.execute_all_now(&insert_statement(into, 1, row.len()), rows),
+            Some(row) => self.execute_all_now(&insert_statement(into, 1, row.len()), rows).map(drop),
             None => Ok(()),
         };
         ready(inserted.map_err(|error| sql_error(&error)))
@@ -79,6 +87,10 @@ impl Transaction for SqliteTransaction<'_> {
 
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send {
         ready(Ok(()))
+    }
+
+    fn unchanged_since(&self, generation: Generation) -> bool {
+        self.generation == Some(generation)
     }
 
     fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send {

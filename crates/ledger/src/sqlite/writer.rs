@@ -1,9 +1,12 @@
 //! The thread that writes, and group commit.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
+use toolgate_gate::ports::ledger::Generation;
 use toolgate_gate::refusal::Refusal;
 
 use super::connection::sql_error;
@@ -20,30 +23,41 @@ const QUEUE: usize = 4096;
 /// What is left to do for an operation once it is known whether its transaction became durable.
 type Acknowledge = Box<dyn FnOnce(Result<(), SqlError>) + Send>;
 /// An operation, ready to run. A refusal waits for the flush too: it may rest on what was done just before it.
-type Job = Box<dyn FnOnce(&mut Connection) -> Acknowledge + Send>;
+struct Job {
+    run: Box<dyn FnOnce(&mut Connection, Generation) -> Acknowledge + Send>,
+    changes_authority: bool,
+}
 
 /// A handle on the thread.
 pub(super) struct Writer {
     jobs: SyncSender<Job>,
+    generation: Arc<AtomicU64>,
 }
 
 impl Writer {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (jobs, queue) = sync_channel(QUEUE);
-        std::thread::Builder::new().name("ledger-writer".to_owned()).spawn(move || write(connection, &queue))?;
-        Ok(Self { jobs })
+        let generation = Arc::new(AtomicU64::new(1));
+        let shared = Arc::clone(&generation);
+        std::thread::Builder::new().name("ledger-writer".to_owned()).spawn(move || write(connection, &queue, &shared))?;
+        Ok(Self { jobs, generation })
+    }
+
+    /// The point in the history of authority that whoever reads from now on has reached.
+    pub(super) fn generation(&self) -> Generation {
+        self.generation.load(Ordering::Acquire)
     }
 
     pub(super) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            let outcome = in_savepoint(connection, &operation);
+        let run = Box::new(move |connection: &mut Connection, generation| {
+            let outcome = in_savepoint(connection, &operation, generation);
             Box::new(move |durable: Result<(), SqlError>| {
                 // A caller that has gone away does not need the answer.
                 let _ = answer.send(durable.map_err(Failure::Sql).and(outcome));
-            })
+            }) as Acknowledge
         });
-        self.submit(job).await?;
+        self.submit(Job { run, changes_authority: O::CHANGES_AUTHORITY }).await?;
         match answered.await {
             Ok(result) => result.map_err(Failure::into_refusal),
             Err(_) => Err(unavailable()),
@@ -64,7 +78,7 @@ impl Writer {
     }
 }
 
-fn write(mut connection: Connection, queue: &Receiver<Job>) {
+fn write(mut connection: Connection, queue: &Receiver<Job>, generation: &AtomicU64) {
     while let Ok(first) = queue.recv() {
         if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
             tracing::error!(%error, "the ledger does not begin a transaction");
@@ -75,14 +89,23 @@ fn write(mut connection: Connection, queue: &Receiver<Job>) {
         let mut acknowledge = Vec::new();
         let mut next = Some(first);
         let mut taken = 0;
+        let mut changed = false;
         while let Some(job) = next {
-            acknowledge.push(job(&mut connection));
+            // Before it is durable, for what follows in the same transaction; and again after, for whoever reads.
+            if job.changes_authority {
+                generation.fetch_add(1, Ordering::AcqRel);
+                changed = true;
+            }
+            acknowledge.push((job.run)(&mut connection, generation.load(Ordering::Acquire)));
             taken += 1;
             // Some errors, such as a full disk, end the whole transaction.
             let ended = connection.is_autocommit();
             next = if ended || taken >= BATCH { None } else { queue.try_recv().ok() };
         }
         let durable = commit(&mut connection);
+        if changed {
+            generation.fetch_add(1, Ordering::AcqRel);
+        }
         for acknowledge in acknowledge {
             acknowledge(durable.clone());
         }
@@ -100,9 +123,13 @@ fn commit(connection: &mut Connection) -> Result<(), SqlError> {
     })
 }
 
-fn in_savepoint<O: Operation>(connection: &mut Connection, operation: &O) -> Result<O::Output, Failure> {
+fn in_savepoint<O: Operation>(
+    connection: &mut Connection,
+    operation: &O,
+    generation: Generation,
+) -> Result<O::Output, Failure> {
     run_batch(connection, "SAVEPOINT operation")?;
-    match run_ready(operation, &mut SqliteTransaction::new(connection)) {
+    match run_ready(operation, &mut SqliteTransaction::at(connection, generation)) {
         Ok(output) => {
             run_batch(connection, "RELEASE operation")?;
             Ok(output)

@@ -28,6 +28,18 @@ impl Cost {
         Some(Self(micros as u64))
     }
 
+    /// From millionths, as they are stored; `None` when absurd.
+    pub fn from_micros(micros: u64) -> Option<Self> {
+        #[expect(clippy::cast_precision_loss, reason = "only compared with a limit far below where it matters")]
+        let dollars = micros as f64 / 1e6;
+        (dollars <= Self::LIMIT).then_some(Self(micros))
+    }
+
+    /// In millionths.
+    pub fn micros(self) -> u64 {
+        self.0
+    }
+
     /// The amount as a JSON number of dollars.
     pub fn dollars(self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "at most 1e15, below 2^53")]

@@ -4,33 +4,50 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
+use toolgate_gate::call::Denial;
 use toolgate_gate::refusal::{Code, Kind, Refusal};
+use toolgate_model::id::InvocationId;
 
 /// A refusal on its way out.
 #[derive(Debug)]
-pub struct Denied(Refusal);
+pub struct Denied {
+    refusal: Refusal,
+    invocation: Option<InvocationId>,
+}
 
 impl From<Refusal> for Denied {
     fn from(refusal: Refusal) -> Self {
-        Self(refusal)
+        Self { refusal, invocation: None }
+    }
+}
+
+impl From<Denial> for Denied {
+    fn from(denial: Denial) -> Self {
+        Self { refusal: denial.refusal, invocation: denial.invocation }
     }
 }
 
 impl IntoResponse for Denied {
     fn into_response(self) -> Response {
-        let Self(refusal) = self;
+        let Self { refusal, invocation } = self;
         let mut error = Map::new();
         error.insert("code".to_owned(), json!(refusal.code().as_str()));
         error.insert("message".to_owned(), json!(refusal.reason()));
+        if let Some(stage) = refusal.stage() {
+            error.insert("stage".to_owned(), json!(stage.as_str()));
+        }
         for (name, value) in refusal.details() {
             error.insert(name.to_owned(), value.clone());
         }
-        let body = json!({
+        let mut body = json!({
             "status": "denied",
             "message": refusal.reason(),
             "errors": [refusal.reason()],
             "error": Value::Object(error),
         });
+        if let (Some(id), Value::Object(members)) = (invocation, &mut body) {
+            members.insert("invocation_id".to_owned(), json!(id));
+        }
         let mut answer = (status(refusal.code()), Json(body)).into_response();
         let headers = answer.headers_mut();
         let retry_after = refusal.details().find(|(name, _)| *name == "retry_after_seconds");
@@ -45,12 +62,13 @@ impl IntoResponse for Denied {
 }
 
 /// The SDK raises its `ValidationError` for 400 only, so whatever is wrong with a request itself is 400.
-fn status(code: Code) -> StatusCode {
+pub(crate) fn status(code: Code) -> StatusCode {
     match code {
         Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         other => match other.kind() {
+            Kind::BadGateway => StatusCode::BAD_GATEWAY,
             Kind::Conflict => StatusCode::CONFLICT,
             Kind::Forbidden => StatusCode::FORBIDDEN,
             Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,

@@ -22,7 +22,7 @@ use toolgate_model::time::Timestamp;
 use super::credentials::{ReasonBody, present};
 use super::error::Denied;
 use super::shapes;
-use crate::body::{Body, Nothing, OptionalBody};
+use crate::body::{Body, Nothing, OptionalBody, optional_object};
 use crate::caller::{Asked, Identified};
 use crate::parameters::{Id, id, page};
 use crate::router::App;
@@ -40,6 +40,7 @@ pub(super) struct GrantBody {
     scopes: ScopeSet,
     #[serde(default)]
     constraints: Value,
+    #[serde(default, deserialize_with = "optional_object")]
     context: Option<GrantContext>,
     delegatable: Option<bool>,
     #[serde(default, deserialize_with = "present")]
@@ -61,6 +62,7 @@ pub(super) struct DelegationBody {
     scopes: ScopeSet,
     #[serde(default)]
     constraints: Value,
+    #[serde(default, deserialize_with = "optional_object")]
     context: Option<GrantContext>,
     delegatable: Option<bool>,
     #[serde(default, deserialize_with = "present")]

@@ -13,6 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use toolgate_gate::call::{CallAnswer, Denial};
 use toolgate_gate::refusal::Code;
 
 use crate::router::App;
@@ -24,6 +25,7 @@ pub struct Metrics {
     durations: Histogram,
     under_way: Gauge,
     refused_keys: Family<CodeLabel, Counter>,
+    calls: Family<CallLabels, Counter>,
     integrated: Counter,
     maintenance_failures: Counter,
 }
@@ -40,6 +42,13 @@ struct CodeLabel {
     code: &'static str,
 }
 
+/// How a call ended: `code` is empty for a success.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    outcome: &'static str,
+    code: String,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let mut metrics = Self {
@@ -48,6 +57,7 @@ impl Default for Metrics {
             durations: Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0]),
             under_way: Gauge::default(),
             refused_keys: Family::default(),
+            calls: Family::default(),
             integrated: Counter::default(),
             maintenance_failures: Counter::default(),
         };
@@ -56,6 +66,7 @@ impl Default for Metrics {
         registry.register("http_request_duration_seconds", "Time from request to answer", metrics.durations.clone());
         registry.register("http_requests_under_way", "Requests being answered now", metrics.under_way.clone());
         registry.register("refused_keys", "Requests refused for their key", metrics.refused_keys.clone());
+        registry.register("calls", "Calls of tools, by how they ended", metrics.calls.clone());
         registry.register("audit_events_integrated", "Events taken into the audit log", metrics.integrated.clone());
         let failures = metrics.maintenance_failures.clone();
         registry.register("maintenance_failures", "Background work that failed and will be tried again", failures);
@@ -67,6 +78,19 @@ impl Metrics {
     /// A key was refused.
     pub fn refused_key(&self, code: Code) {
         self.refused_keys.get_or_create(&CodeLabel { code: code.as_str() }).inc();
+    }
+
+    /// A call ended.
+    pub fn called(&self, outcome: &Result<CallAnswer, Denial>) {
+        let (outcome, code) = match outcome {
+            Ok(answer) if answer.replayed => ("replayed", String::new()),
+            Ok(answer) => match &answer.outcome.error {
+                None => ("success", String::new()),
+                Some(error) => ("error", error.code.clone()),
+            },
+            Err(denial) => ("denied", denial.refusal.code().as_str().to_owned()),
+        };
+        self.calls.get_or_create(&CallLabels { outcome, code }).inc();
     }
 
     /// Events were taken into the log.

@@ -107,7 +107,7 @@ keys! {
     RETIRE_AFTER = "vault.retire_after_seconds": Kind::Integer { least: 121, most: 86_400 }, Fallback::Example, "150", None, "TOOLGATE_RETIRE_AFTER_SECONDS",
         "How long rotated material stays for calls already admitted, in seconds; longer than a call may take, which is 120.";
     EGRESS_ALLOW = "egress.allow": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_EGRESS_ALLOW",
-        "Reserved for networks that tool calls may reach although they are private, as CIDRs; the variable takes them separated by commas. Checked, but nothing in this version reads it.";
+        "Networks that calls of tools may reach although they are private, as CIDRs; the variable takes them separated by commas. Everything that is not a public address is refused otherwise.";
     LOG_FORMAT = "log.format": Kind::Choice(&["auto", "human", "json"]), Fallback::Example, r#""auto""#, None, "TOOLGATE_LOG_FORMAT",
         "How the log on standard error looks; auto is human on a terminal and json elsewhere.";
     LOG_LEVEL = "log.level": Kind::LogLevel, Fallback::Example, r#""info""#, None, "TOOLGATE_LOG",

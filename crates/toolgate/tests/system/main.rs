@@ -19,6 +19,7 @@ mod drain;
 mod first_start;
 mod grants_and_delegation;
 mod keys_and_files;
+mod openapi;
 mod openintent_sdk;
 mod rekey;
 mod replicas;

@@ -28,10 +28,10 @@ fn the_official_client_works_unmodified(world: &World) {
     assert!(said.contains("OpenIntentClient: done") && said.contains("AsyncOpenIntentClient: done"), "{said}");
 }
 
-/// The Python that `cargo xtask test` has given the client.
-fn python() -> PathBuf {
+/// The Python that `cargo xtask test` has given the client, and schemathesis.
+pub fn python() -> PathBuf {
     let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python");
     let python = std::env::var_os("TOOLGATE_TEST_PYTHON").map_or(usual, PathBuf::from);
-    assert!(python.exists(), "the official Python client is not installed: run cargo xtask test, which does that");
+    assert!(python.exists(), "the Python packages of the tests are not installed: run cargo xtask test, which does that");
     python
 }

@@ -1,0 +1,167 @@
+//! Adapters: how a call of one kind of service becomes an exchange. To add one: a file beside these, a name in the
+//! model's `AdapterName`, and a line in `Connectors`.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde_json::Value;
+use tokio::time::Instant;
+use toolgate_gate::ports::source::{FailureKind, Renewal, SourceFailure};
+use toolgate_model::connection::{AuthPlacement, Connection};
+use toolgate_model::constraint::HostSet;
+use toolgate_model::credential::AuthType;
+use toolgate_model::id::{CredentialId, InvocationId};
+use toolgate_model::secret::{Material, Secret};
+use toolgate_model::service::{RenderedRequest, ToolName};
+use toolgate_model::time::Timestamp;
+use url::Url;
+
+use crate::body::{DEFAULT_BODY_LIMIT, InboundAnswer};
+use crate::client::{GuardedClient, OutboundRequest};
+use crate::error::SendError;
+use crate::redaction::Redactor;
+
+pub(crate) use self::oauth2::OAuth2;
+pub(crate) use self::rest::Rest;
+pub(crate) use self::webhook::Webhook;
+
+mod oauth2;
+mod rest;
+mod webhook;
+
+#[cfg(test)]
+mod tests;
+
+/// What one call needs to be carried out: its own secret and nothing else.
+pub(crate) struct Errand<'a> {
+    pub(crate) invocation: InvocationId,
+    pub(crate) credential: CredentialId,
+    pub(crate) auth_type: AuthType,
+    pub(crate) connection: &'a Connection,
+    pub(crate) placement: &'a AuthPlacement,
+    pub(crate) tool: &'a ToolName,
+    pub(crate) parameters: &'a Value,
+    pub(crate) request: &'a RenderedRequest,
+    pub(crate) hosts: &'a [&'a HostSet],
+    pub(crate) deadline: Instant,
+    pub(crate) now: Timestamp,
+    pub(crate) material: Material,
+    pub(crate) renewal: &'a dyn Renewal,
+}
+
+/// Carries out errands of one kind.
+#[async_trait]
+pub(crate) trait Adapter: Send + Sync {
+    /// Carries out one. Secrets that come up on the way are told to the redactor before anything is answered.
+    async fn carry_out(
+        &self,
+        client: &GuardedClient,
+        errand: Errand<'_>,
+        redactor: &mut Redactor,
+    ) -> Result<InboundAnswer, SourceFailure>;
+}
+
+impl Errand<'_> {
+    /// Sends the rendered request with these further headers, to this URL where it differs.
+    pub(crate) async fn send(
+        &self,
+        client: &GuardedClient,
+        url: &Url,
+        further: Vec<(HeaderName, HeaderValue)>,
+    ) -> Result<InboundAnswer, SourceFailure> {
+        let mut headers = self.headers()?;
+        let body = match &self.request.body {
+            Some(body) => {
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(body.content_type));
+                Bytes::copy_from_slice(&body.bytes)
+            }
+            None => Bytes::new(),
+        };
+        // Last and in place of what was there, so that nothing can stand where the credential belongs.
+        for (name, value) in further {
+            headers.insert(name, value);
+        }
+        let method = Method::from_bytes(self.request.method.as_str().as_bytes()).map_err(|_| unusable("the method"))?;
+        self.exchange(client, method, url, headers, body).await
+    }
+
+    /// The headers of the rendered request.
+    pub(crate) fn headers(&self) -> Result<HeaderMap, SourceFailure> {
+        let mut headers = HeaderMap::with_capacity(self.request.headers.len() + 8);
+        for (name, value) in &self.request.headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable("a header's name"))?;
+            headers.insert(name, HeaderValue::from_str(value).map_err(|_| unusable("a header's value"))?);
+        }
+        Ok(headers)
+    }
+
+    /// One exchange with the service, within what is left of the call's time.
+    pub(crate) async fn exchange(
+        &self,
+        client: &GuardedClient,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<InboundAnswer, SourceFailure> {
+        let outbound = OutboundRequest {
+            pool: self.credential.into(),
+            method,
+            url,
+            headers,
+            body,
+            deadline: self.deadline,
+            hosts: self.hosts,
+            ca_certificate: self.connection.ca_certificate.as_deref(),
+            body_limit: DEFAULT_BODY_LIMIT,
+        };
+        client.send(outbound).await.map_err(|error| failure(&error))
+    }
+}
+
+/// What is told about an exchange that brought no answer.
+pub(crate) fn failure(error: &SendError) -> SourceFailure {
+    SourceFailure {
+        kind: FailureKind::Proxy,
+        reason: error.to_string(),
+        http_status: None,
+        result: None,
+        truncated: false,
+        sent: error.reached_service(),
+        timed_out: matches!(error, SendError::TimedOut { .. }),
+    }
+}
+
+/// What is told about a call that cannot become a request.
+pub(crate) fn not_executable(reason: impl Into<String>) -> SourceFailure {
+    SourceFailure {
+        kind: FailureKind::NotExecutable,
+        reason: reason.into(),
+        http_status: None,
+        result: None,
+        truncated: false,
+        sent: false,
+        timed_out: false,
+    }
+}
+
+fn unusable(what: &str) -> SourceFailure {
+    not_executable(format!("{what} cannot be written in a request; correct the tool's HTTP mapping"))
+}
+
+/// The first of these fields that the material has.
+pub(crate) fn first_field<'a>(material: &'a Material, names: &[&str]) -> Result<&'a Secret, SourceFailure> {
+    names.iter().find_map(|name| material.get(name)).ok_or_else(|| {
+        not_executable(format!("the credential has no `{}`; rotate it with one", names.first().unwrap_or(&"secret")))
+    })
+}
+
+/// A header whose value is never shown, not even by a debugger's print.
+pub(crate) fn secret_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), SourceFailure> {
+    let name = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| not_executable("the credential's header name is none; correct `metadata.auth.header_name`"))?;
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|_| not_executable("the credential cannot stand in a header: it has line breaks or control characters"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}

@@ -1,0 +1,126 @@
+//! OAuth2: access tokens that are renewed, before they expire and when the service refuses one. What a renewal brings is
+//! kept in the vault before it is used, so that the next call finds it there.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::timeout_at;
+use toolgate_gate::ports::source::SourceFailure;
+use toolgate_model::connection::TokenEndpoint;
+use toolgate_model::secret::{Material, Secret};
+use toolgate_model::time::Timestamp;
+
+use self::exchange::{TokenExchange, TokenGrant, proxy_failure};
+use super::{Adapter, Errand, not_executable, rest};
+use crate::body::InboundAnswer;
+use crate::client::GuardedClient;
+use crate::redaction::Redactor;
+
+mod answer;
+mod exchange;
+#[cfg(test)]
+mod tests;
+
+/// Where the access token is, by preference.
+const ACCESS_FIELDS: [&str; 2] = ["access_token", "token"];
+const REFRESH_FIELD: &str = "refresh_token";
+const CLIENT_ID_FIELD: &str = "client_id";
+const CLIENT_SECRET_FIELD: &str = "client_secret";
+/// When the access token expires, in RFC 3339. Written by each renewal.
+const EXPIRY_FIELD: &str = "access_token_expires_at";
+/// A token that expires sooner than this is renewed first: it must live until the service has read it.
+const MARGIN: Duration = Duration::from_secs(30);
+/// The service's word for a token that it does not take.
+const UNAUTHORIZED: u16 = 401;
+
+/// The adapter.
+pub(crate) struct OAuth2;
+
+#[async_trait]
+impl Adapter for OAuth2 {
+    async fn carry_out(
+        &self,
+        client: &GuardedClient,
+        errand: Errand<'_>,
+        redactor: &mut Redactor,
+    ) -> Result<InboundAnswer, SourceFailure> {
+        let token = access_token(&errand.material);
+        let Some(endpoint) = usable_endpoint(&errand) else {
+            return rest::present(client, &errand, token.ok_or_else(no_token)?).await;
+        };
+        let Some(token) = token.filter(|_| !expires_soon(&errand.material, errand.now)) else {
+            return send_renewed(client, &errand, endpoint, redactor).await;
+        };
+        let answer = rest::present(client, &errand, token).await?;
+        if answer.status != UNAUTHORIZED {
+            return Ok(answer);
+        }
+        let seen = |failure| SourceFailure { http_status: Some(UNAUTHORIZED), sent: true, ..failure };
+        send_renewed(client, &errand, endpoint, redactor).await.map_err(seen)
+    }
+}
+
+/// Renews the token and sends the call with the new one. Whatever the service answers to that is the answer: a token of
+/// this moment that is refused would not be helped by another.
+async fn send_renewed(
+    client: &GuardedClient,
+    errand: &Errand<'_>,
+    endpoint: &TokenEndpoint,
+    redactor: &mut Redactor,
+) -> Result<InboundAnswer, SourceFailure> {
+    let renewed = renew(client, errand, endpoint, redactor).await?;
+    // It may be another call's work, or an administrator's.
+    for name in ACCESS_FIELDS.into_iter().chain([REFRESH_FIELD, CLIENT_SECRET_FIELD]) {
+        if let Some(secret) = renewed.get(name) {
+            redactor.add(secret);
+        }
+    }
+    rest::present(client, errand, access_token(&renewed).ok_or_else(no_token)?).await
+}
+
+async fn renew(
+    client: &GuardedClient,
+    errand: &Errand<'_>,
+    endpoint: &TokenEndpoint,
+    redactor: &mut Redactor,
+) -> Result<Material, SourceFailure> {
+    let exchange = TokenExchange::new(client, errand, endpoint, redactor);
+    let mut renewing = pin!(errand.renewal.renew(&errand.material, &exchange));
+    match timeout_at(errand.deadline, renewing.as_mut()).await {
+        Ok(renewed) => renewed,
+        // INVARIANT: an exchange that has begun is seen through, or the refresh token that it brought, the only good one
+        // by then, would be lost. The exchange itself ends with the deadline; what may take longer is to keep it.
+        Err(_) if exchange.has_begun() => renewing.await,
+        Err(_) => {
+            let reason = "the time for this call was over while another call renewed the access token; try again";
+            Err(SourceFailure { timed_out: true, ..proxy_failure(reason.to_owned()) })
+        }
+    }
+}
+
+/// The token endpoint, where there is one and something to exchange.
+fn usable_endpoint<'a>(errand: &Errand<'a>) -> Option<&'a TokenEndpoint> {
+    errand.connection.token.as_ref().filter(|endpoint| TokenGrant::of(endpoint, &errand.material).is_some())
+}
+
+fn access_token(material: &Material) -> Option<&Secret> {
+    ACCESS_FIELDS.iter().find_map(|name| field(material, name))
+}
+
+/// A field, unless there is nothing in it.
+fn field<'a>(material: &'a Material, name: &str) -> Option<&'a Secret> {
+    material.get(name).filter(|secret| !secret.expose().is_empty())
+}
+
+fn expires_soon(material: &Material, now: Timestamp) -> bool {
+    let expiry = material.get(EXPIRY_FIELD).and_then(|text| Timestamp::parse(text.expose()).ok());
+    expiry.is_some_and(|expiry| expiry <= now.plus(MARGIN))
+}
+
+fn no_token() -> SourceFailure {
+    not_executable(
+        "the credential has no `access_token` and nothing to obtain one with; rotate it with one, or with a \
+         `refresh_token` or `client_id` and `client_secret`, and say in `metadata.token_url` where to exchange them",
+    )
+}

@@ -1,0 +1,113 @@
+//! What a token endpoint answers (RFC 6749 §5). Of a refusal only a code that the RFC knows is repeated, never the
+//! endpoint's own words: they may quote the request.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+use toolgate_model::secret::Secret;
+use zeroize::Zeroizing;
+
+use crate::body::InboundAnswer;
+use crate::redaction::Redactor;
+
+/// The longest lifetime that is believed, in seconds: a year.
+const LONGEST_LIFETIME: f64 = 366.0 * 86_400.0;
+
+/// The codes of RFC 6749 §5.2, and what to do about each.
+const REFUSALS: [(&str, &str); 6] = [
+    (INVALID_CLIENT, "check the credential's `client_id` and `client_secret`, and rotate it"),
+    (INVALID_REQUEST, "check the credential's `metadata.token_url` and `metadata.token_grant_type`"),
+    ("invalid_grant", "authorise the credential again and rotate it"),
+    ("invalid_scope", "correct the credential's `metadata.token_scope`"),
+    ("unauthorized_client", "let the service permit this client its grant type, or correct `metadata.token_grant_type`"),
+    ("unsupported_grant_type", "correct the credential's `metadata.token_grant_type`"),
+];
+const INVALID_CLIENT: &str = "invalid_client";
+const INVALID_REQUEST: &str = "invalid_request";
+
+/// What an exchange brought.
+pub(super) struct Tokens {
+    pub(super) access: Secret,
+    pub(super) refresh: Option<Secret>,
+    /// For how long the access token is good, where the endpoint says so.
+    pub(super) lifetime: Option<Duration>,
+}
+
+/// Why an exchange brought nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(super) enum TokenError {
+    #[error("the token endpoint answered {code}; {advice}")]
+    Refused { code: &'static str, advice: &'static str },
+    #[error("the token endpoint answered with status {status}; try again later")]
+    Unavailable { status: u16 },
+    #[error("the token endpoint answered with status {status}; check the credential's `metadata.token_url`")]
+    Failed { status: u16 },
+    #[error("the token endpoint's answer has no access token; check the credential's `metadata.token_url`")]
+    NoToken,
+    #[error("the token endpoint's access token cannot stand in a request; ask its operator for one of visible ASCII")]
+    BadToken,
+    #[error("the token endpoint gave a token of another type than bearer, which Toolgate cannot present")]
+    NotBearer,
+    #[error("the token endpoint's answer is too long; check the credential's `metadata.token_url`")]
+    TooLong,
+}
+
+impl TokenError {
+    /// Whether the endpoint did not recognise the client, or missed it in the form.
+    pub(super) fn is_about_the_client(&self) -> bool {
+        matches!(self, Self::Refused { code: INVALID_CLIENT | INVALID_REQUEST, .. })
+    }
+}
+
+/// Reads the answer. Every token in it is told to the redactor, also where the answer is refused.
+pub(super) fn read(answer: InboundAnswer, redactor: &mut Redactor) -> Result<Tokens, TokenError> {
+    let body = Zeroizing::new(answer.body);
+    let mut members: Map<String, Value> = serde_json::from_slice(&body).unwrap_or_default();
+    let mut token = |name| {
+        let token = taken_text(&mut members, name)?;
+        redactor.add(&token);
+        Some(token)
+    };
+    let (access, refresh, _) = (token("access_token"), token("refresh_token"), token("id_token"));
+    let named = members.get("error").and_then(Value::as_str);
+    if let Some((code, advice)) = REFUSALS.into_iter().find(|(code, _)| named == Some(*code)) {
+        return Err(TokenError::Refused { code, advice });
+    }
+    match answer.status {
+        200..300 => {}
+        status @ (408 | 429 | 500..) => return Err(TokenError::Unavailable { status }),
+        status => return Err(TokenError::Failed { status }),
+    }
+    if answer.truncated {
+        return Err(TokenError::TooLong);
+    }
+    let access = access.ok_or(TokenError::NoToken)?;
+    if !access.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(TokenError::BadToken);
+    }
+    let is_bearer = |kind: &Value| kind.as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("bearer"));
+    if members.get("token_type").is_some_and(|kind| !kind.is_null() && !is_bearer(kind)) {
+        return Err(TokenError::NotBearer);
+    }
+    Ok(Tokens { access, refresh, lifetime: members.get("expires_in").and_then(lifetime) })
+}
+
+/// The text of this member, unless it is empty.
+fn taken_text(members: &mut Map<String, Value>, name: &str) -> Option<Secret> {
+    match members.remove(name) {
+        Some(Value::String(text)) if !text.is_empty() => Some(Secret::new(text)),
+        _ => None,
+    }
+}
+
+/// A number of seconds, which some endpoints write as text. What cannot be read is as good as not said: the service
+/// will refuse the token when it has expired.
+fn lifetime(value: &Value) -> Option<Duration> {
+    let seconds = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds.min(LONGEST_LIFETIME)).ok()
+}

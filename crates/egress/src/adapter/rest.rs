@@ -1,0 +1,74 @@
+//! Plain HTTP services with a fixed credential: a key or token in a header or in the query, or a user name and password.
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use toolgate_gate::ports::source::SourceFailure;
+use toolgate_model::connection::AuthPlacement;
+use toolgate_model::credential::AuthType;
+use toolgate_model::secret::{Material, Secret};
+use zeroize::Zeroizing;
+
+use super::{Adapter, Errand, first_field, not_executable, secret_header};
+use crate::body::InboundAnswer;
+use crate::client::GuardedClient;
+use crate::redaction::Redactor;
+
+/// The adapter.
+pub(crate) struct Rest;
+
+#[async_trait]
+impl Adapter for Rest {
+    async fn carry_out(
+        &self,
+        client: &GuardedClient,
+        errand: Errand<'_>,
+        _redactor: &mut Redactor,
+    ) -> Result<InboundAnswer, SourceFailure> {
+        let secret = presented(errand.auth_type, &errand.material)?;
+        present(client, &errand, &secret).await
+    }
+}
+
+/// Sends the errand's request with this secret where the credential is put.
+pub(super) async fn present(
+    client: &GuardedClient,
+    errand: &Errand<'_>,
+    secret: &Secret,
+) -> Result<InboundAnswer, SourceFailure> {
+    match errand.placement {
+        AuthPlacement::Header { name, prefix } => {
+            let value = Zeroizing::new(match prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
+                Some(prefix) => format!("{prefix} {}", secret.expose()),
+                None => secret.expose().to_owned(),
+            });
+            let header = secret_header(name, &value)?;
+            errand.send(client, &errand.request.url, vec![header]).await
+        }
+        AuthPlacement::Query { name } => {
+            let mut url = errand.request.url.clone();
+            url.query_pairs_mut().append_pair(name, secret.expose());
+            errand.send(client, &url, Vec::new()).await
+        }
+    }
+}
+
+/// What stands in the credential's place.
+fn presented(auth_type: AuthType, material: &Material) -> Result<Secret, SourceFailure> {
+    let copy = |secret: &Secret| Secret::new(secret.expose().to_owned());
+    match auth_type {
+        AuthType::BasicAuth => {
+            let username = first_field(material, &["username"])?.expose();
+            let password = first_field(material, &["password"])?.expose();
+            if username.contains(':') {
+                return Err(not_executable("a user name with a colon cannot be sent as basic authentication"));
+            }
+            let pair = Zeroizing::new(format!("{username}:{password}"));
+            Ok(Secret::new(STANDARD.encode(pair.as_bytes())))
+        }
+        AuthType::BearerToken => {
+            first_field(material, &["token", "access_token", "bearer_token", "api_key"]).map(copy)
+        }
+        _ => first_field(material, &["api_key", "token", "secret_key", "access_token"]).map(copy),
+    }
+}

@@ -1,0 +1,130 @@
+//! Webhooks: the call as a signed message to one address. The signature is over the very bytes that are sent, and once
+//! more together with an id and a time, by which a receiver recognises a message that is played again.
+
+use async_trait::async_trait;
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde_json::{Map, json};
+use toolgate_gate::ports::source::SourceFailure;
+use toolgate_model::connection::AuthPlacement;
+use toolgate_model::secret::Secret;
+use url::Url;
+use zeroize::Zeroizing;
+
+use super::{Adapter, Errand, first_field, not_executable};
+use crate::body::InboundAnswer;
+use crate::client::GuardedClient;
+use crate::redaction::Redactor;
+
+#[cfg(test)]
+mod tests;
+
+/// What a secret of the Standard Webhooks begins with; the rest of it is the key in base64.
+const STANDARD_PREFIX: &str = "whsec_";
+
+/// The adapter.
+pub(crate) struct Webhook;
+
+#[async_trait]
+impl Adapter for Webhook {
+    async fn carry_out(
+        &self,
+        client: &GuardedClient,
+        errand: Errand<'_>,
+        redactor: &mut Redactor,
+    ) -> Result<InboundAnswer, SourceFailure> {
+        let keys = Keys::of(first_field(&errand.material, &["signing_secret", "secret"])?, redactor)?;
+        let id = errand.invocation.to_string();
+        let message = json!({
+            "tool_name": errand.tool.as_str(),
+            "parameters": errand.parameters,
+            "timestamp": seconds(errand.now.as_millis()),
+            "invocation_id": id,
+        });
+        let body = message.to_string();
+        let timestamp = errand.now.as_millis().div_euclid(1000).to_string();
+        let mut headers = errand.headers()?;
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        sign(&errand, &keys, &id, &timestamp, &body, &mut headers)?;
+        errand.exchange(client, Method::POST, address(&errand), headers, Bytes::from(body)).await
+    }
+}
+
+/// One secret as the key of two signatures.
+struct Keys {
+    /// For the signature of the protocol's reference: the text as it is.
+    plain: hmac::Key,
+    /// For the Standard Webhooks: what the text stands for.
+    standard: hmac::Key,
+}
+
+impl Keys {
+    fn of(secret: &Secret, redactor: &mut Redactor) -> Result<Self, SourceFailure> {
+        let text = secret.expose();
+        if text.is_empty() {
+            return Err(not_executable("the credential's signing secret is empty; rotate it with one"));
+        }
+        let plain = hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes());
+        let Some(encoded) = text.strip_prefix(STANDARD_PREFIX) else {
+            return Ok(Self { standard: plain.clone(), plain });
+        };
+        // Whoever has this has the key, without the prefix too.
+        redactor.add(&Secret::new(encoded.to_owned()));
+        match STANDARD.decode(encoded).map(Zeroizing::new) {
+            Ok(key) if !key.is_empty() => Ok(Self { plain, standard: hmac::Key::new(hmac::HMAC_SHA256, &key) }),
+            _ => Err(not_executable(
+                "the credential's signing secret begins with `whsec_` but is no base64 after it; rotate it",
+            )),
+        }
+    }
+}
+
+/// Adds the signatures, and what they are over.
+fn sign(
+    errand: &Errand<'_>,
+    keys: &Keys,
+    id: &str,
+    timestamp: &str,
+    body: &str,
+    headers: &mut HeaderMap,
+) -> Result<(), SourceFailure> {
+    let plain: String = hmac::sign(&keys.plain, body.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let standard = hmac::sign(&keys.standard, format!("{id}.{timestamp}.{body}").as_bytes());
+    for (name, value) in [
+        ("x-openintent-signature", format!("sha256={plain}")),
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", timestamp.to_owned()),
+        ("webhook-signature", format!("v1,{}", STANDARD.encode(standard))),
+    ] {
+        if (AuthPlacement::Header { name: name.to_owned(), prefix: None }).is_taken_in(errand.request) {
+            return Err(not_executable(format!(
+                "the tool has a header `{name}` of its own, where the signature belongs; take it out of the tool's \
+                 HTTP mapping"
+            )));
+        }
+        let value = HeaderValue::from_str(&value).map_err(|_| not_executable("the signature cannot stand in a header"))?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    Ok(())
+}
+
+/// Where the message goes: all tools of one credential to its base URL, except for those that have a path of their own.
+fn address<'a>(errand: &Errand<'a>) -> &'a Url {
+    let connection = errand.connection;
+    let Some(base) = connection.base_url.as_ref().filter(|_| !connection.endpoints.contains_key(errand.tool)) else {
+        return &errand.request.url;
+    };
+    // A registered tool may have a path of its own too. Without one its request was made in the default way.
+    let default = connection.endpoint(errand.tool).render(base, &Map::new());
+    let is_default = default.is_ok_and(|default| default.url == errand.request.url);
+    if is_default { base.as_url() } else { &errand.request.url }
+}
+
+/// Seconds since 1970 with a fraction, as the protocol's reference writes them.
+fn seconds(millis: i64) -> f64 {
+    // Exact for every time that can be written: that takes 48 of the 53 bits.
+    millis as f64 / 1000.0
+}

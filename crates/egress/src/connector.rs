@@ -1,0 +1,129 @@
+//! The place where sockets to the outside are opened. A name is looked up once, every answer is checked, and the socket
+//! is connected to what was checked: nobody looks the name up a second time.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper::rt::{Read, Write};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use crate::address::AddressPolicy;
+use crate::destination::{Destination, Target};
+use crate::error::{SendError, Stage};
+use crate::resolver::{Resolve, resolve_checked};
+use crate::time::now;
+use crate::tls::{self, Trust};
+
+/// How many addresses of a name are tried.
+const ATTEMPTS: usize = 8;
+/// How long an address may take while there is another one to try.
+const ATTEMPT_PATIENCE: Duration = Duration::from_secs(3);
+/// The most that is held back of an answer whose head has not ended or whose body nobody reads yet.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// An open connection, ready for requests, one after the other.
+pub(crate) type Sender = SendRequest<Full<Bytes>>;
+
+/// Opens connections.
+pub(crate) struct Connector {
+    pub(crate) policy: AddressPolicy,
+    resolver: Arc<dyn Resolve>,
+    trust: Trust,
+}
+
+impl Connector {
+    pub(crate) fn new(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> Self {
+        Self { policy, resolver, trust: Trust::load() }
+    }
+
+    /// A new connection to a destination, with the trust that is asked for.
+    pub(crate) async fn open(
+        &self,
+        destination: &Destination<'_>,
+        ca_certificate: Option<&str>,
+        deadline: Instant,
+    ) -> Result<Sender, SendError> {
+        let tls = destination.secure.then(|| self.trust.connector(ca_certificate)).transpose()?;
+        let addresses = self.addresses(destination, deadline).await?;
+        let stream = connect(destination, &addresses, deadline).await?;
+        let Some(tls) = tls else { return speak(TokioIo::new(stream), destination).await };
+        let name = server_name(destination)?;
+        let stream = timeout_at(deadline, tls.connect(name, stream))
+            .await
+            .map_err(|_| SendError::TimedOut { stage: Stage::Tls })?
+            .map_err(|error| SendError::Tls { host: destination.host.to_owned(), reason: tls::reason(&error) })?;
+        speak(TokioIo::new(stream), destination).await
+    }
+
+    async fn addresses(&self, destination: &Destination<'_>, deadline: Instant) -> Result<Vec<IpAddr>, SendError> {
+        match destination.target {
+            Target::Address(address) => Ok(vec![address]),
+            Target::Name { name, private } => {
+                let resolved = resolve_checked(&*self.resolver, &self.policy, name, private);
+                timeout_at(deadline, resolved).await.map_err(|_| SendError::TimedOut { stage: Stage::Resolve })?
+            }
+        }
+    }
+}
+
+async fn connect(
+    destination: &Destination<'_>,
+    addresses: &[IpAddr],
+    deadline: Instant,
+) -> Result<TcpStream, SendError> {
+    let mut kind = io::ErrorKind::AddrNotAvailable;
+    let mut waiting = addresses.iter().take(ATTEMPTS).peekable();
+    while let Some(address) = waiting.next() {
+        let patience = if waiting.peek().is_some() { deadline.min(now() + ATTEMPT_PATIENCE) } else { deadline };
+        match timeout_at(patience, connect_one(SocketAddr::new(*address, destination.port))).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => kind = error.kind(),
+            Err(_) if patience == deadline => return Err(SendError::TimedOut { stage: Stage::Connect }),
+            Err(_) => kind = io::ErrorKind::TimedOut,
+        }
+    }
+    Err(SendError::ConnectFailed { host: destination.host.to_owned(), kind })
+}
+
+async fn connect_one(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    // Nothing between here and the wire should be able to lead elsewhere; this makes sure.
+    if stream.peer_addr()? != address {
+        return Err(io::ErrorKind::AddrNotAvailable.into());
+    }
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// INVARIANT: the certificate is checked against the host of the URL, not against the address behind it.
+fn server_name(destination: &Destination<'_>) -> Result<ServerName<'static>, SendError> {
+    match destination.target {
+        Target::Address(address) => Ok(ServerName::IpAddress(address.into())),
+        Target::Name { name, .. } => ServerName::try_from(name.to_owned()).map_err(|_| SendError::Tls {
+            host: destination.host.to_owned(),
+            reason: "no certificate can be for such a name; correct the host of the service's URL",
+        }),
+    }
+}
+
+async fn speak<T>(io: T, destination: &Destination<'_>) -> Result<Sender, SendError>
+where
+    T: Read + Write + Unpin + Send + 'static,
+{
+    let made = Builder::new().max_buf_size(READ_BUFFER).handshake(io).await;
+    let (sender, connection) = made.map_err(|_| SendError::ConnectFailed {
+        host: destination.host.to_owned(),
+        kind: io::ErrorKind::ConnectionAborted,
+    })?;
+    // The connection lives as long as its sender; what befalls it is told to the request that waits for an answer.
+    tokio::spawn(connection);
+    Ok(sender)
+}

@@ -1,0 +1,135 @@
+//! The gate's source for tools behind HTTP services. It picks the adapter, sends, and takes every form of the secret out
+//! of the answer before anybody else sees it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header;
+use serde_json::{Value, json};
+use toolgate_gate::call::Admitted;
+use toolgate_gate::ports::clock::Clock;
+use toolgate_gate::ports::source::{Execution, FailureKind, Renewal, ServiceAnswer, Source, SourceFailure};
+use toolgate_model::canonical::write_canonical;
+use toolgate_model::connection::AdapterName;
+use toolgate_model::merkle::sha256;
+use toolgate_model::secret::Material;
+
+use crate::adapter::{Adapter, Errand, OAuth2, Rest, Webhook, not_executable};
+use crate::body::InboundAnswer;
+use crate::client::GuardedClient;
+use crate::redaction::Redactor;
+use crate::time::deadline_after;
+
+/// Calls services over HTTP.
+pub struct Connectors {
+    client: GuardedClient,
+    clock: Arc<dyn Clock>,
+}
+
+impl Connectors {
+    /// Over this client.
+    pub fn new(client: GuardedClient, clock: Arc<dyn Clock>) -> Self {
+        Self { client, clock }
+    }
+}
+
+#[async_trait]
+impl Source for Connectors {
+    async fn execute(&self, call: &Admitted, material: Material, renewal: &dyn Renewal) -> Execution {
+        let fingerprint = Some(fingerprint(call));
+        let mut redactor = Redactor::new(&material);
+        let answered = match call.connection() {
+            None => Err(not_executable("the credential's metadata is wrong")),
+            Some(connection) => {
+                let hosts = call.allowed_hosts();
+                let credential = call.credential();
+                let errand = Errand {
+                    invocation: call.invocation().id,
+                    credential: credential.id,
+                    auth_type: credential.auth_type,
+                    connection,
+                    placement: call.placement(),
+                    tool: call.tool(),
+                    parameters: call.parameters(),
+                    request: call.request(),
+                    hosts: &hosts,
+                    deadline: deadline_after(call.deadline()),
+                    now: self.clock.now(),
+                    material,
+                    renewal,
+                };
+                adapter(call.adapter()).carry_out(&self.client, errand, &mut redactor).await
+            }
+        };
+        let outcome = match answered {
+            Ok(answer) => judge(call, answer, &redactor),
+            Err(mut failure) => {
+                redactor.redact_text(&mut failure.reason);
+                if let Some(result) = &mut failure.result {
+                    redactor.redact_json(result);
+                }
+                Err(failure)
+            }
+        };
+        Execution { fingerprint, outcome }
+    }
+}
+
+fn adapter(name: AdapterName) -> &'static dyn Adapter {
+    match name {
+        AdapterName::OAuth2 => &OAuth2,
+        AdapterName::Rest => &Rest,
+        AdapterName::Webhook => &Webhook,
+    }
+}
+
+fn judge(call: &Admitted, answer: InboundAnswer, redactor: &Redactor) -> Result<ServiceAnswer, SourceFailure> {
+    let (status, truncated) = (answer.status, answer.truncated);
+    let result = result(answer, redactor);
+    if call.is_success(status) {
+        return Ok(ServiceAnswer { http_status: status, result, truncated });
+    }
+    Err(SourceFailure {
+        kind: FailureKind::Service,
+        reason: format!("the service answered with status {status}"),
+        http_status: Some(status),
+        result: Some(result).filter(|result| !result.is_null()),
+        truncated,
+        sent: true,
+        timed_out: false,
+    })
+}
+
+/// What the service said, without the secret: JSON as it is, anything else wrapped.
+fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
+    let mut body = answer.body;
+    redactor.redact_bytes(&mut body);
+    if body.is_empty() {
+        return Value::Null;
+    }
+    let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let mut result = match serde_json::from_slice(&body) {
+        // A service that speaks of text means text, even where it could be read as JSON.
+        Ok(value) if !content_type.is_some_and(|kind| kind.starts_with("text/plain")) => value,
+        _ => match String::from_utf8(body) {
+            Ok(text) => json!({"raw": text, "content_type": content_type}),
+            Err(binary) => json!({"base64": STANDARD.encode(binary.as_bytes()), "content_type": content_type}),
+        },
+    };
+    redactor.redact_json(&mut result);
+    result
+}
+
+/// What was asked, without the credential: the same for the same request.
+fn fingerprint(call: &Admitted) -> String {
+    let request = call.request();
+    let mut text = Vec::with_capacity(256);
+    text.extend_from_slice(request.method.as_str().as_bytes());
+    text.push(b'\n');
+    text.extend_from_slice(request.url.as_str().as_bytes());
+    text.push(b'\n');
+    write_canonical(call.parameters(), &mut text);
+    sha256(&text).to_hex()
+}

@@ -1,0 +1,151 @@
+//! Why a request brought no answer. The words come from here, never from the service: no header, no credential, no path
+//! and no query can stand in them.
+
+use std::fmt;
+use std::io;
+
+use http::HeaderName;
+use thiserror::Error;
+
+use crate::address::ForbiddenAddress;
+
+/// Why a request brought no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// Neither http nor https.
+    #[error("the service's URL is neither http nor https; correct the scheme of its base URL")]
+    UnsupportedScheme,
+    /// A name or a password before the host.
+    #[error("the service's URL carries a user name or password; take it out and store it as a credential")]
+    UserInfo,
+    /// Nothing to connect to.
+    #[error("the service's URL has no host or the port 0; write it like https://api.example.com")]
+    NoHost,
+    /// Characters that a request line cannot hold.
+    #[error("the path or query of the service's URL cannot be written in a request; percent-encode it")]
+    BadTarget,
+    /// A name that means this machine, its network or its cloud.
+    #[error("`{host}` names a private host; use a public name, or name its addresses in `egress.allow`")]
+    PrivateName {
+        /// The name.
+        host: String,
+    },
+    /// A host that the credential or the grant does not admit.
+    #[error("`{host}` is not among the hosts that this call may reach; extend `allowed_hosts` if it should be")]
+    ForbiddenHost {
+        /// The host.
+        host: String,
+    },
+    /// An address that calls may not reach.
+    #[error(transparent)]
+    ForbiddenAddress(#[from] ForbiddenAddress),
+    /// A method that opens a tunnel or echoes the request.
+    #[error("the methods CONNECT and TRACE are not for tools; correct the tool's HTTP mapping")]
+    ForbiddenMethod,
+    /// A header that decides how the message is framed or routed.
+    #[error("the header `{name}` is set by Toolgate alone; take it out of the tool's HTTP mapping")]
+    ForbiddenHeader {
+        /// The header.
+        name: HeaderName,
+    },
+    /// No addresses.
+    #[error("`{host}` cannot be resolved; check the name and this machine's DNS")]
+    Unresolvable {
+        /// The name.
+        host: String,
+    },
+    /// No connection.
+    #[error("no connection to `{host}` came about ({kind}); check that the service runs and can be reached from here")]
+    ConnectFailed {
+        /// The host.
+        host: String,
+        /// What the system said.
+        kind: io::ErrorKind,
+    },
+    /// The CA certificate is none.
+    #[error("the credential's CA certificate cannot be read; give one or more certificates in PEM")]
+    BadCertificate,
+    /// Nobody to trust.
+    #[error("this system has no root certificates; install its `ca-certificates`, or give the credential its own CA")]
+    NoRoots,
+    /// The service could not prove who it is.
+    #[error("TLS with `{host}` failed: {reason}")]
+    Tls {
+        /// The host.
+        host: String,
+        /// What went wrong and what to do.
+        reason: &'static str,
+    },
+    /// The deadline passed.
+    #[error("the time for this call was over {stage}; raise the credential's timeout, or ask for less")]
+    TimedOut {
+        /// During what.
+        stage: Stage,
+    },
+    /// What came back is not an answer.
+    #[error("the service's answer {reason}")]
+    BrokenAnswer {
+        /// In what way.
+        reason: &'static str,
+    },
+    /// Compressed in a way that nobody asked for.
+    #[error("the service's answer is compressed in a way that Toolgate does not expand; it asked for none at all")]
+    UnsupportedEncoding,
+}
+
+impl SendError {
+    /// Whether the service may have seen the request. False only where not a byte of it can have been sent.
+    pub fn reached_service(&self) -> bool {
+        match self {
+            Self::UnsupportedScheme
+            | Self::UserInfo
+            | Self::NoHost
+            | Self::BadTarget
+            | Self::PrivateName { .. }
+            | Self::ForbiddenHost { .. }
+            | Self::ForbiddenAddress(_)
+            | Self::ForbiddenMethod
+            | Self::ForbiddenHeader { .. }
+            | Self::Unresolvable { .. }
+            | Self::ConnectFailed { .. }
+            | Self::BadCertificate
+            | Self::NoRoots
+            | Self::Tls { .. } => false,
+            Self::TimedOut { stage } => match stage {
+                Stage::Start | Stage::Resolve | Stage::Connect | Stage::Tls => false,
+                Stage::Answer | Stage::Body => true,
+            },
+            Self::BrokenAnswer { .. } | Self::UnsupportedEncoding => true,
+        }
+    }
+}
+
+/// The part of an exchange that the deadline interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Before anything was done.
+    Start,
+    /// While the name was looked up.
+    Resolve,
+    /// While the connection was made.
+    Connect,
+    /// While TLS was set up.
+    Tls,
+    /// While the request was sent or the beginning of its answer awaited.
+    Answer,
+    /// While the answer's body was read.
+    Body,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Start => "before it began",
+            Self::Resolve => "while the service's name was looked up",
+            Self::Connect => "while a connection was made",
+            Self::Tls => "while TLS was set up",
+            Self::Answer => "before the service answered",
+            Self::Body => "before the service's answer was complete",
+        })
+    }
+}

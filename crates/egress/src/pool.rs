@@ -1,0 +1,185 @@
+//! Connections that wait for the next call of the same credential to the same service. They are never lent to another
+//! credential: whatever a service remembers about a connection, it remembers about one customer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior};
+use toolgate_model::id::CredentialId;
+
+use crate::connector::Sender;
+use crate::destination::Destination;
+use crate::time::now;
+
+#[cfg(test)]
+mod tests;
+
+/// How long a connection waits. Short, because a waiting connection does not see that its name has moved.
+const IDLE_LIMIT: Duration = Duration::from_secs(30);
+/// How long a connection is used, however busy, for the same reason.
+const AGE_LIMIT: Duration = Duration::from_secs(600);
+/// How often the connections that waited too long are closed.
+const SWEEP_PERIOD: Duration = Duration::from_secs(10);
+/// How many connections wait for one credential.
+const CREDENTIAL_LIMIT: usize = 128;
+/// How many connections wait altogether.
+const TOTAL_LIMIT: usize = 512;
+
+/// Among whose requests connections are shared: those with the same credential, of whatever version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PoolKey(CredentialId);
+
+impl From<CredentialId> for PoolKey {
+    fn from(credential: CredentialId) -> Self {
+        Self(credential)
+    }
+}
+
+/// A connection and what it may be used for.
+pub(crate) struct Connection {
+    pub(crate) sender: Sender,
+    key: PoolKey,
+    secure: bool,
+    host: Box<str>,
+    port: u16,
+    ca_certificate: Option<Box<str>>,
+    opened: Instant,
+    idle_since: Instant,
+}
+
+impl Connection {
+    /// A connection that was opened just now.
+    pub(crate) fn new(
+        sender: Sender,
+        key: PoolKey,
+        destination: &Destination<'_>,
+        ca_certificate: Option<&str>,
+    ) -> Self {
+        let opened = now();
+        Self {
+            sender,
+            key,
+            secure: destination.secure,
+            host: destination.host.into(),
+            port: destination.port,
+            ca_certificate: ca_certificate.map(Into::into),
+            opened,
+            idle_since: opened,
+        }
+    }
+
+    fn leads_to(&self, destination: &Destination<'_>, ca_certificate: Option<&str>) -> bool {
+        self.port == destination.port
+            && self.secure == destination.secure
+            && *self.host == *destination.host
+            && self.ca_certificate.as_deref() == ca_certificate
+    }
+
+    fn is_spent(&self, now: Instant) -> bool {
+        self.sender.is_closed()
+            || now.duration_since(self.idle_since) >= IDLE_LIMIT
+            || now.duration_since(self.opened) >= AGE_LIMIT
+    }
+}
+
+/// The waiting connections.
+#[derive(Default)]
+pub(crate) struct Pool(Mutex<Shelves>);
+
+#[derive(Default)]
+struct Shelves {
+    /// INVARIANT: within a shelf, the one that waits longest comes first.
+    by_key: HashMap<PoolKey, Vec<Connection>>,
+    /// INVARIANT: the number of connections on all shelves.
+    count: usize,
+    swept: bool,
+}
+
+impl Pool {
+    /// The connection that fits and came back last. One whose last exchange is not quite over yet is left to others.
+    pub(crate) fn take(
+        &self,
+        key: PoolKey,
+        destination: &Destination<'_>,
+        ca_certificate: Option<&str>,
+        now: Instant,
+    ) -> Option<Connection> {
+        let mut shelves = self.shelves();
+        let Shelves { by_key, count, .. } = &mut *shelves;
+        let shelf = by_key.get_mut(&key)?;
+        for position in (0..shelf.len()).rev() {
+            let connection = shelf.get(position)?;
+            let spent = connection.is_spent(now);
+            if spent || (connection.sender.is_ready() && connection.leads_to(destination, ca_certificate)) {
+                let connection = shelf.remove(position);
+                *count -= 1;
+                if !spent {
+                    return Some(connection);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes back a connection whose answer was read to its end.
+    pub(crate) fn put(self: &Arc<Self>, mut connection: Connection) {
+        let now = now();
+        connection.idle_since = now;
+        if connection.is_spent(now) {
+            return;
+        }
+        let mut shelves = self.shelves();
+        if shelves.count >= TOTAL_LIMIT {
+            shelves.drop_longest_waiting();
+        }
+        let shelf = shelves.by_key.entry(connection.key).or_default();
+        let full = shelf.len() >= CREDENTIAL_LIMIT;
+        if full {
+            shelf.remove(0);
+        }
+        shelf.push(connection);
+        shelves.count += usize::from(!full);
+        if !std::mem::replace(&mut shelves.swept, true) {
+            tokio::spawn(sweep(Arc::downgrade(self)));
+        }
+    }
+
+    fn shelves(&self) -> MutexGuard<'_, Shelves> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelves {
+    fn drop_longest_waiting(&mut self) {
+        let waiting = self.by_key.values_mut().filter(|shelf| !shelf.is_empty());
+        if let Some(shelf) = waiting.min_by_key(|shelf| shelf.first().map(|connection| connection.idle_since)) {
+            shelf.remove(0);
+            self.count -= 1;
+        }
+    }
+
+    /// Closes what waited too long; answers whether anything is left.
+    fn sweep(&mut self, now: Instant) -> bool {
+        self.by_key.retain(|_, shelf| {
+            shelf.retain(|connection| !connection.is_spent(now));
+            !shelf.is_empty()
+        });
+        self.count = self.by_key.values().map(Vec::len).sum();
+        self.swept = self.count > 0;
+        self.swept
+    }
+}
+
+/// Runs while connections wait.
+async fn sweep(pool: Weak<Pool>) {
+    let mut ticks = tokio::time::interval_at(now() + SWEEP_PERIOD, SWEEP_PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(pool) = pool.upgrade() else { return };
+        if !pool.shelves().sweep(now()) {
+            return;
+        }
+    }
+}

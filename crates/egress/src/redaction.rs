@@ -1,0 +1,177 @@
+//! Redaction by value: what a service answers, in whatever spelling it echoes the secret of the call, leaves without
+//! it. Nothing is done by the name of a field or a header, so ordinary data stays as it is, byte for byte.
+//!
+//! Found is the secret itself, also where any of its characters are escaped for JSON, URLs, forms or HTML, up to three
+//! times over and in any mixture; its base64 in either alphabet, at any alignment inside a longer text and wrapped into
+//! lines; and its hex. Of secrets of several lines, such as private keys, also each longer line on its own. A secret of
+//! fewer than four bytes is found only as a word of its own, and in no encoding.
+//!
+//! Not found are transformations of another kind (compressed, encrypted, reversed, cut into pieces): bodies are
+//! decompressed before they come here. They also come here whole: a border between two chunks cannot hide anything.
+
+mod escape;
+mod forms;
+mod json;
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use toolgate_model::secret::{Material, Secret};
+use zeroize::Zeroizing;
+
+use escape::{escapes_at, is_introducer};
+use pattern::{Pattern, fold};
+
+/// What stands in the place of a secret; the first in which the secret itself does not occur is used.
+const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
+/// A replacement can put the last character of a marker before the rest of a secret, so the result is looked at again.
+const PASSES: usize = 8;
+/// How many escapes may be wrapped around each other, beyond the first.
+const NESTING: usize = 2;
+
+/// Finds and replaces the secrets of one call. Built from the unsealed material, dropped with it.
+///
+/// INVARIANT: implements none of `Debug`, `Clone`, `Serialize`, and every form it keeps is wiped when dropped.
+pub struct Redactor {
+    /// Ordered by the byte they start with.
+    patterns: Vec<Pattern>,
+    /// For every byte the position of the first pattern that may start with it.
+    starts: [usize; 256],
+    marker: &'static str,
+}
+
+impl Redactor {
+    /// Hides every field of the material, except those that are names or descriptions rather than secrets.
+    pub fn new(material: &Material) -> Self {
+        let secrets = material.iter().filter(|(name, _)| !is_public(name));
+        let mut patterns = Vec::new();
+        secrets.for_each(|(_, secret)| forms::collect(secret.expose(), &mut patterns));
+        let mut redactor = Self { patterns, starts: [0; 256], marker: "" };
+        redactor.index();
+        redactor
+    }
+
+    /// Hides one more secret, such as a token that was renewed during the call.
+    pub fn add(&mut self, secret: &Secret) {
+        forms::collect(secret.expose(), &mut self.patterns);
+        self.index();
+    }
+
+    /// Replaces every form of every secret; answers whether there was any.
+    pub fn redact_bytes(&self, bytes: &mut Vec<u8>) -> bool {
+        for pass in 0..PASSES {
+            let found = self.occurrences(bytes);
+            if found.is_empty() {
+                return pass > 0;
+            }
+            let redacted = self.without(bytes, &found);
+            drop(Zeroizing::new(std::mem::replace(bytes, redacted)));
+        }
+        // No text in sight needs this many passes. Should there be one, nothing of it leaves.
+        drop(Zeroizing::new(std::mem::replace(bytes, self.marker.as_bytes().to_vec())));
+        true
+    }
+
+    /// Replaces every form of every secret; answers whether there was any.
+    pub fn redact_text(&self, text: &mut String) -> bool {
+        if !self.hides(text) {
+            return false;
+        }
+        let mut bytes = std::mem::take(text).into_bytes();
+        self.redact_bytes(&mut bytes);
+        *text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        true
+    }
+
+    /// Whether any form of any secret occurs in this text.
+    pub fn hides(&self, text: &str) -> bool {
+        !self.occurrences(text.as_bytes()).is_empty()
+    }
+
+    /// Where secrets stand in the text, from left to right, without overlaps.
+    fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let mut previous = 0;
+        for (at, &byte) in text.iter().enumerate() {
+            if self.may_start(byte) {
+                self.find_at(text, at, byte, &mut found);
+                // An escape takes all backslashes before it, so it starts with the first of them.
+                if is_introducer(byte) && (byte, previous) != (b'\\', b'\\') {
+                    self.find_escaped_at(text, at, &mut found);
+                }
+            }
+            previous = byte;
+        }
+        found
+    }
+
+    fn may_start(&self, byte: u8) -> bool {
+        is_introducer(byte) || self.starts.get(usize::from(byte)).is_some_and(|start| *start < self.patterns.len())
+    }
+
+    /// Adds what is found here if the first character is escaped.
+    fn find_escaped_at(&self, text: &[u8], at: usize, found: &mut Vec<Range<usize>>) {
+        // Many ways to read an escape mean the same character.
+        let mut tried = None;
+        escapes_at(text, at, NESTING, &mut |spelled, _| {
+            let first = spelled.first().copied();
+            if let Some(byte) = first.filter(|_| first != tried) {
+                tried = first;
+                self.find_at(text, at, byte, found);
+            }
+        });
+    }
+
+    /// Adds what the patterns that start with this byte find here.
+    fn find_at(&self, text: &[u8], at: usize, first: u8, found: &mut Vec<Range<usize>>) {
+        let start = self.starts.get(usize::from(first)).copied().unwrap_or_default();
+        let candidates = self.patterns.iter().skip(start).take_while(|pattern| pattern.first() == fold(first));
+        for range in candidates.filter_map(|pattern| pattern.find_at(text, at)) {
+            match found.last_mut() {
+                // Nothing may be left between or at the borders of two that touch.
+                Some(last) if range.start <= last.end => {
+                    last.start = last.start.min(range.start);
+                    last.end = last.end.max(range.end);
+                }
+                _ => found.push(range),
+            }
+        }
+    }
+
+    /// A copy of the text with the marker in the place of each range.
+    fn without(&self, text: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(text.len() + ranges.len() * self.marker.len());
+        let mut kept_from = 0;
+        for range in ranges {
+            copy.extend_from_slice(text.get(kept_from..range.start).unwrap_or_default());
+            copy.extend_from_slice(self.marker.as_bytes());
+            kept_from = range.end;
+        }
+        copy.extend_from_slice(text.get(kept_from..).unwrap_or_default());
+        copy
+    }
+
+    fn index(&mut self) {
+        self.patterns.sort_unstable_by_key(Pattern::first);
+        self.starts = [self.patterns.len(); 256];
+        for (position, pattern) in self.patterns.iter().enumerate().rev() {
+            if let Some(start) = self.starts.get_mut(usize::from(pattern.first())) {
+                *start = position;
+            }
+        }
+        for byte in 0..=u8::MAX {
+            let start = self.starts.get(usize::from(fold(byte))).copied().unwrap_or_default();
+            if let Some(entry) = self.starts.get_mut(usize::from(byte)) {
+                *entry = start;
+            }
+        }
+        self.marker = MARKERS.into_iter().find(|marker| !self.hides(marker)).unwrap_or_default();
+    }
+}
+
+/// Fields of the material that accompany a secret: services name them in ordinary answers.
+fn is_public(name: &str) -> bool {
+    matches!(name, "username" | "client_id" | "token_type") || name.ends_with("_expires_at")
+}

@@ -1,0 +1,172 @@
+//! One form of a secret, and whether it stands at a place of a text, however its characters are escaped there.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use super::NESTING;
+use super::escape::{escapes_at, is_introducer};
+
+/// Encodings shorter than this are not looked for across line breaks: a few letters meet by accident.
+const WRAPPED: usize = 16;
+
+/// How the bytes of a pattern are compared with those of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A secret so short that it counts only where no letter or digit adjoins it.
+    Token,
+    /// The bytes themselves.
+    Text,
+    /// The bytes without white space, whatever white space the text has between them.
+    Lines,
+    /// Standard base64, found in the URL-safe alphabet as well.
+    Base64 {
+        /// The character before the pattern also holds bits of the secret.
+        before: bool,
+        /// The character after the pattern also holds bits of the secret.
+        after: bool,
+    },
+    /// Lower-case hex, found in either case and with separators between the digits.
+    Hex,
+}
+
+/// One form of a secret.
+///
+/// INVARIANT: `bytes` is not empty and does not start with white space.
+pub(super) struct Pattern {
+    bytes: Zeroizing<Vec<u8>>,
+    kind: Kind,
+}
+
+impl Pattern {
+    pub(super) fn new(bytes: Zeroizing<Vec<u8>>, kind: Kind) -> Option<Self> {
+        let starts_well = bytes.first().is_some_and(|first| !first.is_ascii_whitespace());
+        starts_well.then_some(Self { bytes, kind })
+    }
+
+    /// The byte that it starts with, folded.
+    pub(super) fn first(&self) -> u8 {
+        self.bytes.first().copied().map(fold).unwrap_or_default()
+    }
+
+    /// The number that the secret itself spells, if it does.
+    pub(super) fn as_number(&self) -> Option<f64> {
+        if !matches!(self.kind, Kind::Token | Kind::Text) {
+            return None;
+        }
+        std::str::from_utf8(&self.bytes).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    /// Where the pattern stands, if it starts at `start`; of several ends the furthest.
+    pub(super) fn find_at(&self, text: &[u8], start: usize) -> Option<Range<usize>> {
+        let end = self.end_from(text, start)?;
+        let before = start.checked_sub(1).and_then(|before| text.get(before)).copied();
+        let after = text.get(end).copied();
+        match self.kind {
+            Kind::Token if before.is_some_and(is_wordy) || after.is_some_and(is_wordy) => None,
+            Kind::Base64 { before: shares_before, after: shares_after } => {
+                let widened_start = start - usize::from(shares_before && before.is_some_and(is_base64));
+                Some(widened_start..end + usize::from(shares_after && after.is_some_and(is_base64)))
+            }
+            _ => Some(start..end),
+        }
+    }
+
+    fn end_from(&self, text: &[u8], start: usize) -> Option<usize> {
+        let matched = self.plain_run(text, 0, start);
+        if matched == self.bytes.len() {
+            return Some(start + matched);
+        }
+        // Nearly every attempt ends here.
+        let (wanted, next) = (*self.bytes.get(matched)?, *text.get(start + matched)?);
+        if !is_introducer(next) && !self.accepts(wanted, next) && (matched == 0 || !self.may_skip(next)) {
+            return None;
+        }
+        self.furthest_end(text, matched, start + matched)
+    }
+
+    /// How many bytes match from here on that can be read in one way only.
+    fn plain_run(&self, text: &[u8], matched: usize, at: usize) -> usize {
+        let wanted = self.bytes.get(matched..).unwrap_or_default();
+        let pairs = wanted.iter().zip(text.get(at..).unwrap_or_default());
+        pairs.take_while(|(wanted, byte)| self.accepts(**wanted, **byte) && !is_ambiguous(**byte)).count()
+    }
+
+    /// Follows every way to read the text at once. A state is how much of the pattern is matched, and up to where.
+    fn furthest_end(&self, text: &[u8], matched: usize, at: usize) -> Option<usize> {
+        let mut furthest = None;
+        let mut states = BTreeSet::from([(matched, at)]);
+        while let Some((matched, at)) = states.pop_first() {
+            let run = self.plain_run(text, matched, at);
+            let (matched, at) = (matched + run, at + run);
+            let Some(&wanted) = self.bytes.get(matched) else {
+                furthest = furthest.max(Some(at));
+                continue;
+            };
+            let Some(&byte) = text.get(at) else { continue };
+            if self.accepts(wanted, byte) {
+                states.insert((matched + 1, at + 1));
+            }
+            if matched > 0 && self.may_skip(byte) {
+                states.insert((matched, at + 1));
+            }
+            if is_introducer(byte) {
+                escapes_at(text, at, NESTING, &mut |spelled, end| {
+                    let wanted = self.bytes.get(matched..matched + spelled.len()).unwrap_or_default();
+                    if wanted.len() == spelled.len() && wanted.iter().zip(spelled).all(|(w, s)| self.accepts(*w, *s)) {
+                        states.insert((matched + spelled.len(), end));
+                    }
+                    if matched > 0 && spelled.iter().all(|byte| self.may_skip(*byte)) {
+                        states.insert((matched, end));
+                    }
+                });
+            }
+        }
+        furthest
+    }
+
+    fn accepts(&self, wanted: u8, byte: u8) -> bool {
+        match self.kind {
+            Kind::Token | Kind::Text | Kind::Lines => wanted == byte || (wanted == b' ' && byte == b'+'),
+            // A form decoder makes spaces of the plus signs.
+            Kind::Base64 { .. } => wanted == byte || matches!((wanted, byte), (b'+', b'-' | b' ') | (b'/', b'_')),
+            Kind::Hex => wanted == byte.to_ascii_lowercase(),
+        }
+    }
+
+    /// Whether this byte may stand between two of the pattern without meaning anything.
+    fn may_skip(&self, byte: u8) -> bool {
+        match self.kind {
+            Kind::Token | Kind::Text => false,
+            // A form encoder makes plus signs of the spaces.
+            Kind::Lines => byte.is_ascii_whitespace() || byte == b'+',
+            Kind::Base64 { .. } => self.bytes.len() >= WRAPPED && byte.is_ascii_whitespace(),
+            Kind::Hex => {
+                self.bytes.len() >= WRAPPED && (byte.is_ascii_whitespace() || matches!(byte, b':' | b'-' | b','))
+            }
+        }
+    }
+}
+
+/// Maps all bytes that some pattern takes for each other to one.
+pub(super) fn fold(byte: u8) -> u8 {
+    match byte {
+        b'-' | b' ' => b'+',
+        b'_' => b'/',
+        _ => byte.to_ascii_lowercase(),
+    }
+}
+
+/// Whether there may be more than one way to read a text at this byte.
+fn is_ambiguous(byte: u8) -> bool {
+    is_introducer(byte) || byte == b'+' || byte.is_ascii_whitespace()
+}
+
+fn is_wordy(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}

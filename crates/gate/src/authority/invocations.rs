@@ -1,0 +1,131 @@
+//! The records that stay of calls: reading them, and taking a caller's own report of one.
+
+use serde_json::{Map, Value};
+use toolgate_model::canonical::to_canonical;
+use toolgate_model::constraint::Cost;
+use toolgate_model::context::GrantContext;
+use toolgate_model::credential::ServiceName;
+use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
+use toolgate_model::merkle::sha256;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::service::{LoggingRule, ToolName};
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::entropy::random;
+use crate::ports::ledger::{InvocationFilter, Page, PageRequest, ReportInvocation};
+use crate::refusal::{Code, Refusal};
+
+/// A call that its caller made by itself.
+pub struct Report {
+    /// Through which grant.
+    pub grant: GrantId,
+    /// For whom.
+    pub agent: PrincipalId,
+    /// Of which service.
+    pub service: ServiceName,
+    /// Which tool.
+    pub tool: ToolName,
+    /// With which parameters.
+    pub parameters: Map<String, Value>,
+    /// How it ended.
+    pub status: InvocationStatus,
+    /// Why it did not succeed.
+    pub error: Option<String>,
+    /// What it cost.
+    pub cost: Option<Cost>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// The caller's name for it.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// What it belongs to.
+    pub context: GrantContext,
+}
+
+impl Gate {
+    /// One invocation.
+    pub async fn invocation(&self, caller: &Caller, id: InvocationId) -> Result<Invocation, Refusal> {
+        let missing =
+            || Refusal::new(Code::InvocationNotFound, format!("there is no invocation {id}")).with("invocation_id", id);
+        let invocation = self.ledger.invocation(caller.tenant(), id).await?.ok_or_else(missing)?;
+        if sees_all(caller) || invocation.agent == *caller.id() || invocation.actor == *caller.id() {
+            return Ok(invocation);
+        }
+        match invocation.grant {
+            Some(grant) if self.visible_grant(caller, grant).await.is_ok() => Ok(invocation),
+            _ => Err(missing()),
+        }
+    }
+
+    /// The invocations that fit the filter and that the caller can see, newest first.
+    pub async fn invocations(
+        &self,
+        caller: &Caller,
+        mut filter: InvocationFilter,
+        page: PageRequest,
+    ) -> Result<Page<Invocation>, Refusal> {
+        if let Some(grant) = filter.grant {
+            // Whoever can see the grant can see what was done through it.
+            self.visible_grant(caller, grant).await?;
+        } else if !sees_all(caller) && filter.agent.as_ref() != Some(caller.id()) {
+            match &filter.agent {
+                None if !caller.may(Permission::ManageTools) => filter.agent = Some(caller.id().clone()),
+                _ => {
+                    caller.require(Permission::ManageTools)?;
+                    filter.vault_owner = Some(caller.id().clone());
+                }
+            }
+        }
+        self.ledger.invocations(caller.tenant(), filter, page).await
+    }
+
+    /// Writes down a call that its caller made by itself; it is marked as reported and counts against no limit.
+    pub async fn report_invocation(&self, caller: &Caller, report: Report) -> Result<Invocation, Refusal> {
+        caller.require(Permission::InvokeTools)?;
+        caller.require_acting_for(&report.agent)?;
+        let missing = || {
+            Refusal::new(Code::GrantNotFound, format!("there is no grant {}", report.grant))
+                .with("grant_id", report.grant)
+        };
+        let lineage = self.ledger.lineage(caller.tenant(), report.grant).await?.ok_or_else(missing)?;
+        if lineage.grant().agent != report.agent {
+            return Err(missing());
+        }
+        if lineage.grant().service != report.service {
+            let reason = format!("grant {} is for service `{}`", report.grant, lineage.grant().service);
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
+        }
+        let stamp = self.stamp(caller);
+        let summary = LoggingRule::default().summary(&report.parameters);
+        let invocation = Invocation {
+            id: InvocationId::new(stamp.time, random()?),
+            tenant: stamp.tenant.clone(),
+            grant: Some(report.grant),
+            agent: report.agent,
+            actor: stamp.actor.clone(),
+            service: Some(report.service),
+            tool: report.tool.as_str().to_owned(),
+            version: None,
+            status: report.status,
+            error: report.error.map(|reason| InvocationError { code: "REPORTED".to_owned(), reason }),
+            parameters: summary,
+            arguments_hash: sha256(&to_canonical(&Value::Object(report.parameters))).to_hex(),
+            fingerprint: None,
+            http_status: None,
+            cost: report.cost,
+            duration_ms: report.duration_ms,
+            idempotency_key: report.idempotency_key,
+            context: report.context,
+            reported: true,
+            created_at: stamp.time,
+        };
+        self.ledger.report_invocation(ReportInvocation { stamp, invocation: invocation.clone() }).await?;
+        Ok(invocation)
+    }
+}
+
+fn sees_all(caller: &Caller) -> bool {
+    caller.manages_all() || caller.may(Permission::ReadAudit)
+}

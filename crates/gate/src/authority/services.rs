@@ -1,0 +1,103 @@
+//! The registry: which services there are and which tools they have. A definition says where credentials are sent, so only
+//! whoever manages every credential of the tenant may change it.
+
+use std::sync::Arc;
+
+use toolgate_model::credential::ServiceName;
+use toolgate_model::permission::Permission;
+use toolgate_model::schema::Schema;
+use toolgate_model::service::{DefinitionError, ServiceDefinition, ServiceVersion};
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::{ApplyService, Freshness, RegisteredService, Registry, RemoveService};
+use crate::refusal::{Code, Refusal};
+
+impl Gate {
+    /// Registers a version of a service, or replaces it; true where it is new.
+    pub async fn apply_service(
+        &self,
+        caller: &Caller,
+        definition: ServiceDefinition,
+        replace: bool,
+    ) -> Result<(RegisteredService, bool), Refusal> {
+        require_registrar(caller)?;
+        check_schemas(&definition)?;
+        let (service, version) = (definition.service.clone(), definition.version.clone());
+        let command = ApplyService { stamp: self.stamp(caller), definition, replace };
+        let new = self.ledger.apply_service(command).await?;
+        let registered = self.service(caller, &service, Some(&version)).await?;
+        let registered = registered.into_iter().next().ok_or_else(|| not_found(&service))?;
+        Ok((registered, new))
+    }
+
+    /// Removes a version of a service, or all; answers how many.
+    pub async fn remove_service(
+        &self,
+        caller: &Caller,
+        service: ServiceName,
+        version: Option<ServiceVersion>,
+    ) -> Result<u64, Refusal> {
+        require_registrar(caller)?;
+        self.ledger.remove_service(RemoveService { stamp: self.stamp(caller), service, version }).await
+    }
+
+    /// Everything that is registered.
+    pub async fn services(&self, caller: &Caller) -> Result<Arc<Registry>, Refusal> {
+        caller.require(Permission::ManageTools)?;
+        self.ledger.registry(caller.tenant(), self.clock.now(), Freshness::Newest).await
+    }
+
+    /// The versions of one service, the newest first.
+    pub async fn service(
+        &self,
+        caller: &Caller,
+        service: &ServiceName,
+        version: Option<&ServiceVersion>,
+    ) -> Result<Vec<RegisteredService>, Refusal> {
+        if !caller.may(Permission::ManageTools) {
+            return Err(not_found(service));
+        }
+        let registry = self.ledger.registry(caller.tenant(), self.clock.now(), Freshness::Newest).await?;
+        let wanted = |registered: &&RegisteredService| {
+            let definition = &registered.definition;
+            definition.service == *service && version.is_none_or(|version| definition.version == *version)
+        };
+        let versions: Vec<_> = registry.services.iter().filter(wanted).cloned().collect();
+        if versions.is_empty() { Err(not_found(service)) } else { Ok(versions) }
+    }
+}
+
+impl From<DefinitionError> for Refusal {
+    fn from(error: DefinitionError) -> Self {
+        Self::new(Code::InvalidField, error.to_string()).with("path", &error.path)
+    }
+}
+
+fn require_registrar(caller: &Caller) -> Result<(), Refusal> {
+    caller.require(Permission::ManageTools)?;
+    if caller.manages_all() {
+        return Ok(());
+    }
+    let reason = format!(
+        "a service definition says where every credential of the service is sent, so it also needs the permission {}",
+        Permission::ActAs
+    );
+    Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ActAs))
+}
+
+/// A schema that does not compile is found here, not at the first call.
+fn check_schemas(definition: &ServiceDefinition) -> Result<(), Refusal> {
+    for (name, tool) in &definition.tools {
+        let Some(schema) = &tool.parameters else { continue };
+        if let Err(error) = Schema::compile(schema) {
+            let path = format!("tools.{name}.parameters");
+            return Err(Refusal::new(Code::InvalidField, format!("`{path}` {error}")).with("path", path));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn not_found(service: &ServiceName) -> Refusal {
+    Refusal::new(Code::ServiceNotFound, format!("there is no service `{service}`"))
+}

@@ -1,0 +1,234 @@
+//! The path of a call. There is exactly one: every transport decodes into a [`CallRequest`], and [`Gate::invoke`] walks
+//! it down the stages, one module each, in the order in which they stand here.
+//!
+//! Each stage takes the value of the one before, and only `admit` makes an [`Admitted`], without which nothing can be
+//! carried out. A refusal at any stage is written down before it is answered.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolgate_model::canonical::to_canonical;
+use toolgate_model::context::GrantContext;
+use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
+use toolgate_model::merkle::sha256;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::service::ServiceVersion;
+use toolgate_model::time::Timestamp;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::entropy::random;
+use crate::ports::ledger::{Freshness, RecordDenial};
+use crate::refusal::{Code, Refusal, Stage};
+
+pub use self::admit::Admitted;
+pub use self::settle::{CallAnswer, CallError, CallOutcome};
+
+mod admit;
+mod approve;
+mod authorize;
+mod constrain;
+mod execute;
+mod fit;
+mod guard;
+mod inspect;
+pub(crate) mod renewals;
+mod resolve;
+mod settle;
+pub(crate) mod under_way;
+
+/// A call as a transport decodes it.
+#[derive(Debug, Clone)]
+pub struct CallRequest {
+    /// The tool, as the caller names it: `service.tool`, or a scope that only one tool has.
+    pub tool: String,
+    /// The version of the service's definition; `None` is what the credential says, or the newest.
+    pub version: Option<ServiceVersion>,
+    /// The grant to use; `None` lets the gate pick.
+    pub grant: Option<GrantId>,
+    /// For whom; `None` is the caller itself.
+    pub agent: Option<PrincipalId>,
+    /// The parameters.
+    pub parameters: Map<String, Value>,
+    /// The caller's name for this call.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// The intent, plan and task that it belongs to.
+    pub context: GrantContext,
+    /// From where it comes.
+    pub address: IpAddr,
+}
+
+/// A call on its way.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: InvocationId,
+    pub(crate) caller: Caller,
+    pub(crate) agent: PrincipalId,
+    pub(crate) tool: String,
+    pub(crate) version: Option<ServiceVersion>,
+    pub(crate) grant: Option<GrantId>,
+    /// INVARIANT: an object.
+    pub(crate) parameters: Value,
+    pub(crate) arguments_hash: String,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+    pub(crate) context: GrantContext,
+    pub(crate) address: IpAddr,
+    pub(crate) arrived: Timestamp,
+}
+
+/// A call that was refused and written down.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Denial {
+    /// The record that stays of it; `None` where nothing could be written down.
+    pub invocation: Option<InvocationId>,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// How far a refused call came, for its record.
+#[derive(Default)]
+struct Progress {
+    found: Option<fit::Candidate>,
+    grant: Option<GrantId>,
+}
+
+impl Gate {
+    /// Walks a call down the path.
+    pub async fn invoke(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<CallAnswer, Denial> {
+        let (call, permitted) = match self.begin(caller, request) {
+            Ok((call, permitted)) => (Arc::new(call), permitted),
+            Err(refusal) => return Err(Denial { invocation: None, refusal }),
+        };
+        let mut progress = Progress::default();
+        let walked = match permitted {
+            Ok(()) => self.walk(&call, &mut progress).await,
+            Err(refusal) => Err(refusal.at(Stage::Identify)),
+        };
+        match walked {
+            Ok(answer) => Ok(answer),
+            Err(refusal) => Err(self.record_denial(&call, progress, refusal).await),
+        }
+    }
+
+    async fn walk(self: &Arc<Self>, call: &Arc<Call>, progress: &mut Progress) -> Result<CallAnswer, Refusal> {
+        let constrained = match self.check(call, Freshness::Recent, progress).await {
+            Ok(constrained) => constrained,
+            // What is refused is refused on the newest state: a grant that was just given must be seen.
+            Err(_) => self.check(call, Freshness::Newest, progress).await?,
+        };
+        let guarded = self.guard(call, constrained).await.map_err(|refusal| refusal.at(Stage::Guard))?;
+        let approved = self.approve(call, guarded).await.map_err(|refusal| refusal.at(Stage::Approve))?;
+        // From here on the call goes on to its settlement, whoever still waits for the answer.
+        let (gate, call) = (Arc::clone(self), Arc::clone(call));
+        let under_way = self.under_way.enter();
+        let carried_out = tokio::spawn(async move {
+            let _under_way = under_way;
+            let admitted = match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
+                admit::Outcome::Admitted(admitted) => *admitted,
+                admit::Outcome::Replayed(answer) => return Ok(answer),
+            };
+            let execution = gate.execute(&admitted).await;
+            let inspected = gate.inspect(&admitted, execution).await;
+            gate.settle(admitted, inspected).await.map_err(|refusal| refusal.at(Stage::Settle))
+        });
+        carried_out.await.unwrap_or_else(|_| {
+            // The call is written down as running, and will be shown as unknown.
+            Err(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log").at(Stage::Execute))
+        })
+    }
+
+    async fn check(
+        &self,
+        call: &Call,
+        freshness: Freshness,
+        progress: &mut Progress,
+    ) -> Result<constrain::Constrained, Refusal> {
+        let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
+        progress.found = resolved.first();
+        let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
+        progress.grant = Some(authorized.preferred());
+        self.constrain(call, authorized).map_err(|refusal| refusal.at(Stage::Constrain))
+    }
+
+    /// Makes a call of a request, and says whether its caller may make it at all.
+    fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
+        let arrived = self.clock.now();
+        let agent = request.agent.unwrap_or_else(|| caller.id().clone());
+        let permitted =
+            caller.require_acting_for(&agent).and_then(|()| caller.require(Permission::InvokeTools));
+        let parameters = Value::Object(request.parameters);
+        let call = Call {
+            id: InvocationId::new(arrived, random()?),
+            arguments_hash: sha256(&to_canonical(&parameters)).to_hex(),
+            // Whoever may not speak for another is written down as itself.
+            agent: if permitted.is_ok() { agent } else { caller.id().clone() },
+            caller,
+            tool: request.tool,
+            version: request.version,
+            grant: request.grant,
+            parameters,
+            idempotency_key: request.idempotency_key,
+            context: request.context,
+            address: request.address,
+            arrived,
+        };
+        Ok((call, permitted))
+    }
+
+    /// The one place where refusals are written down.
+    async fn record_denial(&self, call: &Call, progress: Progress, refusal: Refusal) -> Denial {
+        let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
+        let invocation = call.record(progress.found.as_ref(), progress.grant, &error, self.clock.now());
+        let stage = refusal.stage().map_or("", Stage::as_str);
+        let command = RecordDenial { stamp: self.stamp(&call.caller), invocation, stage, error };
+        match self.ledger.record_denial(command).await {
+            Ok(()) => Denial { invocation: Some(call.id), refusal },
+            // No record, no answer: what was to be said is not said.
+            Err(unrecorded) => Denial { invocation: None, refusal: unrecorded.at(Stage::Settle) },
+        }
+    }
+}
+
+impl Call {
+    fn record(
+        &self,
+        found: Option<&fit::Candidate>,
+        grant: Option<GrantId>,
+        error: &InvocationError,
+        now: Timestamp,
+    ) -> Invocation {
+        let parameters = match (found, &self.parameters) {
+            (Some(candidate), Value::Object(parameters)) => candidate.tool.definition.logging.summary(parameters),
+            _ => Map::new(),
+        };
+        Invocation {
+            id: self.id,
+            tenant: self.caller.tenant().clone(),
+            grant: grant.or_else(|| self.grant.filter(|_| found.is_some())),
+            agent: self.agent.clone(),
+            actor: self.caller.id().clone(),
+            service: found.map(|candidate| candidate.tool.service.clone()),
+            tool: found.map_or_else(|| self.tool.clone(), |candidate| candidate.tool.name.as_str().to_owned()),
+            version: found.and_then(|candidate| candidate.tool.version.clone()),
+            status: InvocationStatus::Denied,
+            error: Some(error.clone()),
+            parameters,
+            arguments_hash: self.arguments_hash.clone(),
+            fingerprint: None,
+            http_status: None,
+            cost: None,
+            duration_ms: Some(self.milliseconds_until(now)),
+            idempotency_key: self.idempotency_key.clone(),
+            context: self.context.clone(),
+            reported: false,
+            created_at: self.arrived,
+        }
+    }
+
+    fn milliseconds_until(&self, now: Timestamp) -> u64 {
+        u64::try_from(now.as_millis().saturating_sub(self.arrived.as_millis())).unwrap_or(0)
+    }
+}

@@ -1,0 +1,278 @@
+//! Admission: one atomic, durable step in which the ledger checks the whole authority again, reserves the rate, claims the
+//! idempotency key and writes the call down as running. Only here an [`Admitted`] is made, and nothing is carried out
+//! without one:
+//!
+//! ```compile_fail
+//! // There is no way to make one outside of this module.
+//! let admitted = toolgate_gate::call::Admitted { call: todo!(), fit: todo!(), parameters: todo!() };
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolgate_model::canonical::to_canonical;
+use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
+use toolgate_model::constraint::HostSet;
+use toolgate_model::credential::Credential;
+use toolgate_model::id::GrantId;
+use toolgate_model::invocation::{Invocation, InvocationStatus};
+use toolgate_model::merkle::sha256;
+use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
+use toolgate_model::time::Timestamp;
+
+use super::Call;
+use super::approve::Approved;
+use super::authorize::authorizes;
+use super::constrain::fit;
+use super::fit::{Candidate, Fit};
+use super::settle::CallAnswer;
+use crate::gate::Gate;
+use crate::ports::ledger::{Admission, Admit};
+use crate::refusal::{Code, Refusal};
+
+/// How often a grant is looked at again when it changed between the decision and the admission.
+const ATTEMPTS: u32 = 4;
+/// How long after its time a call is taken for cut off.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A call that may be carried out: the ledger has it as running.
+///
+/// INVARIANT: made only by [`Gate::admit`].
+pub struct Admitted {
+    call: Arc<Call>,
+    fit: Fit,
+    modified: Option<Value>,
+    invocation: Invocation,
+}
+
+/// What became of an admission.
+pub(super) enum Outcome {
+    /// It may be carried out.
+    Admitted(Box<Admitted>),
+    /// It was, before; this is what it answered.
+    Replayed(CallAnswer),
+}
+
+impl Gate {
+    /// Admits the call through the first of its grants that has room for it.
+    pub(super) async fn admit(&self, call: &Arc<Call>, approved: Approved) -> Result<Outcome, Refusal> {
+        let (fits, modified) = approved.into_parts();
+        let mut refused = None;
+        for fit in fits {
+            match self.admit_through(call, fit, modified.as_ref()).await {
+                Ok(outcome) => return Ok(outcome),
+                // Another grant may have room, or may still stand.
+                Err(refusal) if is_about_the_grant(refusal.code()) => refused = refused.or(Some(refusal)),
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Err(refused.unwrap_or_else(|| Refusal::new(Code::GrantNotFound, "there is no grant for this call")))
+    }
+
+    async fn admit_through(
+        &self,
+        call: &Arc<Call>,
+        mut fit: Fit,
+        modified: Option<&Value>,
+    ) -> Result<Outcome, Refusal> {
+        let parameters = modified.unwrap_or(&call.parameters);
+        for _ in 0..ATTEMPTS {
+            let command = self.command(call, &fit, modified);
+            let invocation = command.invocation.clone();
+            match self.ledger.admit(command).await? {
+                Admission::Admitted => {
+                    let (call, modified) = (Arc::clone(call), modified.cloned());
+                    return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, invocation })));
+                }
+                Admission::Replayed(stored) => return Ok(Outcome::Replayed(CallAnswer::replayed(&fit.candidate, &stored)?)),
+                Admission::Refused(refusal) => return Err(refusal),
+                Admission::Stale => fit = self.look_again(call, fit, parameters).await?,
+            }
+        }
+        let reason = "what this call rests on keeps changing; try again";
+        Err(Refusal::new(Code::VersionConflict, reason))
+    }
+
+    /// Goes through the checks again on the newest state; the answer of a person still covers the same arguments.
+    async fn look_again(&self, call: &Call, stale: Fit, parameters: &Value) -> Result<Fit, Refusal> {
+        self.require_key(&call.caller).await?;
+        let grant = stale.candidate.grant();
+        let missing = || Refusal::new(Code::GrantNotFound, format!("there is no grant {grant}"));
+        let holding = self.ledger.holding(call.caller.tenant(), grant).await?.ok_or_else(missing)?;
+        let candidate = self.resolve_again(call, holding, &stale.candidate).await?;
+        authorizes(call, &candidate, self.clock.now())?;
+        fit(call, candidate, parameters)
+    }
+
+    fn command(&self, call: &Call, fit: &Fit, modified: Option<&Value>) -> Admit {
+        let Candidate { holding, tool, registry } = &fit.candidate;
+        let grant = holding.lineage.grant();
+        let stamp = self.stamp(&call.caller);
+        let nothing = Map::new();
+        let parameters = modified.unwrap_or(&call.parameters);
+        let summary = tool.definition.logging.summary(parameters.as_object().unwrap_or(&nothing));
+        let limits = holding.lineage.ancestors().iter().chain([grant]);
+        let invocation = Invocation {
+            id: call.id,
+            tenant: stamp.tenant.clone(),
+            grant: Some(grant.id),
+            agent: call.agent.clone(),
+            actor: stamp.actor.clone(),
+            service: Some(tool.service.clone()),
+            tool: tool.name.as_str().to_owned(),
+            version: tool.version.clone(),
+            status: InvocationStatus::Running,
+            error: None,
+            parameters: summary,
+            arguments_hash: modified.map_or_else(
+                || call.arguments_hash.clone(),
+                |parameters| sha256(&to_canonical(parameters)).to_hex(),
+            ),
+            fingerprint: None,
+            http_status: None,
+            cost: tool.definition.estimated_cost,
+            duration_ms: None,
+            idempotency_key: call.idempotency_key.clone(),
+            context: call.context.clone(),
+            reported: false,
+            created_at: call.arrived,
+        };
+        Admit {
+            usable_until: earlier(holding.effective.expires_at, holding.credential.expires_at),
+            key: call.caller.key(),
+            generation: holding.generation,
+            lineage: limits.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
+            credential: holding.credential.id,
+            credential_version: holding.credential.version,
+            registry: *registry,
+            request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, fit)),
+            deadline: stamp.time.plus(deadline(fit)).plus(GRACE),
+            stamp,
+            invocation,
+        }
+    }
+}
+
+impl Admitted {
+    /// The tool.
+    pub fn tool(&self) -> &ToolName {
+        &self.fit.candidate.tool.name
+    }
+
+    /// What is known of the tool.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.fit.candidate.tool.definition
+    }
+
+    /// The credential to call with, without its material.
+    pub fn credential(&self) -> &Credential {
+        &self.fit.candidate.holding.credential
+    }
+
+    /// How the service is reached.
+    pub fn connection(&self) -> Option<&Connection> {
+        self.fit.connection()
+    }
+
+    /// What turns the call into a request.
+    pub fn adapter(&self) -> AdapterName {
+        self.fit.adapter
+    }
+
+    /// Where the credential is put.
+    pub fn placement(&self) -> &AuthPlacement {
+        &self.fit.placement
+    }
+
+    /// Whether this status of the service is a success of the tool.
+    pub fn is_success(&self, status: u16) -> bool {
+        match (&self.definition().http, self.connection()) {
+            (Some(http), _) => http.is_success(status),
+            (None, Some(connection)) => connection.endpoint(self.tool()).is_success(status),
+            (None, None) => (200..300).contains(&status),
+        }
+    }
+
+    /// What is to be sent, before the credential is put in.
+    pub fn request(&self) -> &RenderedRequest {
+        &self.fit.request
+    }
+
+    /// The parameters.
+    ///
+    /// INVARIANT: an object.
+    pub fn parameters(&self) -> &Value {
+        self.modified.as_ref().unwrap_or(&self.call.parameters)
+    }
+
+    /// The record of the call, as running.
+    pub fn invocation(&self) -> &Invocation {
+        &self.invocation
+    }
+
+    /// The sets that must all contain the host that is called.
+    pub fn allowed_hosts(&self) -> Vec<&HostSet> {
+        let own = self.connection().and_then(|connection| connection.allowed_hosts.as_ref());
+        let granted = self.fit.candidate.holding.effective.constraints.allowed_hosts.as_ref();
+        own.into_iter().chain(granted).collect()
+    }
+
+    /// How long the call may take in all.
+    pub fn deadline(&self) -> Duration {
+        deadline(&self.fit)
+    }
+
+    pub(super) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    pub(super) fn candidate(&self) -> &Candidate {
+        &self.fit.candidate
+    }
+
+    pub(super) fn grant(&self) -> GrantId {
+        self.fit.candidate.grant()
+    }
+
+    pub(super) fn into_invocation(self) -> Invocation {
+        self.invocation
+    }
+}
+
+fn deadline(fit: &Fit) -> Duration {
+    let stated = fit.candidate.tool.definition.timeout;
+    let timeout = stated.or_else(|| fit.connection().map(|connection| connection.timeout));
+    timeout.unwrap_or(Duration::from_secs(30)).clamp(Duration::from_secs(1), Duration::from_secs(120))
+}
+
+fn earlier(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What makes two requests the same. A grant that the gate picked is no part of it.
+fn request_digest(call: &Call, fit: &Fit) -> String {
+    let tool = &fit.candidate.tool;
+    let request = json!({
+        "service": tool.service, "tool": tool.name, "version": call.version, "grant_id": call.grant,
+        "parameters": call.parameters, "context": call.context,
+    });
+    sha256(&to_canonical(&request)).to_hex()
+}
+
+/// Refusals that another grant may not share.
+fn is_about_the_grant(code: Code) -> bool {
+    matches!(
+        code,
+        Code::GrantRateLimited
+            | Code::GrantExpired
+            | Code::GrantRevoked
+            | Code::GrantSuspended
+            | Code::GrantNotFound
+            | Code::CredentialExpired
+            | Code::CredentialRevoked
+    )
+}

@@ -1,0 +1,144 @@
+//! Which grant: its whole lineage active, its credential usable, the scope held, the context fitting. Several may fit;
+//! they are put in the order in which they will be used.
+
+use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::credential::CredentialStatus;
+use toolgate_model::grant::{GrantStatus, Standing};
+use toolgate_model::id::GrantId;
+use toolgate_model::time::Timestamp;
+
+use super::Call;
+use super::fit::Candidate;
+use super::resolve::Resolved;
+use crate::gate::Gate;
+use crate::ports::ledger::Holding;
+use crate::refusal::{Code, Refusal};
+
+/// A call with the grants that authorize it, in the order of preference: bound to the task before unbound, fewest scopes,
+/// soonest expiry, oldest.
+///
+/// INVARIANT: never without a grant.
+pub(super) struct Authorized {
+    candidates: Vec<Candidate>,
+}
+
+impl Authorized {
+    pub(super) fn preferred(&self) -> GrantId {
+        // INVARIANT: see above; the nil id would only ever stand in a record.
+        self.candidates.first().map_or_else(|| GrantId::new(Timestamp::EPOCH, [0; 10]), Candidate::grant)
+    }
+
+    pub(super) fn into_candidates(self) -> Vec<Candidate> {
+        self.candidates
+    }
+}
+
+impl Gate {
+    /// Keeps the grants that authorize the call.
+    pub(super) fn authorize(&self, call: &Call, resolved: Resolved) -> Result<Authorized, Refusal> {
+        let now = self.clock.now();
+        let (candidates, refusals) = split(resolved.into_candidates(), |candidate| authorizes(call, candidate, now));
+        match first_of(&candidates, refusals) {
+            Some(refusal) => Err(refusal),
+            None => {
+                let mut candidates = candidates;
+                candidates.sort_by_cached_key(preference);
+                Ok(Authorized { candidates })
+            }
+        }
+    }
+}
+
+/// Whether one grant authorizes the call.
+pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> Result<(), Refusal> {
+    let holding = &candidate.holding;
+    require_standing(holding, now)?;
+    require_credential(holding, now)?;
+    let scope = &candidate.tool.definition.scope;
+    if !holding.effective.scopes.contains(scope) {
+        let reason = format!("grant {} does not include scope '{scope}'", holding.grant());
+        return Err(Refusal::new(Code::GrantScopeInsufficient, reason)
+            .with("grant_id", holding.grant())
+            .with("requested_scope", scope)
+            .with("available_scopes", &holding.effective.scopes));
+    }
+    require_context(&holding.effective.context, &call.context, holding.grant())
+}
+
+pub(super) fn require_standing(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
+    match holding.lineage.standing(now) {
+        Standing { status: GrantStatus::Active, .. } => Ok(()),
+        standing => Err(Refusal::of_standing(standing, holding.grant())),
+    }
+}
+
+fn require_credential(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
+    let credential = &holding.credential;
+    let (code, state) = match credential.status(now) {
+        CredentialStatus::Active => return Ok(()),
+        CredentialStatus::Expired => (Code::CredentialExpired, "has expired"),
+        CredentialStatus::Revoked => (Code::CredentialRevoked, "is revoked"),
+    };
+    let reason = format!("the credential behind grant {} {state}; ask who manages it", holding.grant());
+    Err(Refusal::new(code, reason).with("grant_id", holding.grant()))
+}
+
+fn require_context(bound: &GrantContext, given: &GrantContext, grant: GrantId) -> Result<(), Refusal> {
+    let parts: [(&str, &Option<ContextId>, &Option<ContextId>); 3] = [
+        ("intent_id", &bound.intent_id, &given.intent_id),
+        ("plan_id", &bound.plan_id, &given.plan_id),
+        ("task_id", &bound.task_id, &given.task_id),
+    ];
+    for (part, bound, given) in parts {
+        let Some(bound) = bound else { continue };
+        if given.as_ref() != Some(bound) {
+            let reason = format!("grant {grant} is bound to {part} '{bound}'; say so in the call's `context.{part}`");
+            return Err(Refusal::new(Code::GrantContextMismatch, reason)
+                .with("grant_id", grant)
+                .with("path", format!("context.{part}")));
+        }
+    }
+    Ok(())
+}
+
+/// What comes first is used first.
+fn preference(candidate: &Candidate) -> (bool, usize, bool, Option<Timestamp>, GrantId) {
+    let effective = &candidate.holding.effective;
+    (
+        effective.context.task_id.is_none(),
+        effective.scopes.iter().count(),
+        effective.expires_at.is_none(),
+        effective.expires_at,
+        candidate.grant(),
+    )
+}
+
+/// Those that pass, and the refusals of those that do not.
+pub(super) fn split<T, U>(
+    items: Vec<T>,
+    mut check: impl FnMut(&T) -> Result<U, Refusal>,
+) -> (Vec<T>, Vec<Refusal>) {
+    let mut refusals = Vec::new();
+    let passed = items.into_iter().filter(|item| check(item).map_err(|refusal| refusals.push(refusal)).is_ok());
+    (passed.collect(), refusals)
+}
+
+/// The refusal to give where nothing passed: the one of the first in order.
+pub(super) fn first_of<T>(passed: &[T], refusals: Vec<Refusal>) -> Option<Refusal> {
+    if !passed.is_empty() {
+        return None;
+    }
+    let nothing = || Refusal::new(Code::GrantNotFound, "there is no grant for this call");
+    Some(refusals.into_iter().min_by_key(|refusal| closeness(refusal.code())).unwrap_or_else(nothing))
+}
+
+/// How close a refused grant was to being usable: what is said should help the caller to get further.
+fn closeness(code: Code) -> u8 {
+    match code {
+        Code::GrantContextMismatch => 0,
+        Code::GrantSuspended => 1,
+        Code::CredentialExpired | Code::CredentialRevoked => 2,
+        Code::GrantScopeInsufficient => 3,
+        _ => 4,
+    }
+}

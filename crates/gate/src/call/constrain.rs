@@ -1,0 +1,202 @@
+//! Limits: the tool's schema, then what the grant allows and denies of the parameters, from where and to where, and at
+//! what cost. How often is decided by `admit`, in the same step that reserves it.
+
+use serde_json::Value;
+use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
+use toolgate_model::constraint::Violation;
+use toolgate_model::credential::AuthType;
+use toolgate_model::schema::SchemaViolation;
+use toolgate_model::service::{RenderError, RenderedRequest};
+
+use super::Call;
+use super::authorize::{Authorized, first_of};
+use super::fit::{Candidate, Fit};
+use crate::gate::Gate;
+use crate::refusal::{Code, Refusal};
+
+/// A call with the grants whose limits it keeps, in the order of preference.
+///
+/// INVARIANT: never without a fit.
+pub(super) struct Constrained {
+    fits: Vec<Fit>,
+}
+
+impl Constrained {
+    pub(super) fn fits(&self) -> &[Fit] {
+        &self.fits
+    }
+
+    pub(super) fn into_fits(self) -> Vec<Fit> {
+        self.fits
+    }
+}
+
+impl Gate {
+    /// Keeps the grants whose limits the call keeps.
+    pub(super) fn constrain(&self, call: &Call, authorized: Authorized) -> Result<Constrained, Refusal> {
+        constrain_all(call, authorized.into_candidates(), &call.parameters)
+    }
+}
+
+/// The fits among these candidates, for these parameters.
+pub(super) fn constrain_all(
+    call: &Call,
+    candidates: Vec<Candidate>,
+    parameters: &Value,
+) -> Result<Constrained, Refusal> {
+    let mut refusals = Vec::new();
+    let mut fits = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        match fit(call, candidate, parameters) {
+            Ok(fit) => fits.push(fit),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    first_of(&fits, refusals).map_or(Ok(Constrained { fits }), Err)
+}
+
+/// Checks one candidate.
+pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Result<Fit, Refusal> {
+    let grant = candidate.grant();
+    let constraints = &candidate.holding.effective.constraints;
+    candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
+    constraints.check_parameters(parameters).map_err(|violation| outside_rule(&violation).with("grant_id", grant))?;
+    if constraints.ip_allowlist.as_ref().is_some_and(|networks| !networks.contains(call.address)) {
+        let reason = format!("grant {grant} may not be used from this address");
+        return Err(Refusal::new(Code::GrantNetworkDenied, reason).with("grant_id", grant));
+    }
+    check_cost(&candidate)?;
+    let connection = match &candidate.holding.connection {
+        Ok(connection) => connection,
+        Err(error) => return Err(not_executable(&candidate, &format!("its credential's metadata is wrong: {error}"))),
+    };
+    let adapter = adapter(&candidate, connection)?;
+    let request = render(&candidate, connection, parameters)?;
+    check_host(&candidate, connection, &request)?;
+    let placement = placement(candidate.holding.credential.auth_type, connection);
+    if placement.is_taken_in(&request) {
+        let reason = "a parameter stands where the credential is put; leave it out";
+        return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
+    }
+    Ok(Fit { adapter, placement, request, candidate })
+}
+
+fn check_cost(candidate: &Candidate) -> Result<(), Refusal> {
+    let Some(limit) = candidate.holding.effective.constraints.max_cost_per_invocation else { return Ok(()) };
+    let estimate = candidate.tool.definition.estimated_cost;
+    if estimate.is_some_and(|estimate| estimate <= limit) {
+        return Ok(());
+    }
+    let grant = candidate.grant();
+    let cost = estimate.map_or("has no estimate of its cost".to_owned(), |estimate| format!("costs about {estimate}"));
+    let reason = format!("the tool {cost}, and grant {grant} allows at most {limit} for one call");
+    Err(Refusal::new(Code::GrantCostExceeded, reason)
+        .with("grant_id", grant)
+        .with("estimated_cost_usd", estimate.map(toolgate_model::constraint::Cost::dollars))
+        .with("max_cost_per_invocation", limit.dollars()))
+}
+
+fn adapter(candidate: &Candidate, connection: &Connection) -> Result<AdapterName, Refusal> {
+    let credential = &candidate.holding.credential;
+    let adapter = connection.adapter.or_else(|| usual_adapter(credential.auth_type));
+    let adapter = adapter.ok_or_else(|| {
+        let kind = credential.auth_type.as_str();
+        let why = format!("no adapter serves credentials of type {kind}; name one in the credential's `metadata.adapter`");
+        not_executable(candidate, &why)
+    })?;
+    if credential.version == 0 {
+        return Err(not_executable(candidate, "its credential has no material yet; rotate some into it"));
+    }
+    Ok(adapter)
+}
+
+/// The adapter of a credential that names none.
+fn usual_adapter(auth_type: AuthType) -> Option<AdapterName> {
+    match auth_type {
+        AuthType::ApiKey | AuthType::BasicAuth | AuthType::BearerToken => Some(AdapterName::Rest),
+        AuthType::OAuth2ClientCredentials | AuthType::OAuth2Token => Some(AdapterName::OAuth2),
+        AuthType::Webhook => Some(AdapterName::Webhook),
+        AuthType::ConnectionString | AuthType::Custom => None,
+    }
+}
+
+/// Where the credential is put: as its metadata says, else where its kind usually stands.
+fn placement(auth_type: AuthType, connection: &Connection) -> AuthPlacement {
+    let usual = match auth_type {
+        AuthType::BasicAuth => Some("Basic"),
+        AuthType::ApiKey | AuthType::Custom | AuthType::ConnectionString | AuthType::Webhook => None,
+        AuthType::BearerToken | AuthType::OAuth2ClientCredentials | AuthType::OAuth2Token => Some("Bearer"),
+    };
+    let usual = usual.map(str::to_owned);
+    match &connection.auth {
+        None => AuthPlacement::Header { name: "Authorization".to_owned(), prefix: usual },
+        Some(AuthPlacement::Header { name, prefix }) => {
+            AuthPlacement::Header { name: name.clone(), prefix: prefix.clone().or(usual) }
+        }
+        Some(query) => query.clone(),
+    }
+}
+
+fn render(
+    candidate: &Candidate,
+    connection: &Connection,
+    parameters: &Value,
+) -> Result<RenderedRequest, Refusal> {
+    let base = connection.base_url.as_ref().or(candidate.tool.base_url.as_ref()).ok_or_else(|| {
+        let why = "nothing says where its service is; give the service or the credential's metadata a `base_url`";
+        not_executable(candidate, why)
+    })?;
+    let nothing = serde_json::Map::new();
+    let parameters = parameters.as_object().unwrap_or(&nothing);
+    let rendered = match &candidate.tool.definition.http {
+        Some(http) => http.render(base, parameters),
+        None => connection.endpoint(&candidate.tool.name).render(base, parameters),
+    };
+    rendered.map_err(|error| unrenderable(&error))
+}
+
+fn check_host(candidate: &Candidate, connection: &Connection, request: &RenderedRequest) -> Result<(), Refusal> {
+    let host = request.url.host_str().unwrap_or_default();
+    let grant = candidate.grant();
+    if candidate.holding.effective.constraints.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.contains(host)) {
+        let reason = format!("grant {grant} does not allow the host {host}");
+        return Err(Refusal::new(Code::GrantHostDenied, reason).with("grant_id", grant));
+    }
+    if connection.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.contains(host)) {
+        return Err(not_executable(candidate, "its credential does not allow the host of its `base_url`"));
+    }
+    Ok(())
+}
+
+fn not_executable(candidate: &Candidate, why: &str) -> Refusal {
+    let reason = format!("tool {}.{} cannot be called: {why}", candidate.tool.service, candidate.tool.name);
+    Refusal::new(Code::ToolNotExecutable, reason).with("grant_id", candidate.grant())
+}
+
+fn outside_schema(violation: &SchemaViolation) -> Refusal {
+    let reason = match violation.path.as_str() {
+        "" => format!("the parameters are not what the tool takes: {}", violation.reason),
+        path => format!("parameter `{path}` {}", violation.reason),
+    };
+    Refusal::new(Code::ParametersInvalid, reason)
+        .with("path", parameter_path(&violation.path))
+        .with("rule", &violation.rule)
+}
+
+fn outside_rule(violation: &Violation) -> Refusal {
+    Refusal::new(Code::GrantParameterDenied, violation.to_string())
+        .with("path", parameter_path(violation.path.as_str()))
+        .with("rule", &violation.reason)
+}
+
+fn unrenderable(error: &RenderError) -> Refusal {
+    let refusal = Refusal::new(Code::ParametersInvalid, error.to_string()).with("rule", "http");
+    match error.parameter() {
+        Some(parameter) => refusal.with("path", parameter_path(parameter)),
+        None => refusal,
+    }
+}
+
+fn parameter_path(path: &str) -> String {
+    if path.is_empty() { "parameters".to_owned() } else { format!("parameters.{path}") }
+}

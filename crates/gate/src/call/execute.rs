@@ -1,0 +1,113 @@
+//! Carrying out: the one credential is unsealed, the source is called, the secret is dropped.
+
+use async_trait::async_trait;
+use toolgate_model::credential::Credential;
+use toolgate_model::secret::Material;
+
+use super::Admitted;
+use crate::gate::Gate;
+use crate::ports::ledger::{Freshness, RotateCredential, Stamp};
+use crate::ports::sealer::SealBinding;
+use crate::ports::source::{Exchange, Execution, FailureKind, Renewal, SourceFailure};
+use crate::refusal::{Code, Refusal};
+
+impl Gate {
+    /// Carries out an admitted call.
+    pub(super) async fn execute(&self, admitted: &Admitted) -> Execution {
+        let credential = admitted.credential();
+        let material = match self.unseal_current(credential).await {
+            Ok((_, material)) => material,
+            Err(refusal) => {
+                let reason = format!("the credential could not be opened: {}", refusal.reason());
+                return Execution { fingerprint: None, outcome: Err(not_sent(FailureKind::Proxy, reason)) };
+            }
+        };
+        let stamp = self.stamp(&admitted.call().caller);
+        let renewal = CredentialRenewal { gate: self, stamp, credential };
+        self.source.execute(admitted, material, &renewal).await
+    }
+
+    async fn unseal_current(&self, credential: &Credential) -> Result<(u32, Material), Refusal> {
+        let mut freshness = Freshness::Recent;
+        loop {
+            let now = self.clock.now();
+            let sealed = self.ledger.sealed_material(&credential.tenant, credential.id, now, freshness).await?;
+            let missing = || Refusal::new(Code::CredentialRevoked, "its material is gone");
+            let version = sealed.ok_or_else(missing)?;
+            let current = version.binding.version >= credential.version;
+            match self.sealer.unseal(&version.binding, &version.sealed).await {
+                Ok(material) if current => return Ok((version.binding.version, material)),
+                // What is remembered may be wrapped by a key that is gone by now.
+                _ if freshness == Freshness::Recent => freshness = Freshness::Newest,
+                outcome => return Ok((version.binding.version, outcome?)),
+            }
+        }
+    }
+}
+
+/// Keeps renewed material of one credential: sealed back into the vault as a new version.
+struct CredentialRenewal<'a> {
+    gate: &'a Gate,
+    stamp: Stamp,
+    credential: &'a Credential,
+}
+
+#[async_trait]
+impl Renewal for CredentialRenewal<'_> {
+    async fn renew(&self, stale: &Material, exchange: &dyn Exchange) -> Result<Material, SourceFailure> {
+        // One exchange at a time for one credential; whoever comes later finds what the first one brought.
+        let turn = self.gate.renewals.turn(self.credential.id);
+        let _turn = turn.lock().await;
+        let (version, current) = self.current().await?;
+        if !same(&current, stale) {
+            return Ok(current);
+        }
+        let renewed = exchange.exchange(&current).await?;
+        match self.keep(version, &renewed).await {
+            Ok(()) => Ok(renewed),
+            // Somebody else, another replica perhaps, put newer material there: that one counts.
+            Err(refusal) if refusal.code() == Code::VersionConflict => Ok(self.current().await?.1),
+            Err(refusal) => Err(failed(&refusal)),
+        }
+    }
+}
+
+impl CredentialRenewal<'_> {
+    async fn current(&self) -> Result<(u32, Material), SourceFailure> {
+        self.gate.unseal_current(self.credential).await.map_err(|refusal| failed(&refusal))
+    }
+
+    async fn keep(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {
+        let credential = self.credential;
+        let binding =
+            SealBinding { tenant: credential.tenant.clone(), credential: credential.id, version: version + 1 };
+        let command = RotateCredential {
+            stamp: self.stamp.clone(),
+            id: credential.id,
+            expected_version: version,
+            sealed: self.gate.sealer.seal(&binding, renewed).await?,
+            material_fields: renewed.names().map(str::to_owned).collect(),
+            metadata: None,
+            expires_at: None,
+            retire_until: self.stamp.time.plus(self.gate.settings.retire_after),
+        };
+        self.gate.ledger.rotate_credential(command).await.map(drop)
+    }
+}
+
+/// Whether nobody has renewed it: compared field by field, in constant time.
+fn same(current: &Material, stale: &Material) -> bool {
+    use subtle::ConstantTimeEq;
+    current.names().eq(stale.names())
+        && current.iter().zip(stale.iter()).all(|((_, left), (_, right))| {
+            bool::from(left.expose().as_bytes().ct_eq(right.expose().as_bytes()))
+        })
+}
+
+fn failed(refusal: &Refusal) -> SourceFailure {
+    not_sent(FailureKind::Proxy, format!("the renewed credential could not be kept: {}", refusal.reason()))
+}
+
+fn not_sent(kind: FailureKind, reason: String) -> SourceFailure {
+    SourceFailure { kind, reason, http_status: None, result: None, truncated: false, sent: false, timed_out: false }
+}

@@ -1,0 +1,194 @@
+//! Which tool: the name that the caller wrote, among the tools of the services that the agent holds grants for. What it
+//! holds no grant for does not exist for it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use toolgate_model::credential::ServiceName;
+use toolgate_model::grant::GrantStatus;
+use toolgate_model::id::GrantId;
+use toolgate_model::scope::Scope;
+use toolgate_model::service::ToolName;
+
+use super::Call;
+use super::authorize::require_standing;
+use super::fit::Candidate;
+use crate::catalog::{Catalog, Tool};
+use crate::gate::Gate;
+use crate::ports::ledger::{Freshness, Holding};
+use crate::refusal::{Code, Refusal};
+
+/// A call whose tool was found, with every grant that might open it.
+pub(super) struct Resolved {
+    candidates: Vec<Candidate>,
+}
+
+impl Resolved {
+    /// Any of the candidates: they are all for the same tool.
+    pub(super) fn first(&self) -> Option<Candidate> {
+        self.candidates.first().cloned()
+    }
+
+    pub(super) fn into_candidates(self) -> Vec<Candidate> {
+        self.candidates
+    }
+}
+
+impl Gate {
+    /// Finds the tool, and the grants on its service.
+    pub(super) async fn resolve(&self, call: &Call, freshness: Freshness) -> Result<Resolved, Refusal> {
+        let tenant = call.caller.tenant();
+        let held = self.held(call, freshness).await?;
+        let catalog = self.catalog(tenant, freshness).await?;
+        let named: Vec<Candidate> = held.iter().filter_map(|holding| qualified(call, holding, &catalog)).collect();
+        let candidates = match named.is_empty() {
+            false => named,
+            true => held.iter().flat_map(|holding| bare(call, holding, &catalog)).collect(),
+        };
+        let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
+        match tools.len() {
+            0 => Err(self.explain_missing(call, &held, freshness).await?),
+            1 => Ok(Resolved { candidates }),
+            _ => {
+                let names: Vec<_> = tools.iter().map(|(service, tool)| format!("{service}.{tool}")).collect();
+                let reason = format!("`{}` names several tools; write one of {}", call.tool, names.join(", "));
+                Err(Refusal::new(Code::ToolAmbiguous, reason).with("candidates", names))
+            }
+        }
+    }
+
+    /// Finds the same tool again for a grant that was read anew.
+    pub(super) async fn resolve_again(
+        &self,
+        call: &Call,
+        holding: Arc<Holding>,
+        before: &Candidate,
+    ) -> Result<Candidate, Refusal> {
+        let catalog = self.catalog(call.caller.tenant(), Freshness::Newest).await?;
+        let name = before.tool.name.as_str();
+        let tool = registered(call, &holding, &catalog).and_then(|service| service.tool(name)).map(Arc::clone);
+        let registry = tool.is_some().then_some(catalog.revision);
+        match tool.or_else(|| implicit(&holding, name)) {
+            Some(tool) => Ok(Candidate { holding, tool, registry }),
+            None => Err(Refusal::new(Code::ToolNotFound, format!("there is no tool `{}` any more", call.tool))),
+        }
+    }
+
+    /// The grants to look at: the one that the call names, or all that the agent holds.
+    async fn held(&self, call: &Call, freshness: Freshness) -> Result<Vec<Arc<Holding>>, Refusal> {
+        let tenant = call.caller.tenant();
+        let holdings = self.ledger.holdings(tenant, &call.agent, call.arrived, freshness).await?;
+        let Some(grant) = call.grant else {
+            if holdings.truncated {
+                let reason = format!("`{}` holds too many grants to pick from; name one in `grant_id`", call.agent);
+                return Err(Refusal::new(Code::InvalidField, reason).with("path", "grant_id"));
+            }
+            return Ok(holdings.held.clone());
+        };
+        if let Some(holding) = holdings.held.iter().find(|holding| holding.grant() == grant) {
+            return Ok(vec![Arc::clone(holding)]);
+        }
+        let found = self.ledger.holding(tenant, grant).await?;
+        match found.filter(|holding| holding.lineage.grant().agent == call.agent) {
+            Some(holding) => Ok(vec![holding]),
+            None => Err(no_grant(grant)),
+        }
+    }
+
+    /// Why nothing was found, as far as the agent may know.
+    async fn explain_missing(
+        &self,
+        call: &Call,
+        held: &[Arc<Holding>],
+        freshness: Freshness,
+    ) -> Result<Refusal, Refusal> {
+        if held.iter().any(|holding| holding.credential.service.as_str() == call.tool) {
+            let reason = format!("`{0}` is a service; name one of its tools, as in `{0}.charges.read`", call.tool);
+            return Ok(Refusal::new(Code::ToolNotFound, reason));
+        }
+        // A tool that a service does not have and one that the agent may not use look the same.
+        let beyond: Vec<_> = held.iter().filter_map(|holding| Some((holding, tool_part(call, holding)?))).collect();
+        if let Some((_, wanted)) = beyond.first() {
+            let scopes: BTreeSet<&Scope> =
+                beyond.iter().flat_map(|(holding, _)| holding.effective.scopes.iter()).collect();
+            let who = match beyond.as_slice() {
+                [(only, _)] => format!("grant {} does not include", only.grant()),
+                _ => "no grant of the agent includes".to_owned(),
+            };
+            let refusal = Refusal::new(Code::GrantScopeInsufficient, format!("{who} scope '{wanted}'"))
+                .with("requested_scope", wanted)
+                .with("available_scopes", scopes);
+            return Ok(match beyond.as_slice() {
+                [(only, _)] => refusal.with("grant_id", only.grant()),
+                _ => refusal,
+            });
+        }
+        if freshness == Freshness::Newest {
+            // Perhaps it could be used once: saying so helps, and tells the agent nothing that it did not know.
+            for holding in self.ledger.ended_holdings(call.caller.tenant(), &call.agent, call.arrived).await? {
+                let names_it = tool_part(call, &holding).or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
+                let held_it = names_it.and_then(|name| Scope::parse(name).ok());
+                if held_it.is_some_and(|scope| holding.lineage.grant().authority.scopes.contains(&scope))
+                    && holding.lineage.standing(call.arrived).status != GrantStatus::Active
+                {
+                    require_standing(&holding, call.arrived)?;
+                }
+            }
+        }
+        let reason = format!("there is no tool `{}` for `{}`", call.tool, call.agent);
+        Ok(Refusal::new(Code::ToolNotFound, reason))
+    }
+}
+
+/// `service.tool`, where the service is the one of this grant.
+fn qualified(call: &Call, holding: &Arc<Holding>, catalog: &Catalog) -> Option<Candidate> {
+    let name = tool_part(call, holding)?;
+    let (tool, registry) = registered(call, holding, catalog)
+        .and_then(|service| service.tool(name))
+        .map(|tool| (Arc::clone(tool), Some(catalog.revision)))
+        .or_else(|| implicit(holding, name).map(|tool| (tool, None)))?;
+    Some(Candidate { holding: Arc::clone(holding), tool, registry })
+}
+
+/// A scope, or the name of a tool without its service.
+fn bare(call: &Call, holding: &Arc<Holding>, catalog: &Catalog) -> Vec<Candidate> {
+    let candidate = |tool, registry| Candidate { holding: Arc::clone(holding), tool, registry };
+    let revision = Some(catalog.revision);
+    if let Some(service) = registered(call, holding, catalog) {
+        if let Some(tool) = service.tool(&call.tool) {
+            return vec![candidate(Arc::clone(tool), revision)];
+        }
+        if let Ok(scope) = Scope::parse(&call.tool) {
+            let of_scope: Vec<_> =
+                service.tools_of_scope(&scope).map(|tool| candidate(Arc::clone(tool), revision)).collect();
+            if !of_scope.is_empty() {
+                return of_scope;
+            }
+        }
+    }
+    implicit(holding, &call.tool).map(|tool| candidate(tool, None)).into_iter().collect()
+}
+
+fn registered<'a>(call: &Call, holding: &Holding, catalog: &'a Catalog) -> Option<&'a crate::catalog::Service> {
+    let pinned = holding.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref());
+    catalog.service(&holding.credential.service, call.version.as_ref().or(pinned))
+}
+
+fn implicit(holding: &Holding, name: &str) -> Option<Arc<Tool>> {
+    let name = ToolName::parse(name).ok()?;
+    let definition = holding.implicit.get(&name)?;
+    Some(Arc::new(Tool::implicit(holding.credential.service.clone(), name, Arc::clone(definition))))
+}
+
+/// What stands behind the service and its dot.
+fn tool_part<'a>(call: &'a Call, holding: &Holding) -> Option<&'a str> {
+    after_service(&call.tool, &holding.credential.service)
+}
+
+fn after_service<'a>(name: &'a str, service: &ServiceName) -> Option<&'a str> {
+    name.strip_prefix(service.as_str())?.strip_prefix('.').filter(|rest| !rest.is_empty())
+}
+
+fn no_grant(grant: GrantId) -> Refusal {
+    Refusal::new(Code::GrantNotFound, format!("there is no grant {grant}")).with("grant_id", grant)
+}

@@ -1,0 +1,128 @@
+//! Settlement: one atomic, durable step with the outcome, its cost and its event. Only then the answer leaves.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolgate_model::credential::ServiceName;
+use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::invocation::{InvocationError, InvocationStatus, cost_shape};
+use toolgate_model::service::ToolName;
+use toolgate_model::time::Timestamp;
+
+use super::Admitted;
+use super::fit::Candidate;
+use super::inspect::Inspected;
+use crate::gate::Gate;
+use crate::ports::ledger::{Settle, StoredAnswer};
+use crate::refusal::{Code, Refusal};
+
+/// What the caller is told about a call that was carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallAnswer {
+    /// The record of the call.
+    pub invocation: InvocationId,
+    /// The grant that was used.
+    pub grant: Option<GrantId>,
+    /// The service.
+    pub service: ServiceName,
+    /// The tool.
+    pub tool: ToolName,
+    /// What came of it.
+    pub outcome: CallOutcome,
+    /// Whether this is the answer of an earlier call with the same idempotency key.
+    pub replayed: bool,
+}
+
+/// What came of a call; kept for whoever sends it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallOutcome {
+    /// Success or error.
+    pub status: InvocationStatus,
+    /// What the service said, with nothing of the secret in it.
+    pub result: Option<Value>,
+    /// Whether it said more than is taken.
+    pub truncated: bool,
+    /// Why it did not succeed.
+    pub error: Option<CallError>,
+    /// What it cost, as the protocol shows it.
+    pub cost: Value,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// When it was settled.
+    pub timestamp: Timestamp,
+}
+
+/// Why an admitted call did not succeed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallError {
+    /// The stable code.
+    pub code: String,
+    /// The sentence.
+    pub message: String,
+    /// What helps a program.
+    pub details: Map<String, Value>,
+}
+
+impl From<Refusal> for CallError {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: refusal.code().as_str().to_owned(),
+            message: refusal.reason().to_owned(),
+            details: refusal.details().map(|(name, value)| (name.to_owned(), value.clone())).collect(),
+        }
+    }
+}
+
+impl CallAnswer {
+    /// The answer of an earlier call, for whoever sends it again.
+    pub(super) fn replayed(candidate: &Candidate, stored: &StoredAnswer) -> Result<Self, Refusal> {
+        let unreadable = |_| Refusal::new(Code::Internal, "the stored answer of this call cannot be read");
+        Ok(Self {
+            invocation: stored.invocation,
+            grant: stored.grant,
+            service: candidate.tool.service.clone(),
+            tool: candidate.tool.name.clone(),
+            outcome: serde_json::from_str(&stored.answer).map_err(unreadable)?,
+            replayed: true,
+        })
+    }
+}
+
+impl Gate {
+    /// Writes down what came of the call; without that there is no answer.
+    pub(super) async fn settle(&self, admitted: Admitted, inspected: Inspected) -> Result<CallAnswer, Refusal> {
+        let stamp = self.stamp(&admitted.call().caller);
+        let duration_ms = admitted.call().milliseconds_until(stamp.time);
+        let grant = admitted.grant();
+        let (service, tool) = (admitted.candidate().tool.service.clone(), admitted.tool().clone());
+        let mut invocation = admitted.into_invocation();
+        let status = if inspected.error.is_some() { InvocationStatus::Error } else { InvocationStatus::Success };
+        let outcome = CallOutcome {
+            status,
+            result: inspected.result,
+            truncated: inspected.truncated,
+            error: inspected.error,
+            cost: cost_shape(invocation.cost),
+            duration_ms,
+            timestamp: stamp.time,
+        };
+        invocation.status = status;
+        invocation.error = outcome
+            .error
+            .as_ref()
+            .map(|error| InvocationError { code: error.code.clone(), reason: error.message.clone() });
+        invocation.fingerprint = inspected.fingerprint;
+        invocation.http_status = inspected.http_status;
+        invocation.duration_ms = Some(duration_ms);
+        let id = invocation.id;
+        let answer = match invocation.idempotency_key.is_some() && !inspected.never_sent {
+            true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
+            false => None,
+        };
+        self.ledger.settle(Settle { stamp, invocation, answer, never_sent: inspected.never_sent }).await?;
+        Ok(CallAnswer { invocation: id, grant: Some(grant), service, tool, outcome, replayed: false })
+    }
+}
+
+fn unwritable() -> Refusal {
+    Refusal::new(Code::Internal, "the answer cannot be written down")
+}

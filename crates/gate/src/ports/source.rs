@@ -1,0 +1,80 @@
+//! The source: whatever carries out an admitted call. It receives the one secret of the one call and nothing else, and
+//! it answers with nothing of that secret left in it.
+
+use async_trait::async_trait;
+use serde_json::Value;
+use toolgate_model::secret::Material;
+
+use crate::call::Admitted;
+
+/// Carries out calls.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// Carries out one call, within its deadline.
+    async fn execute(&self, call: &Admitted, material: Material, renewal: &dyn Renewal) -> Execution;
+}
+
+/// What came of it. Every form of the secret is taken out already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// SHA-256 of method, URL and canonical parameters, where it came to a request at all.
+    pub fingerprint: Option<String>,
+    /// The answer, or why there is none.
+    pub outcome: Result<ServiceAnswer, SourceFailure>,
+}
+
+/// What the service answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServiceAnswer {
+    /// Its status.
+    pub http_status: u16,
+    /// What it said.
+    pub result: Value,
+    /// Whether it said more than is taken.
+    pub truncated: bool,
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceFailure {
+    /// Who failed.
+    pub kind: FailureKind,
+    /// What happened and what to do, without any secret.
+    pub reason: String,
+    /// The status that the service answered with.
+    pub http_status: Option<u16>,
+    /// What the service said, where it said something.
+    pub result: Option<Value>,
+    /// Whether that was cut off.
+    pub truncated: bool,
+    /// Whether the service may have seen the request. False only where that is certain.
+    pub sent: bool,
+    /// Whether its time was over.
+    pub timed_out: bool,
+}
+
+/// Who failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The call cannot be turned into a request: nothing was sent.
+    NotExecutable,
+    /// The way to the service: names, addresses, connections, time.
+    Proxy,
+    /// The service answered with an error.
+    Service,
+}
+
+/// Keeps renewed material: what a token endpoint gives is sealed back before it is used.
+#[async_trait]
+pub trait Renewal: Send + Sync {
+    /// Material that is newer than `stale`: what somebody else has renewed meanwhile, or what `exchange` brings. Many
+    /// callers at once make one exchange.
+    async fn renew(&self, stale: &Material, exchange: &dyn Exchange) -> Result<Material, SourceFailure>;
+}
+
+/// Asks for new material.
+#[async_trait]
+pub trait Exchange: Send + Sync {
+    /// New material in place of the current one.
+    async fn exchange(&self, current: &Material) -> Result<Material, SourceFailure>;
+}

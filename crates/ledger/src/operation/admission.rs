@@ -1,0 +1,248 @@
+//! Admission: in one transaction the authority that calls rest on is checked again, their idempotency keys are claimed,
+//! their rates reserved, and they are written down as running. Calls that come at the same time are admitted together;
+//! one that is refused does not touch the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolgate_gate::ports::ledger::{Admission, Admit, StoredAnswer};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
+use toolgate_model::invocation::InvocationStatus;
+use toolgate_model::principal::TenantId;
+
+use super::Operation;
+use super::invocations;
+use super::listing::padded;
+use super::rates::Rates;
+use crate::sql::{Failure, Row, Value};
+use crate::transaction::{Transaction, values};
+
+/// Admits calls.
+pub struct AdmitAll(pub Vec<Admit>);
+
+impl Operation for AdmitAll {
+    /// One for each, in order.
+    type Output = Vec<Admission>;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Admission>, Failure> {
+        let mut outcomes = vec![Admission::Admitted; self.0.len()];
+        self.recheck(transaction, &mut outcomes).await?;
+        self.claim_keys(transaction, &mut outcomes).await?;
+        self.reserve_rates(transaction, &mut outcomes).await?;
+        let rows: Vec<_> = self
+            .standing(&outcomes)
+            .into_iter()
+            .map(|(_, admit)| invocations::row(&admit.invocation, Some(admit.deadline)))
+            .collect::<Result<_, _>>()?;
+        transaction.insert_many(invocations::INTO, &rows).await?;
+        Ok(outcomes)
+    }
+}
+
+impl AdmitAll {
+    /// Those that nothing stands in the way of so far.
+    fn standing<'a>(&'a self, outcomes: &[Admission]) -> Vec<(usize, &'a Admit)> {
+        let calls = self.0.iter().enumerate().zip(outcomes);
+        calls.filter(|(_, outcome)| **outcome == Admission::Admitted).map(|(call, _)| call).collect()
+    }
+
+    /// Looks whether all that the calls rest on is still so, and keeps it from changing until this transaction ends.
+    async fn recheck<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        outcomes: &mut [Admission],
+    ) -> Result<(), Failure> {
+        let unsure: Vec<&Admit> =
+            self.0.iter().filter(|admit| !transaction.unchanged_since(admit.generation)).collect();
+        let state = if unsure.is_empty() { None } else { Some(State::hold(transaction, &unsure).await?) };
+        for (admit, outcome) in self.0.iter().zip(outcomes) {
+            let over = admit.usable_until.is_some_and(|end| end <= admit.stamp.time);
+            let changed = match &state {
+                Some(state) if !transaction.unchanged_since(admit.generation) => !state.supports(admit),
+                _ => false,
+            };
+            if over || changed {
+                *outcome = Admission::Stale;
+            }
+        }
+        Ok(())
+    }
+
+    async fn claim_keys<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        outcomes: &mut [Admission],
+    ) -> Result<(), Failure> {
+        let mut keyed = self.standing(outcomes);
+        keyed.retain(|(_, admit)| admit.invocation.idempotency_key.is_some());
+        if keyed.is_empty() {
+            return Ok(());
+        }
+        let mut parameters = Vec::with_capacity(keyed.len() * 6);
+        for (_, admit) in &keyed {
+            parameters.extend_from_slice(&key_of(admit));
+            parameters.extend_from_slice(values![
+                admit.request_digest.as_deref(),
+                admit.invocation.id,
+                admit.stamp.time,
+            ]);
+        }
+        let insert = crate::transaction::insert_statement(
+            "idempotency_keys (tenant, agent, key, request_digest, invocation, created_at)",
+            keyed.len(),
+            6,
+        );
+        let sql = format!("{insert} ON CONFLICT (tenant, agent, key) DO NOTHING RETURNING invocation");
+        let claimed = transaction.query(&sql, &parameters).await?;
+        let claimed: BTreeSet<InvocationId> =
+            claimed.iter().map(|row| row.parsed(0, InvocationId::parse)).collect::<Result<_, _>>()?;
+        let lost: Vec<_> = keyed.into_iter().filter(|(_, admit)| !claimed.contains(&admit.invocation.id)).collect();
+        for (position, admit) in lost {
+            let sql = "SELECT keys.invocation, keys.request_digest, keys.answer, calls.status, calls.grant_id \
+                 FROM idempotency_keys AS keys LEFT JOIN invocations AS calls \
+                 ON calls.tenant = keys.tenant AND calls.id = keys.invocation \
+                 WHERE keys.tenant = $1 AND keys.agent = $2 AND keys.key = $3";
+            let row = transaction.query_optional(sql, &key_of(admit)).await?;
+            let outcome = match row {
+                Some(row) => earlier(&row, admit)?,
+                // Its holder gave it up between the two statements: the caller may try again at once.
+                None => Admission::Stale,
+            };
+            if let Some(place) = outcomes.get_mut(position) {
+                *place = outcome;
+            }
+        }
+        Ok(())
+    }
+
+    async fn reserve_rates<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        outcomes: &mut [Admission],
+    ) -> Result<(), Failure> {
+        let limited = |(grant, limit): &(GrantId, Option<u64>)| limit.map(|limit| (*grant, limit));
+        let standing = self.standing(outcomes);
+        let uses: Vec<_> =
+            standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited)).collect();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        let mut rates = Rates::hold(transaction, uses.into_iter()).await?;
+        for (position, admit) in standing {
+            let Err(refusal) = rates.reserve(&admit.lineage, admit.stamp.time) else { continue };
+            if admit.invocation.idempotency_key.is_some() {
+                // A refused call was not made: its key is free again.
+                let [tenant, agent, key] = key_of(admit);
+                let parameters = [tenant, agent, key, Value::from(admit.invocation.id)];
+                let sql = "DELETE FROM idempotency_keys \
+                     WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
+                transaction.execute(sql, &parameters).await?;
+            }
+            if let Some(place) = outcomes.get_mut(position) {
+                *place = Admission::Refused(refusal);
+            }
+        }
+        rates.keep(transaction).await
+    }
+}
+
+/// What calls rest on, as it is now, and as it stays until the transaction ends.
+struct State {
+    keys: BTreeSet<KeyId>,
+    credentials: BTreeMap<CredentialId, u32>,
+    grants: BTreeSet<GrantId>,
+    registries: BTreeMap<TenantId, u64>,
+}
+
+impl State {
+    /// In the order in which everybody takes them: keys, credentials, grants from the top of the lineages down.
+    async fn hold<T: Transaction>(transaction: &mut T, calls: &[&Admit]) -> Result<Self, Failure> {
+        let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
+        let credentials: BTreeSet<_> = calls.iter().map(|admit| admit.credential).collect();
+        let grants: BTreeSet<_> = calls.iter().flat_map(|admit| admit.lineage.iter().map(|(grant, _)| *grant)).collect();
+        let tenants: BTreeSet<_> = calls.iter().map(|admit| &admit.stamp.tenant).collect();
+        let share = T::FOR_SHARE;
+        let (places, ids) = padded(keys.into_iter().map(Value::from).collect());
+        let sql = format!("SELECT id FROM keys WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}");
+        let keys = transaction.query(&sql, &ids).await?;
+        let (places, ids) = padded(credentials.into_iter().map(Value::from).collect());
+        let sql = format!(
+            "SELECT id, version FROM credentials WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}"
+        );
+        let credentials = transaction.query(&sql, &ids).await?;
+        let (places, ids) = padded(grants.into_iter().map(Value::from).collect());
+        let sql = format!(
+            "SELECT id FROM grants WHERE id IN ({places}) AND revoked_at IS NULL AND suspended_at IS NULL \
+             ORDER BY level, id{share}"
+        );
+        let grants = transaction.query(&sql, &ids).await?;
+        let (places, ids) = padded(tenants.into_iter().map(Value::from).collect());
+        let sql = format!("SELECT tenant, revision FROM registries WHERE tenant IN ({places})");
+        let registries = transaction.query(&sql, &ids).await?;
+        Ok(Self {
+            keys: keys.iter().map(|row| row.parsed(0, KeyId::parse)).collect::<Result<_, _>>()?,
+            credentials: credentials
+                .iter()
+                .map(|row| Ok((row.parsed(0, CredentialId::parse)?, row.count(1)?)))
+                .collect::<Result<_, Failure>>()?,
+            grants: grants.iter().map(|row| row.parsed(0, GrantId::parse)).collect::<Result<_, _>>()?,
+            registries: registries
+                .iter()
+                .map(|row| Ok((row.parsed(0, TenantId::parse)?, row.count(1)?)))
+                .collect::<Result<_, Failure>>()?,
+        })
+    }
+
+    fn supports(&self, admit: &Admit) -> bool {
+        let registry = self.registries.get(&admit.stamp.tenant).copied().unwrap_or(0);
+        self.keys.contains(&admit.key)
+            && self.credentials.get(&admit.credential) == Some(&admit.credential_version)
+            && admit.lineage.iter().all(|(grant, _)| self.grants.contains(grant))
+            && admit.registry.is_none_or(|revision| revision == registry)
+    }
+}
+
+fn key_of(admit: &Admit) -> [Value; 3] {
+    let invocation = &admit.invocation;
+    [
+        Value::from(&invocation.tenant),
+        Value::from(&invocation.agent),
+        Value::from(invocation.idempotency_key.as_ref().map(toolgate_model::invocation::IdempotencyKey::as_str)),
+    ]
+}
+
+/// What the call that has the key came to.
+fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
+    let invocation = row.parsed(0, InvocationId::parse)?;
+    let refuse = |code, reason: &str| {
+        Ok(Admission::Refused(Refusal::new(code, reason).with("invocation_id", invocation)))
+    };
+    if row.optional_text(1)? != admit.request_digest.as_deref() {
+        let reason = "this idempotency key was used for another request; use a new key for a new request";
+        return refuse(Code::IdempotencyConflict, reason);
+    }
+    let status = row.optional_parsed(3, |text| InvocationStatus::parse(text).ok_or(()))?;
+    match (row.optional_text(2)?, status) {
+        (Some(answer), Some(status)) => Ok(Admission::Replayed(StoredAnswer {
+            invocation,
+            grant: row.optional_parsed(4, GrantId::parse)?,
+            status,
+            answer: answer.to_owned(),
+        })),
+        (_, Some(InvocationStatus::Unknown)) => {
+            let reason = "the gate stopped while this call was under way, and whether the service carried it out is not \
+                 known; look there, and use a new idempotency key to make the call again";
+            refuse(Code::OutcomeUnknown, reason)
+        }
+        _ => {
+            let reason = "the call with this idempotency key is still under way; ask again in a moment";
+            Ok(Admission::Refused(
+                Refusal::new(Code::IdempotencyInProgress, reason)
+                    .with("invocation_id", invocation)
+                    .with("retry_after_seconds", 1),
+            ))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Closing calls that were cut off: whoever admitted them is gone, and nobody will settle them. They are shown as
+//! unknown and never made again by themselves.
+
+use std::time::Duration;
+
+use toolgate_gate::ports::ledger::Stamp;
+use toolgate_model::invocation::{InvocationError, InvocationStatus};
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::invocations::{COLUMNS, invoked, read};
+use super::record::record_each;
+use crate::sql::{Failure, Value};
+use crate::transaction::{Transaction, values};
+
+/// How many are closed in one transaction.
+pub const BATCH: u32 = 200;
+/// How long a call can be sent again under its idempotency key and get the same answer.
+pub const REMEMBERED_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// Closes a batch of calls that were cut off.
+pub struct CloseCalls {
+    /// Now.
+    pub now: Timestamp,
+    /// Only those whose deadline is past; `false` when nobody else can be carrying any out.
+    pub only_overdue: bool,
+}
+
+impl Operation for CloseCalls {
+    /// How many.
+    type Output = u32;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u32, Failure> {
+        let before = if self.only_overdue { self.now.as_millis() } else { i64::MAX };
+        let skip = T::FOR_UPDATE_SKIPPING;
+        let sql = format!(
+            "SELECT {COLUMNS} FROM invocations WHERE status = 'running' AND deadline < $1 ORDER BY deadline \
+             LIMIT $2{skip}"
+        );
+        let rows = transaction.query(&sql, values![Value::Integer(before), BATCH]).await?;
+        let mut cut_off = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let error = InvocationError {
+            code: "OUTCOME_UNKNOWN".to_owned(),
+            reason: "the gate stopped while the call was under way".to_owned(),
+        };
+        let mut updates = Vec::with_capacity(cut_off.len());
+        for invocation in &mut cut_off {
+            invocation.status = InvocationStatus::Unknown;
+            invocation.error = Some(error.clone());
+            let parameters =
+                values![error.code.as_str(), error.reason.as_str(), &invocation.tenant, invocation.id].to_vec();
+            updates.push(parameters);
+        }
+        let sql = "UPDATE invocations SET status = 'unknown', error_code = $1, error_reason = $2 \
+             WHERE tenant = $3 AND id = $4 AND status = 'running'";
+        transaction.execute_many(sql, &updates).await?;
+        let by_the_clock: Vec<Stamp> = cut_off
+            .iter()
+            .map(|invocation| Stamp {
+                tenant: invocation.tenant.clone(),
+                actor: PrincipalId::system(),
+                time: self.now,
+            })
+            .collect();
+        record_each(transaction, by_the_clock.iter().zip(cut_off.iter().map(invoked))).await?;
+        Ok(u32::try_from(cut_off.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// Forgets a batch of idempotency keys that are old enough.
+pub struct ForgetKeys {
+    /// Now.
+    pub now: Timestamp,
+}
+
+impl Operation for ForgetKeys {
+    type Output = u64;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+        let sql = "DELETE FROM idempotency_keys WHERE (tenant, agent, key) IN (SELECT tenant, agent, key \
+             FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2)";
+        Ok(transaction.execute(sql, values![self.now.minus(REMEMBERED_FOR), BATCH]).await?)
+    }
+}

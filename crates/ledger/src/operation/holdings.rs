@@ -1,0 +1,129 @@
+//! Holdings: the grants of an agent with everything that a call through them needs, read in one go.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolgate_gate::ports::ledger::{Generation, Holding, Holdings};
+use toolgate_model::credential::Credential;
+use toolgate_model::grant::{Grant, Lineage};
+use toolgate_model::id::{CredentialId, GrantId};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use super::grant_lists::with_lineages;
+use super::grant_rows::{self, COLUMNS, lineage};
+use super::listing::padded;
+use super::{Operation, credentials};
+use crate::sql::{Failure, Value};
+use crate::transaction::{Transaction, values};
+
+/// How many ended grants are looked at to explain a refusal.
+const ENDED_LIMIT: u32 = 100;
+
+/// Reads what an agent holds and has not ended.
+pub struct ReadHoldings {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which agent.
+    pub agent: PrincipalId,
+    /// When.
+    pub now: Timestamp,
+    /// The point in the history of authority that the read has reached.
+    pub generation: Generation,
+}
+
+impl Operation for ReadHoldings {
+    type Output = Holdings;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Holdings, Failure> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM grants WHERE tenant = $1 AND agent = $2 AND revoked_at IS NULL \
+             AND (expires_at IS NULL OR expires_at > $3) ORDER BY id LIMIT $4"
+        );
+        let limit = Holdings::LIMIT;
+        let parameters = values![&self.tenant, &self.agent, self.now, limit + 1];
+        let rows = transaction.query(&sql, parameters).await?;
+        let mut grants = rows.iter().map(grant_rows::read).collect::<Result<Vec<_>, _>>()?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let truncated = grants.len() > limit;
+        grants.truncate(limit);
+        let held = assemble(transaction, grants, self.generation).await?;
+        Ok(Holdings { held, truncated })
+    }
+}
+
+/// Reads the newest grants of an agent that have ended.
+pub struct ReadEnded {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which agent.
+    pub agent: PrincipalId,
+    /// When.
+    pub now: Timestamp,
+}
+
+impl Operation for ReadEnded {
+    type Output = Vec<Arc<Holding>>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM grants WHERE tenant = $1 AND agent = $2 \
+             AND (revoked_at IS NOT NULL OR expires_at <= $3) ORDER BY id DESC LIMIT $4"
+        );
+        let rows = transaction.query(&sql, values![&self.tenant, &self.agent, self.now, ENDED_LIMIT]).await?;
+        let grants = rows.iter().map(grant_rows::read).collect::<Result<Vec<_>, _>>()?;
+        assemble(transaction, grants, 0).await
+    }
+}
+
+/// Reads one grant, whatever state it is in.
+pub struct ReadHolding {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub id: GrantId,
+    /// The point in the history of authority that the read has reached.
+    pub generation: Generation,
+}
+
+impl Operation for ReadHolding {
+    type Output = Option<Arc<Holding>>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
+        let Some(lineage) = lineage(transaction, &self.tenant, self.id).await? else { return Ok(None) };
+        let mut credentials = read_credentials(transaction, [lineage.grant().credential].into_iter()).await?;
+        let credential = credentials.remove(&lineage.grant().credential);
+        Ok(credential.map(|credential| Arc::new(Holding::new(lineage, credential, self.generation))))
+    }
+}
+
+async fn assemble<T: Transaction>(
+    transaction: &mut T,
+    grants: Vec<Grant>,
+    generation: Generation,
+) -> Result<Vec<Arc<Holding>>, Failure> {
+    let lineages: Vec<Lineage> = with_lineages(transaction, grants).await?;
+    let ids = lineages.iter().map(|lineage| lineage.grant().credential);
+    let credentials = read_credentials(transaction, ids).await?;
+    let held = lineages.into_iter().filter_map(|lineage| {
+        let credential = credentials.get(&lineage.grant().credential)?.clone();
+        Some(Arc::new(Holding::new(lineage, credential, generation)))
+    });
+    Ok(held.collect())
+}
+
+async fn read_credentials<T: Transaction>(
+    transaction: &mut T,
+    ids: impl Iterator<Item = CredentialId>,
+) -> Result<BTreeMap<CredentialId, Credential>, Failure> {
+    let ids: std::collections::BTreeSet<_> = ids.collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let (places, ids) = padded(ids.into_iter().map(Value::from).collect());
+    let sql = format!("SELECT {} FROM credentials WHERE id IN ({places})", credentials::COLUMNS);
+    let rows = transaction.query(&sql, &ids).await?;
+    rows.iter()
+        .map(|row| credentials::read(row).map(|credential| (credential.id, credential)).map_err(Failure::from))
+        .collect()
+}

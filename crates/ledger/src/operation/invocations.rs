@@ -1,0 +1,177 @@
+//! Invocations as rows: writing and reading the records that stay of calls.
+
+use serde_json::{Map, Value as Json};
+use toolgate_gate::ports::ledger::{InvocationFilter, Page, PageRequest};
+use toolgate_model::constraint::Cost;
+use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::credential::ServiceName;
+use toolgate_model::event::{Happening, ToolInvoked};
+use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::service::ServiceVersion;
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::listing::Conditions;
+use super::record::Entry;
+use crate::sql::{Failure, Row, SqlError, Value, json_text};
+use crate::transaction::{Transaction, values};
+
+/// The table with its columns, in the order of [`row`].
+pub const INTO: &str = "invocations (tenant, id, grant_id, agent, actor, service, tool, version, status, error_code, \
+     error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
+     plan, task, reported, created_at, deadline)";
+
+/// The columns that [`read`] takes, in its order.
+pub const COLUMNS: &str = "id, tenant, grant_id, agent, actor, service, tool, version, status, error_code, \
+     error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
+     plan, task, reported, created_at";
+
+/// The row of an invocation.
+pub fn row(invocation: &Invocation, deadline: Option<Timestamp>) -> Result<Vec<Value>, SqlError> {
+    let error = invocation.error.as_ref();
+    Ok(vec![
+        Value::from(&invocation.tenant),
+        Value::from(invocation.id),
+        Value::from(invocation.grant),
+        Value::from(&invocation.agent),
+        Value::from(&invocation.actor),
+        Value::from(invocation.service.as_ref()),
+        Value::from(invocation.tool.as_str()),
+        Value::from(invocation.version.as_ref()),
+        Value::from(invocation.status.as_str()),
+        Value::from(error.map(|error| error.code.as_str())),
+        Value::from(error.map(|error| error.reason.as_str())),
+        json_text(&invocation.parameters)?,
+        Value::from(invocation.arguments_hash.as_str()),
+        Value::from(invocation.fingerprint.as_deref()),
+        Value::from(invocation.http_status.map(u32::from)),
+        Value::from(invocation.cost.map(Cost::micros)),
+        Value::from(invocation.duration_ms),
+        Value::from(invocation.idempotency_key.as_ref().map(IdempotencyKey::as_str)),
+        Value::from(invocation.context.intent_id.as_ref()),
+        Value::from(invocation.context.plan_id.as_ref()),
+        Value::from(invocation.context.task_id.as_ref()),
+        Value::from(invocation.reported),
+        Value::from(invocation.created_at),
+        Value::from(deadline),
+    ])
+}
+
+/// Reads a row of [`COLUMNS`].
+pub fn read(row: &Row) -> Result<Invocation, SqlError> {
+    let error = match (row.optional_text(9)?, row.optional_text(10)?) {
+        (Some(code), reason) => {
+            Some(InvocationError { code: code.to_owned(), reason: reason.unwrap_or_default().to_owned() })
+        }
+        _ => None,
+    };
+    let whole = |column| row.optional_integer(column).map(|value| value.and_then(|value| u64::try_from(value).ok()));
+    Ok(Invocation {
+        id: row.parsed(0, InvocationId::parse)?,
+        tenant: row.parsed(1, TenantId::parse)?,
+        grant: row.optional_parsed(2, GrantId::parse)?,
+        agent: row.parsed(3, PrincipalId::parse)?,
+        actor: row.parsed(4, PrincipalId::parse)?,
+        service: row.optional_parsed(5, ServiceName::parse)?,
+        tool: row.text(6)?.to_owned(),
+        version: row.optional_parsed(7, ServiceVersion::parse)?,
+        status: row.parsed(8, |text| InvocationStatus::parse(text).ok_or(()))?,
+        error,
+        parameters: row.json::<Map<String, Json>>(11)?,
+        arguments_hash: row.text(12)?.to_owned(),
+        fingerprint: row.optional_text(13)?.map(str::to_owned),
+        http_status: whole(14)?.and_then(|status| u16::try_from(status).ok()),
+        cost: whole(15)?.and_then(Cost::from_micros),
+        duration_ms: whole(16)?,
+        idempotency_key: row.optional_parsed(17, IdempotencyKey::parse)?,
+        context: GrantContext {
+            intent_id: row.optional_parsed(18, ContextId::parse)?,
+            plan_id: row.optional_parsed(19, ContextId::parse)?,
+            task_id: row.optional_parsed(20, ContextId::parse)?,
+        },
+        reported: row.integer(21)? != 0,
+        created_at: row.time(22)?,
+    })
+}
+
+/// The event of an invocation that was carried out, cut off or reported.
+pub fn invoked(invocation: &Invocation) -> Entry {
+    let happening = Happening::ToolInvoked(Box::new(ToolInvoked {
+        invocation: invocation.id,
+        grant: invocation.grant,
+        service: invocation.service.clone(),
+        tool: invocation.tool.clone(),
+        parameters_summary: invocation.parameters.clone(),
+        arguments_hash: invocation.arguments_hash.clone(),
+        status: invocation.status,
+        error_code: invocation.error.as_ref().map(|error| error.code.clone()),
+        http_status: invocation.http_status,
+        duration_ms: invocation.duration_ms,
+        cost: invocation.cost,
+        request_fingerprint: invocation.fingerprint.clone(),
+        reported: invocation.reported,
+    }));
+    Entry { happening, agent: Some(invocation.agent.clone()), context: invocation.context.clone() }
+}
+
+/// Reads one invocation.
+pub struct ReadInvocation {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub id: InvocationId,
+}
+
+impl Operation for ReadInvocation {
+    type Output = Option<Invocation>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Invocation>, Failure> {
+        let sql = format!("SELECT {COLUMNS} FROM invocations WHERE tenant = $1 AND id = $2");
+        let row = transaction.query_optional(&sql, values![&self.tenant, self.id]).await?;
+        Ok(row.as_ref().map(read).transpose()?)
+    }
+}
+
+/// Lists invocations, newest first.
+pub struct ListInvocations {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub filter: InvocationFilter,
+    /// Which page.
+    pub page: PageRequest,
+}
+
+impl Operation for ListInvocations {
+    type Output = Page<Invocation>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Invocation>, Failure> {
+        let filter = &self.filter;
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        conditions.and_if("agent =", filter.agent.as_ref());
+        conditions.and_if("grant_id =", filter.grant);
+        conditions.and_if("service =", filter.service.as_ref());
+        conditions.and_if("tool =", filter.tool.as_deref());
+        conditions.and_if("status =", filter.status.map(InvocationStatus::as_str));
+        conditions.and_if("intent =", filter.intent.as_ref());
+        conditions.and_if("task =", filter.task.as_ref());
+        conditions.and_if("idempotency_key =", filter.idempotency_key.as_ref().map(IdempotencyKey::as_str));
+        conditions.and_if("created_at >=", filter.since);
+        conditions.and_if("created_at <", filter.until);
+        if let Some(owner) = &filter.vault_owner {
+            // Closed by the bracket below: the condition ends where its parameter stands.
+            conditions.and(
+                "grant_id IN (SELECT grants.id FROM grants JOIN credentials ON credentials.id = grants.credential \
+                 JOIN vaults ON vaults.id = credentials.vault WHERE vaults.owner =",
+                owner,
+            );
+            conditions.close();
+        }
+        conditions.and_if("id <", self.page.after.as_deref());
+        let from = (COLUMNS, "invocations", "id DESC");
+        conditions.page(transaction, from, &self.page, read, |invocation| invocation.id.to_string()).await
+    }
+}

@@ -1,0 +1,169 @@
+//! Rates: how many calls a grant allows in any hour, exactly. The last calls of a grant stand in a ring of as many places
+//! as it allows; the next call needs the oldest of them to be an hour old.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::id::GrantId;
+use toolgate_model::time::Timestamp;
+
+use super::listing::padded;
+use crate::sql::{Failure, Value};
+use crate::transaction::{Transaction, values};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The rings of some grants, held by the transaction.
+#[derive(Default)]
+pub struct Rates(BTreeMap<GrantId, Ring>);
+
+struct Ring {
+    limit: i64,
+    /// How many calls there were; the next one takes the place of this number modulo the limit.
+    taken: i64,
+    taken_before: i64,
+    /// The places that this transaction can reach, with the time of the call that stands there.
+    times: BTreeMap<i64, Timestamp>,
+}
+
+impl Rates {
+    /// Takes hold of the rings for these uses: each grant as often as a call may go through it.
+    pub async fn hold<T: Transaction>(
+        transaction: &mut T,
+        uses: impl Iterator<Item = (GrantId, u64)>,
+    ) -> Result<Self, Failure> {
+        let mut limits: BTreeMap<GrantId, (i64, i64)> = BTreeMap::new();
+        for (grant, limit) in uses {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            limits.entry(grant).or_insert((limit, 0)).1 += 1;
+        }
+        let mut taken = counters(transaction, limits.keys().copied()).await?;
+        let missing: Vec<GrantId> = limits.keys().filter(|grant| !taken.contains_key(grant)).copied().collect();
+        if !missing.is_empty() {
+            let rows: Vec<_> = missing.iter().map(|grant| vec![Value::from(*grant)]).collect();
+            // Where another transaction makes the same row, this waits for it and then sees what it did.
+            let make = "INSERT INTO rates (grant_id, taken) VALUES ($1, 0) ON CONFLICT (grant_id) DO NOTHING";
+            transaction.execute_many(make, &rows).await?;
+            taken.extend(counters(transaction, missing.into_iter()).await?);
+        }
+        let mut rings = BTreeMap::new();
+        for (grant, (limit, uses)) in limits {
+            let taken = taken.get(&grant).copied().unwrap_or(0);
+            let times = reachable(transaction, grant, limit, taken, uses).await?;
+            rings.insert(grant, Ring { limit, taken, taken_before: taken, times });
+        }
+        Ok(Self(rings))
+    }
+
+    /// Reserves one call through all of these grants, or says which of them has no room and for how long.
+    pub fn reserve(&mut self, grants: &[(GrantId, Option<u64>)], now: Timestamp) -> Result<(), Refusal> {
+        for (grant, _) in grants {
+            if let Some(ring) = self.0.get(grant) {
+                ring.room(*grant, now)?;
+            }
+        }
+        for (grant, _) in grants {
+            if let Some(ring) = self.0.get_mut(grant) {
+                ring.times.insert(ring.next(), now);
+                ring.taken = ring.taken.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what was reserved.
+    pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
+        let mut counters = Vec::new();
+        let mut places = Vec::new();
+        for (grant, ring) in self.0 {
+            if ring.taken == ring.taken_before {
+                continue;
+            }
+            counters.push(vec![Value::Integer(ring.taken), Value::from(grant)]);
+            let first = ring.taken_before.max(ring.taken.saturating_sub(ring.limit));
+            for number in first..ring.taken {
+                let place = number.rem_euclid(ring.limit);
+                let Some(time) = ring.times.get(&place) else { continue };
+                places.push(vec![Value::from(grant), Value::Integer(place), Value::from(*time)]);
+            }
+        }
+        transaction.execute_many("UPDATE rates SET taken = $1 WHERE grant_id = $2", &counters).await?;
+        let stand = "INSERT INTO rate_places (grant_id, place, time) VALUES ($1, $2, $3) \
+             ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";
+        transaction.execute_many(stand, &places).await?;
+        Ok(())
+    }
+}
+
+impl Ring {
+    fn next(&self) -> i64 {
+        self.taken.rem_euclid(self.limit.max(1))
+    }
+
+    fn room(&self, grant: GrantId, now: Timestamp) -> Result<(), Refusal> {
+        let refuse = |wait: Option<i64>| {
+            let limit = self.limit;
+            let reason = match wait {
+                Some(seconds) => format!("grant {grant} allows {limit} calls in an hour; try again in {seconds} seconds"),
+                None => format!("grant {grant} allows no calls"),
+            };
+            let refusal = Refusal::new(Code::GrantRateLimited, reason)
+                .with("grant_id", grant)
+                .with("max_invocations_per_hour", limit);
+            Err(match wait {
+                Some(seconds) => refusal.with("retry_after_seconds", seconds),
+                None => refusal,
+            })
+        };
+        if self.limit == 0 {
+            return refuse(None);
+        }
+        match self.times.get(&self.next()) {
+            Some(time) if *time > now.minus(HOUR) => {
+                let free_at = time.plus(HOUR).as_millis();
+                refuse(Some((free_at - now.as_millis()).div_euclid(1000).saturating_add(1)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn counters<T: Transaction>(
+    transaction: &mut T,
+    grants: impl Iterator<Item = GrantId>,
+) -> Result<BTreeMap<GrantId, i64>, Failure> {
+    let (places, ids) = padded(grants.map(Value::from).collect());
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let lock = T::FOR_UPDATE;
+    let sql = format!("SELECT grant_id, taken FROM rates WHERE grant_id IN ({places}) ORDER BY grant_id{lock}");
+    let rows = transaction.query(&sql, &ids).await?;
+    rows.iter().map(|row| Ok((row.parsed(0, GrantId::parse)?, row.integer(1)?))).collect()
+}
+
+/// The times at the places that the next `uses` calls would take.
+async fn reachable<T: Transaction>(
+    transaction: &mut T,
+    grant: GrantId,
+    limit: i64,
+    taken: i64,
+    uses: i64,
+) -> Result<BTreeMap<i64, Timestamp>, Failure> {
+    if limit == 0 {
+        return Ok(BTreeMap::new());
+    }
+    let first = taken.rem_euclid(limit);
+    let last = first + uses.min(limit) - 1;
+    // Past the end of the ring it goes on at its beginning.
+    let ranges = if last < limit { [(first, last), (0, -1)] } else { [(first, limit - 1), (0, last - limit)] };
+    let mut times = BTreeMap::new();
+    for (from, to) in ranges.into_iter().filter(|(from, to)| from <= to) {
+        let sql = "SELECT place, time FROM rate_places WHERE grant_id = $1 AND place >= $2 AND place <= $3";
+        for row in transaction.query(sql, values![grant, Value::Integer(from), Value::Integer(to)]).await? {
+            times.insert(row.integer(0)?, row.time(1)?);
+        }
+    }
+    Ok(times)
+}

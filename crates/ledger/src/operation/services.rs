@@ -1,0 +1,131 @@
+//! The registry of services.
+
+use toolgate_gate::ports::ledger::{ApplyService, RegisteredService, Registry, RemoveService};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::canonical::to_canonical;
+use toolgate_model::event::Happening;
+use toolgate_model::merkle::sha256;
+use toolgate_model::principal::TenantId;
+use toolgate_model::service::{ServiceDefinition, ServiceVersion};
+
+use super::Operation;
+use super::record::{Entry, record};
+use crate::sql::{Failure, Row, SqlError};
+use crate::transaction::{Transaction, values};
+
+const COLUMNS: &str = "tenant, definition, created_at, updated_at";
+
+fn read(row: &Row) -> Result<RegisteredService, SqlError> {
+    Ok(RegisteredService {
+        tenant: row.parsed(0, TenantId::parse)?,
+        // A stored definition that is not understood makes the registry unreadable, which closes it.
+        definition: ServiceDefinition::from_json(&row.json(1)?)
+            .map_err(|error| SqlError::Corrupt(format!("definition of a service: {error}")))?,
+        created_at: row.time(2)?,
+        updated_at: row.time(3)?,
+    })
+}
+
+/// Counts a change, and keeps every other change of this registry out until the transaction ends.
+async fn next_revision<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<i64, Failure> {
+    let sql = "INSERT INTO registries (tenant, revision) VALUES ($1, 1) \
+         ON CONFLICT (tenant) DO UPDATE SET revision = registries.revision + 1 RETURNING revision";
+    let row = transaction.query_optional(sql, values![tenant]).await?;
+    Ok(row.ok_or_else(|| SqlError::Corrupt("no revision of the registry".to_owned()))?.integer(0)?)
+}
+
+impl Operation for ApplyService {
+    /// Whether it is new.
+    type Output = bool;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+        let definition = &self.definition;
+        let tenant = &self.stamp.tenant;
+        let place = next_revision(transaction, tenant).await?;
+        let canonical = to_canonical(&definition.to_json());
+        // INVARIANT: canonical JSON is UTF-8.
+        let text = String::from_utf8_lossy(&canonical);
+        let (service, version) = (&definition.service, definition.version.as_str());
+        let update = "UPDATE services SET definition = $1, updated_at = $2 \
+             WHERE tenant = $3 AND service = $4 AND version = $5";
+        let parameters = values![text.as_ref(), self.stamp.time, tenant, service, version];
+        let known = match self.replace {
+            true => transaction.execute(update, parameters).await? > 0,
+            false => false,
+        };
+        if !known {
+            let insert = "INSERT INTO services (tenant, service, version, definition, place, created_at, updated_at) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, service, version) DO NOTHING";
+            let time = self.stamp.time;
+            let parameters =
+                values![tenant, service, version, text.as_ref(), crate::sql::Value::Integer(place), time, time];
+            if transaction.execute(insert, parameters).await? == 0 {
+                let reason = format!("service `{service}` has a version `{version}` already; replace it with PUT");
+                return Err(Refusal::new(Code::AlreadyExists, reason).into());
+            }
+        }
+        let happening = Happening::ServiceApplied {
+            service: service.clone(),
+            version: definition.version.clone(),
+            tools: u64::try_from(definition.tools.len()).unwrap_or(u64::MAX),
+            digest: sha256(&canonical).to_hex(),
+        };
+        record(transaction, &self.stamp, Entry::new(happening)).await?;
+        Ok(!known)
+    }
+}
+
+impl Operation for RemoveService {
+    /// How many versions.
+    type Output = u64;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+        let tenant = &self.stamp.tenant;
+        next_revision(transaction, tenant).await?;
+        let version = self.version.as_ref().map(ServiceVersion::as_str);
+        let sql = "DELETE FROM services WHERE tenant = $1 AND service = $2 \
+             AND (CAST($3 AS TEXT) IS NULL OR version = $3) RETURNING version";
+        let rows = transaction.query(sql, values![tenant, &self.service, version]).await?;
+        if rows.is_empty() {
+            let reason = match version {
+                None => format!("there is no service `{}`", self.service),
+                Some(version) => format!("there is no version `{version}` of service `{}`", self.service),
+            };
+            return Err(Refusal::new(Code::ServiceNotFound, reason).into());
+        }
+        for row in &rows {
+            let version = row.parsed(0, ServiceVersion::parse)?;
+            let happening = Happening::ServiceRemoved { service: self.service.clone(), version };
+            record(transaction, &self.stamp, Entry::new(happening)).await?;
+        }
+        Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Reads the registry of a tenant, unless it is still the one that is known.
+pub struct ReadRegistry {
+    /// Whose.
+    pub tenant: TenantId,
+    /// The revision that is known.
+    pub known: Option<u64>,
+}
+
+impl Operation for ReadRegistry {
+    /// `None` where the known one is still right.
+    type Output = Option<Registry>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Registry>, Failure> {
+        let sql = "SELECT tenant, revision FROM registries WHERE tenant = $1";
+        let revision = match transaction.query_optional(sql, values![&self.tenant]).await? {
+            Some(row) => row.count(1)?,
+            None => 0,
+        };
+        if self.known == Some(revision) {
+            return Ok(None);
+        }
+        let sql = format!("SELECT {COLUMNS} FROM services WHERE tenant = $1 ORDER BY service, place DESC");
+        let rows = transaction.query(&sql, values![&self.tenant]).await?;
+        let services = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Registry { revision, services }))
+    }
+}

@@ -1,0 +1,112 @@
+//! Settlement: in one transaction the outcome of a call, its event, and its answer for whoever sends it again. Also the
+//! record of a call that was refused, and of one that its caller reports.
+
+use toolgate_gate::ports::ledger::{RecordDenial, ReportInvocation, Settle};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::constraint::Cost;
+use toolgate_model::event::Happening;
+use toolgate_model::invocation::IdempotencyKey;
+
+use super::Operation;
+use super::invocations::{INTO, invoked, row};
+use super::record::{Entry, record, record_each};
+use crate::sql::{Failure, Value};
+use crate::transaction::{Transaction, values};
+
+/// Settles calls.
+pub struct SettleAll(pub Vec<Settle>);
+
+impl Operation for SettleAll {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        // A call that was taken for cut off meanwhile is settled all the same: now it is known.
+        let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, fingerprint = $4, \
+             http_status = $5, cost = $6, duration_ms = $7 WHERE tenant = $8 AND id = $9 \
+             AND (status = 'running' OR status = 'unknown')";
+        let rows: Vec<_> = self.0.iter().map(outcome).collect();
+        let settled = transaction.execute_many(sql, &rows).await?;
+        if settled.iter().any(|&changed| changed != 1) {
+            return Err(Refusal::new(Code::Internal, "a call was to be settled that was not running").into());
+        }
+        record_each(transaction, self.0.iter().map(|settle| (&settle.stamp, invoked(&settle.invocation)))).await?;
+        let keyed = self.0.iter().filter(|settle| settle.invocation.idempotency_key.is_some());
+        let (free, kept): (Vec<_>, Vec<_>) = keyed.partition(|settle| settle.never_sent);
+        let keep = "UPDATE idempotency_keys SET answer = $1 \
+             WHERE tenant = $2 AND agent = $3 AND key = $4 AND invocation = $5";
+        let with_answer = |settle: &&Settle| {
+            let answer = Value::from(settle.answer.as_deref());
+            [answer].into_iter().chain(claim(settle)).collect()
+        };
+        let kept: Vec<Vec<Value>> = kept.iter().map(with_answer).collect();
+        transaction.execute_many(keep, &kept).await?;
+        let release =
+            "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
+        let free: Vec<Vec<Value>> = free.iter().map(|settle| claim(settle).to_vec()).collect();
+        transaction.execute_many(release, &free).await?;
+        Ok(())
+    }
+}
+
+fn outcome(settle: &Settle) -> Vec<Value> {
+    let invocation = &settle.invocation;
+    let error = invocation.error.as_ref();
+    values![
+        invocation.status.as_str(),
+        error.map(|error| error.code.as_str()),
+        error.map(|error| error.reason.as_str()),
+        invocation.fingerprint.as_deref(),
+        invocation.http_status.map(u32::from),
+        invocation.cost.map(Cost::micros),
+        invocation.duration_ms,
+        &invocation.tenant,
+        invocation.id,
+    ]
+    .to_vec()
+}
+
+fn claim(settle: &Settle) -> [Value; 4] {
+    let invocation = &settle.invocation;
+    [
+        Value::from(&invocation.tenant),
+        Value::from(&invocation.agent),
+        Value::from(invocation.idempotency_key.as_ref().map(IdempotencyKey::as_str)),
+        Value::from(invocation.id),
+    ]
+}
+
+impl Operation for RecordDenial {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let invocation = &self.invocation;
+        transaction.insert_many(INTO, &[row(invocation, None)?]).await?;
+        let happening = Happening::ToolDenied {
+            invocation: invocation.id,
+            grant: invocation.grant,
+            service: invocation.service.clone(),
+            tool: invocation.tool.clone(),
+            arguments_hash: invocation.arguments_hash.clone(),
+            stage: self.stage,
+            error_code: self.error.code.clone(),
+            reason: self.error.reason.clone(),
+        };
+        let entry = Entry { happening, agent: Some(invocation.agent.clone()), context: invocation.context.clone() };
+        record(transaction, &self.stamp, entry).await
+    }
+}
+
+impl Operation for ReportInvocation {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        transaction.insert_many(INTO, &[row(&self.invocation, None)?]).await?;
+        record(transaction, &self.stamp, invoked(&self.invocation)).await
+    }
+}

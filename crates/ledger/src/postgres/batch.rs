@@ -1,0 +1,78 @@
+//! Batches: what arrives while the last batch is under way is sent together as the next one, so that a busy grant's row
+//! is taken once for all of them.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use toolgate_gate::refusal::Refusal;
+
+use crate::sql::unavailable;
+
+/// How many commands one transaction carries.
+const BATCH: usize = 128;
+/// How many may wait; beyond this callers wait for a place.
+const QUEUE: usize = 4096;
+
+/// Sends commands in batches.
+pub(super) struct Batches<C, A>(mpsc::Sender<Waiting<C, A>>);
+
+struct Waiting<C, A> {
+    command: C,
+    answer: oneshot::Sender<Result<A, Refusal>>,
+}
+
+impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
+    /// Starts sending with `run`, which answers each command of a batch in order, or refuses them all.
+    pub(super) fn start<F, R>(run: F) -> Self
+    where
+        F: Fn(Vec<C>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Vec<A>, Refusal>> + Send + 'static,
+    {
+        let (sender, mut queue) = mpsc::channel::<Waiting<C, A>>(QUEUE);
+        let run = Arc::new(run);
+        tokio::spawn(async move {
+            let mut waiting = Vec::with_capacity(BATCH);
+            while queue.recv_many(&mut waiting, BATCH).await > 0 {
+                send(&*run, std::mem::take(&mut waiting)).await;
+            }
+        });
+        Self(sender)
+    }
+
+    /// Has one command carried out with whatever else is waiting.
+    pub(super) async fn submit(&self, command: C) -> Result<A, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(Waiting { command, answer }).await.map_err(|_| unavailable())?;
+        answered.await.unwrap_or_else(|_| Err(unavailable()))
+    }
+}
+
+async fn send<C: Clone, A, F, R>(run: &F, waiting: Vec<Waiting<C, A>>)
+where
+    F: Fn(Vec<C>) -> R,
+    R: Future<Output = Result<Vec<A>, Refusal>>,
+{
+    let outcome = run(waiting.iter().map(|one| one.command.clone()).collect()).await;
+    let alone = waiting.len() == 1;
+    match outcome {
+        Ok(answers) => {
+            for (one, answer) in waiting.into_iter().zip(answers) {
+                // A caller that has gone away does not need the answer.
+                let _ = one.answer.send(Ok(answer));
+            }
+        }
+        // One of them may be the reason: each gets a transaction of its own.
+        Err(refusal) if !alone && refusal.code() == toolgate_gate::refusal::Code::Internal => {
+            for one in waiting {
+                let answer = run(vec![one.command]).await.and_then(|answers| answers.into_iter().next().ok_or_else(unavailable));
+                let _ = one.answer.send(answer);
+            }
+        }
+        Err(refusal) => {
+            for one in waiting {
+                let _ = one.answer.send(Err(refusal.clone()));
+            }
+        }
+    }
+}

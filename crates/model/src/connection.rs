@@ -1,0 +1,163 @@
+//! How a service is reached, as the metadata of its credential says: where it is, which tools it has, how the
+//! credential is presented. This is the way of the protocol's reference; a registered service can say most of it too.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::constraint::HostSet;
+use crate::scope::{Scope, ScopeSet};
+use crate::service::{
+    HttpMapping, HttpMethod, LoggingRule, PathTemplate, RenderedRequest, ServiceVersion, ToolDefinition, ToolName,
+};
+
+pub use self::base_url::BaseUrl;
+
+mod base_url;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+/// How long a call may take when nothing else is said.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a credential's metadata says about its service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Connection {
+    /// What carries calls out; without one the credential's auth type decides.
+    pub adapter: Option<AdapterName>,
+    /// Where the service is.
+    pub base_url: Option<BaseUrl>,
+    /// The tools that are not called in the default way.
+    pub endpoints: BTreeMap<ToolName, HttpMapping>,
+    /// How the credential is presented; without it the auth type decides.
+    pub auth: Option<AuthPlacement>,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// Which hosts may be reached with this credential.
+    pub allowed_hosts: Option<HostSet>,
+    /// Where tokens are renewed.
+    pub token: Option<TokenEndpoint>,
+    /// Certificates (PEM) that are trusted besides the usual ones.
+    pub ca_certificate: Option<String>,
+    /// The version of the registered service that this credential is for.
+    pub service_version: Option<ServiceVersion>,
+}
+
+/// What carries out a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AdapterName {
+    /// HTTP requests with a token that is renewed.
+    OAuth2,
+    /// HTTP requests with a fixed credential.
+    Rest,
+    /// Signed messages to one address.
+    Webhook,
+}
+
+/// Where in a request the credential stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthPlacement {
+    /// In a header.
+    Header {
+        /// Its name.
+        name: String,
+        /// What stands before the credential, with one blank between them. Without it the auth type decides.
+        prefix: Option<String>,
+    },
+    /// In the query.
+    Query {
+        /// The name of the parameter.
+        name: String,
+    },
+}
+
+/// Where and how tokens are renewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenEndpoint {
+    /// The address.
+    pub url: Url,
+    /// What is exchanged; without it whatever the material has.
+    pub grant_type: Option<TokenGrantType>,
+    /// The scope to ask for.
+    pub scope: Option<String>,
+}
+
+/// What is exchanged for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenGrantType {
+    /// Client id and secret.
+    ClientCredentials,
+    /// A refresh token.
+    RefreshToken,
+}
+
+impl Connection {
+    /// How this tool is called: as its endpoint says, else by POST to `/{tool}`, the parameters in a JSON body.
+    pub fn endpoint(&self, tool: &ToolName) -> HttpMapping {
+        self.endpoints.get(tool).cloned().unwrap_or_else(|| default_endpoint(tool))
+    }
+
+    /// The tools that this credential defines by itself: one for every endpoint and every scope, each under the scope
+    /// of its own name. None without an address to call them at.
+    pub fn implicit_tools(&self, scopes_available: &ScopeSet) -> BTreeMap<ToolName, ToolDefinition> {
+        if self.base_url.is_none() {
+            return BTreeMap::new();
+        }
+        let from_scopes = scopes_available.iter().filter_map(|scope| ToolName::parse(scope.as_str()).ok());
+        let names = self.endpoints.keys().cloned().chain(from_scopes);
+        names.filter_map(|name| Some((name.clone(), self.implicit_tool(&name)?))).collect()
+    }
+
+    fn implicit_tool(&self, name: &ToolName) -> Option<ToolDefinition> {
+        Some(ToolDefinition {
+            description: None,
+            scope: Scope::parse(name.as_str()).ok()?,
+            parameters: None,
+            returns: None,
+            idempotent: false,
+            estimated_cost: None,
+            http: Some(self.endpoint(name)),
+            logging: LoggingRule::default(),
+            timeout: None,
+        })
+    }
+}
+
+impl AdapterName {
+    /// As it is shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OAuth2 => "oauth2",
+            Self::Rest => "rest",
+            Self::Webhook => "webhook",
+        }
+    }
+}
+
+impl AuthPlacement {
+    /// Whether a request already has something where the credential belongs, by any spelling that some server takes for
+    /// the same. Such a request must not be sent: the service could read the agent's value in place of the credential.
+    pub fn is_taken_in(&self, request: &RenderedRequest) -> bool {
+        match self {
+            Self::Header { name, .. } => {
+                request.headers.iter().any(|(taken, _)| crate::service::is_same_header(taken, name))
+            }
+            Self::Query { name } => {
+                request.url.query_pairs().any(|(taken, _)| folded_query_name(&taken) == folded_query_name(name))
+            }
+        }
+    }
+}
+
+pub(crate) fn default_endpoint(tool: &ToolName) -> HttpMapping {
+    HttpMapping::new(HttpMethod::Post, PathTemplate::of_segment(tool.as_str()))
+}
+
+/// Case does not count for some servers; others read `key[]`, `key.` or ` key` as `key`.
+fn folded_query_name(name: &str) -> String {
+    let base = name.split('[').next().unwrap_or_default().trim().trim_end_matches('\0');
+    base.to_ascii_lowercase().replace(['.', ' '], "_")
+}

@@ -1,0 +1,153 @@
+//! Which keywords a schema may use, and what under each of them is a schema again.
+
+use serde_json::{Map, Value};
+
+use super::SchemaError;
+
+/// The only dialect.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// How deep schemas may be nested, and how many there may be in one.
+const DEPTH_LIMIT: usize = 64;
+const COUNT_LIMIT: usize = 10_000;
+/// The formats that are checked. `regex` is not among them: it would compile patterns that agents send.
+const FORMATS: [&str; 16] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// What stands under a keyword.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Under {
+    /// A schema for the same value.
+    InPlace,
+    /// A list of schemas for the same value.
+    InPlaceList,
+    /// Schemas by name, for the same value.
+    InPlaceMap,
+    /// A schema for a part of the value.
+    Part,
+    /// A list of schemas for parts of the value.
+    PartList,
+    /// Schemas by name, for parts of the value or for reference.
+    PartMap,
+    /// No schema.
+    Plain,
+}
+
+/// What stands under this keyword; `None` for those that nothing here would enforce.
+pub(super) fn under(keyword: &str) -> Option<Under> {
+    Some(match keyword {
+        "else" | "if" | "not" | "then" => Under::InPlace,
+        "allOf" | "anyOf" | "oneOf" => Under::InPlaceList,
+        "dependentSchemas" => Under::InPlaceMap,
+        "additionalProperties"
+        | "contains"
+        | "items"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => Under::Part,
+        "prefixItems" => Under::PartList,
+        "$defs" | "definitions" | "patternProperties" | "properties" => Under::PartMap,
+        "$comment" | "$ref" | "$schema" | "const" | "contentEncoding" | "contentMediaType" | "default"
+        | "dependentRequired" | "deprecated" | "description" | "enum" | "examples" | "exclusiveMaximum"
+        | "exclusiveMinimum" | "format" | "maxContains" | "maxItems" | "maxLength" | "maxProperties" | "maximum"
+        | "minContains" | "minItems" | "minLength" | "minProperties" | "minimum" | "multipleOf" | "pattern"
+        | "readOnly" | "required" | "title" | "type" | "uniqueItems" | "writeOnly" => Under::Plain,
+        _ if keyword.starts_with("x-") => Under::Plain,
+        _ => return None,
+    })
+}
+
+/// The schemas directly under a keyword, each with the rest of its path.
+pub(super) fn schemas_under(under: Under, value: &Value) -> Vec<(String, &Value)> {
+    match (under, value) {
+        (Under::InPlace | Under::Part, schema) => vec![(String::new(), schema)],
+        (Under::InPlaceList | Under::PartList, Value::Array(schemas)) => {
+            schemas.iter().enumerate().map(|(position, schema)| (format!(".{position}"), schema)).collect()
+        }
+        (Under::InPlaceMap | Under::PartMap, Value::Object(schemas)) => {
+            schemas.iter().map(|(name, schema)| (format!(".{name}"), schema)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Checks the keywords of a schema and of all schemas in it.
+pub(super) fn check(document: &Value) -> Result<(), SchemaError> {
+    let mut count = 0;
+    check_schema(document, "", 0, &mut count)
+}
+
+fn check_schema(schema: &Value, path: &str, depth: usize, count: &mut usize) -> Result<(), SchemaError> {
+    *count += 1;
+    if depth > DEPTH_LIMIT || *count > COUNT_LIMIT {
+        return Err(refuse(path, "is nested too deep or has too many parts; make the schema smaller"));
+    }
+    let members = match schema {
+        Value::Bool(_) => return Ok(()),
+        Value::Object(members) => members,
+        _ => return Err(refuse(path, "must be a schema: an object, true or false")),
+    };
+    for (keyword, value) in members {
+        let at = if path.is_empty() { keyword.clone() } else { format!("{path}.{keyword}") };
+        let Some(under) = under(keyword) else { return Err(refuse(&at, unknown(keyword))) };
+        check_plain(keyword, value, &at, depth)?;
+        for (rest, schema) in schemas_under(under, value) {
+            check_schema(schema, &format!("{at}{rest}"), depth + 1, count)?;
+        }
+    }
+    refuse_ignored(members, path)
+}
+
+fn check_plain(keyword: &str, value: &Value, at: &str, depth: usize) -> Result<(), SchemaError> {
+    match (keyword, value) {
+        ("$ref", Value::String(target)) if target == "#" || target.starts_with("#/") => Ok(()),
+        ("$ref", _) => Err(refuse(at, "must stay inside the schema: write #/$defs/NAME")),
+        ("$schema", Value::String(dialect)) if depth == 0 && dialect.trim_end_matches('#') == DIALECT => Ok(()),
+        ("$schema", _) => Err(refuse(at, format!("must be {DIALECT}, at the top, or left out"))),
+        ("format", Value::String(format)) if FORMATS.contains(&format.as_str()) => Ok(()),
+        ("format", _) => Err(refuse(at, format!("is not checked; known are {}", FORMATS.join(", ")))),
+        ("required", Value::Bool(_)) => {
+            Err(refuse(at, "must be a list of names; true or false stands only in the short form of parameters"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Keywords that mean nothing without another one.
+fn refuse_ignored(members: &Map<String, Value>, path: &str) -> Result<(), SchemaError> {
+    let needs = [("then", "if"), ("else", "if"), ("minContains", "contains"), ("maxContains", "contains")];
+    match needs.into_iter().find(|(keyword, other)| members.contains_key(*keyword) && !members.contains_key(*other)) {
+        Some((keyword, other)) => Err(refuse(path, format!("has {keyword} without {other}, which means nothing"))),
+        None => Ok(()),
+    }
+}
+
+fn unknown(keyword: &str) -> &'static str {
+    match keyword {
+        "$anchor" | "$dynamicAnchor" | "$dynamicRef" | "$id" | "$recursiveAnchor" | "$recursiveRef" => {
+            "is not supported; refer to parts of the schema by #/$defs/NAME"
+        }
+        "nullable" => "is no keyword of JSON Schema 2020-12; add \"null\" to `type`",
+        "example" => "is no keyword of JSON Schema 2020-12; write `examples`, a list",
+        _ => "is no keyword of JSON Schema 2020-12 that is enforced; correct it, or write x-NAME for a remark",
+    }
+}
+
+fn refuse(path: &str, reason: impl Into<String>) -> SchemaError {
+    SchemaError { path: path.to_owned(), reason: reason.into() }
+}

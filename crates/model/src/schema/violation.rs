@@ -1,0 +1,173 @@
+//! What is wrong with a value, in words that let an agent correct itself and never repeat what it sent.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::Location;
+use jsonschema::{JsonType, ValidationError};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::SchemaError;
+
+/// How many names or values an error lists.
+const LISTED: usize = 32;
+/// How much of a name or value an error quotes, in characters.
+const QUOTED: usize = 64;
+/// How many alternatives an error explains.
+const EXPLAINED: usize = 4;
+
+/// A value that does not fit its schema.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("parameter `{path}` {reason}")]
+pub struct SchemaViolation {
+    /// The dotted path of the failing parameter, also of one that is missing; empty for the parameters as a whole.
+    pub path: String,
+    /// The keyword that it breaks.
+    pub rule: String,
+    /// What it must be like.
+    pub reason: String,
+}
+
+impl SchemaViolation {
+    pub(super) fn of(error: &ValidationError<'_>, document: &Value) -> Self {
+        let mut path = dotted(error.instance_path());
+        let named = match error.kind() {
+            ValidationErrorKind::Required { property } => property.as_str(),
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected.first().map(String::as_str),
+            _ => None,
+        };
+        if let Some(name) = named {
+            push(&mut path, &quoted(name));
+        }
+        let reason = match error.kind() {
+            ValidationErrorKind::AdditionalProperties { .. } => unknown_name(error, document),
+            _ => explain(error),
+        };
+        Self { path, rule: error.kind().keyword().to_owned(), reason }
+    }
+}
+
+/// An error in a schema itself, which is not the caller's data.
+pub(super) fn in_schema(error: &ValidationError<'_>) -> SchemaError {
+    let reason = match error.kind() {
+        ValidationErrorKind::Referencing(_) => "has a $ref that leads nowhere; write #/$defs/NAME".to_owned(),
+        ValidationErrorKind::Format { format } if format == "regex" => {
+            "is no regular expression that is checked in linear time; leave out look-around and back-references"
+                .to_owned()
+        }
+        _ => explain(error),
+    };
+    SchemaError { path: dotted(error.instance_path()), reason }
+}
+
+/// What a value must be like to pass, as the end of a sentence about it.
+fn explain(error: &ValidationError<'_>) -> String {
+    use ValidationErrorKind as Kind;
+    match error.kind() {
+        Kind::Required { .. } => "is missing".to_owned(),
+        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => "is unknown; leave it out".to_owned(),
+        Kind::Type { kind: TypeKind::Single(one) } => format!("must be {}", type_name(*one)),
+        Kind::Type { kind: TypeKind::Multiple(types) } => {
+            format!("must be {}", types.iter().map(type_name).collect::<Vec<_>>().join(" or "))
+        }
+        Kind::Enum { options } => format!("must be one of {}", listed(options.as_array().map_or(&[], Vec::as_slice))),
+        Kind::Constant { expected_value } => format!("must be {}", quoted(&expected_value.to_string())),
+        Kind::Maximum { limit } => format!("must be at most {limit}"),
+        Kind::Minimum { limit } => format!("must be at least {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
+        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
+        Kind::MaxItems { limit } => format!("must have at most {limit} items"),
+        Kind::MinItems { limit } => format!("must have at least {limit} items"),
+        Kind::AdditionalItems { limit } => format!("must have at most {limit} items"),
+        Kind::MaxProperties { limit } => format!("must have at most {limit} members"),
+        Kind::MinProperties { limit } => format!("must have at least {limit} members"),
+        Kind::UniqueItems => "must not have the same item twice".to_owned(),
+        Kind::UnevaluatedItems { .. } => "has items that nothing allows; leave them out".to_owned(),
+        Kind::Contains => "does not have the items that it must contain".to_owned(),
+        Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
+        Kind::Format { format } => format!("must be a text of the format {}", quoted(format)),
+        Kind::PropertyNames { error } => format!("has a member with a name that {}", explain(error)),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            alternatives(context, &dotted(error.instance_path()))
+        }
+        Kind::OneOfMultipleValid { .. } => "fits several alternatives, and must fit exactly one".to_owned(),
+        Kind::Not { schema } => format!("must not fit {}", quoted(&schema.to_string())),
+        Kind::FalseSchema => "is not allowed".to_owned(),
+        Kind::ContentEncoding { content_encoding } => format!("must be encoded as {}", quoted(content_encoding)),
+        Kind::ContentMediaType { content_media_type } => format!("must be {}", quoted(content_media_type)),
+        Kind::FromUtf8 { .. }
+        | Kind::BacktrackLimitExceeded { .. }
+        | Kind::RegexEngineFailure { .. }
+        | Kind::Custom { .. }
+        | Kind::Referencing(_) => "cannot be checked against the schema".to_owned(),
+    }
+}
+
+/// Says why each alternative was not taken, which is more than that none was.
+fn alternatives(context: &[Vec<ValidationError<'static>>], own: &str) -> String {
+    let mut reasons = Vec::new();
+    for error in context.iter().filter_map(|errors| errors.first()).take(EXPLAINED) {
+        let reason = explain(error);
+        let path = dotted(error.instance_path());
+        let reason = if path == own { reason } else { format!("`{path}` {reason}") };
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    format!("fits none of the alternatives: {}", reasons.join("; or "))
+}
+
+/// The names that the schema knows where an unknown one was found.
+fn unknown_name(error: &ValidationError<'_>, document: &Value) -> String {
+    let place = error.schema_path().as_str().rsplit_once('/').map_or("", |(place, _)| place);
+    let known = document.pointer(place).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    match known {
+        Some(known) if !known.is_empty() => {
+            let names: Vec<&str> = known.keys().take(LISTED).map(String::as_str).collect();
+            let more = if known.len() > LISTED { ", ..." } else { "" };
+            format!("is unknown; known are {}{more}", names.join(", "))
+        }
+        _ => "is unknown; leave it out".to_owned(),
+    }
+}
+
+fn listed(options: &[Value]) -> String {
+    let texts: Vec<String> = options.iter().take(LISTED).map(|option| quoted(&option.to_string())).collect();
+    let more = if options.len() > LISTED { ", ..." } else { "" };
+    format!("{}{more}", texts.join(", "))
+}
+
+fn type_name(kind: JsonType) -> &'static str {
+    match kind {
+        JsonType::Array => "a list",
+        JsonType::Boolean => "true or false",
+        JsonType::Integer => "a whole number",
+        JsonType::Null => "null",
+        JsonType::Number => "a number",
+        JsonType::Object => "an object",
+        JsonType::String => "a text",
+    }
+}
+
+fn dotted(location: &Location) -> String {
+    let mut path = String::new();
+    for segment in location {
+        push(&mut path, &quoted(&segment.to_string()));
+    }
+    path
+}
+
+fn push(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(QUOTED).collect();
+    if cut.len() < text.len() { format!("{cut}...") } else { cut }
+}

@@ -1,0 +1,254 @@
+//! Rendering: parameters that an agent chose become a request that stays what its template says. Values are encoded for
+//! the one place they go to, what cannot be encoded safely is refused, and the finished address is read again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use url::{Url, form_urlencoded};
+
+use super::render_error::{RenderError, URL_LIMIT};
+use super::segment::{encode, stays_in_segment};
+use super::template::Part;
+use super::{BodyFormat, HttpMapping, Place, RenderedBody, RenderedRequest, header};
+use crate::connection::BaseUrl;
+
+/// A parameter: its own name and its value.
+type Given<'a> = (&'a str, &'a Value);
+
+/// The parameters by place, each under its name there.
+#[derive(Default)]
+struct Sorted<'a> {
+    path: BTreeMap<&'a str, Given<'a>>,
+    query: BTreeMap<&'a str, Given<'a>>,
+    headers: BTreeMap<&'a str, Given<'a>>,
+    body: BTreeMap<&'a str, Given<'a>>,
+}
+
+impl HttpMapping {
+    /// The request for these parameters, without the credential. A `null` is left out of query, headers and form.
+    pub fn render(&self, base: &BaseUrl, parameters: &Map<String, Value>) -> Result<RenderedRequest, RenderError> {
+        let sorted = self.sort(parameters)?;
+        let path = self.render_path(base, &sorted.path)?;
+        let query = render_query(&sorted.query)?;
+        let segments = segment_count(base.path()) + self.path.segments().len();
+        let url = assemble(base, &path, &query, segments)?;
+        let headers = self.render_headers(&sorted.headers)?;
+        let body = self.render_body(&sorted.body)?;
+        Ok(RenderedRequest { method: self.method, url, headers, body })
+    }
+
+    fn sort<'a>(&'a self, parameters: &'a Map<String, Value>) -> Result<Sorted<'a>, RenderError> {
+        let placeholders = self.path.placeholders();
+        let mut sorted = Sorted::default();
+        for (parameter, value) in parameters {
+            let (place, name) = self.place_of(parameter, &placeholders)?;
+            let names = match place {
+                Place::Body => &mut sorted.body,
+                Place::Header => &mut sorted.headers,
+                Place::Path => &mut sorted.path,
+                Place::Query => &mut sorted.query,
+            };
+            if names.insert(name, (parameter, value)).is_some() {
+                return Err(RenderError::Twice { parameter: shown(parameter) });
+            }
+        }
+        Ok(sorted)
+    }
+
+    fn place_of<'a>(
+        &'a self,
+        parameter: &'a str,
+        placeholders: &BTreeSet<&str>,
+    ) -> Result<(Place, &'a str), RenderError> {
+        if let Some(placement) = self.placements.get(parameter) {
+            return Ok((placement.place, &placement.name));
+        }
+        if placeholders.contains(parameter) {
+            return Ok((Place::Path, parameter));
+        }
+        match self.default_placement {
+            Some(place @ (Place::Body | Place::Query)) => Ok((place, parameter)),
+            // INVARIANT: only a definition names headers; an agent's own names never become one.
+            Some(Place::Path | Place::Header) => Err(RenderError::NoPlace { parameter: shown(parameter) }),
+            None if self.method.has_body() => Ok((Place::Body, parameter)),
+            None => Ok((Place::Query, parameter)),
+        }
+    }
+
+    fn render_path(&self, base: &BaseUrl, values: &BTreeMap<&str, Given<'_>>) -> Result<String, RenderError> {
+        let mut path = base.path().to_owned();
+        for segment in self.path.segments() {
+            let mut plain = String::new();
+            let mut last_parameter = None;
+            for part in segment {
+                match part {
+                    Part::Literal(text) => plain.push_str(text),
+                    Part::Placeholder(name) => {
+                        let (parameter, text) = path_value(name, values)?;
+                        plain.push_str(&text);
+                        last_parameter = Some(parameter);
+                    }
+                }
+            }
+            path.push('/');
+            if segment.is_empty() {
+                continue;
+            }
+            if !stays_in_segment(&plain) {
+                return Err(match last_parameter {
+                    Some(parameter) => RenderError::Segment { parameter: shown(parameter) },
+                    None => RenderError::Strayed,
+                });
+            }
+            encode(&plain, &mut path);
+        }
+        Ok(path)
+    }
+
+    fn render_headers(&self, values: &BTreeMap<&str, Given<'_>>) -> Result<Vec<(String, String)>, RenderError> {
+        let fixed = self.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let mut headers: Vec<(String, String)> = fixed.collect();
+        for (name, &(parameter, value)) in values {
+            if value.is_null() {
+                continue;
+            }
+            let text = scalar(value).ok_or_else(|| shape(parameter, Place::Header, "a text, a number or a boolean"))?;
+            header::check_value(&text)
+                .map_err(|reason| RenderError::HeaderValue { parameter: shown(parameter), reason })?;
+            headers.push(((*name).to_owned(), text));
+        }
+        Ok(headers)
+    }
+
+    fn render_body(&self, values: &BTreeMap<&str, Given<'_>>) -> Result<Option<RenderedBody>, RenderError> {
+        if values.is_empty() && !self.method.has_body() {
+            return Ok(None);
+        }
+        let bytes = match self.body {
+            BodyFormat::Json => {
+                let members = values.iter().map(|(name, (_, value))| ((*name).to_owned(), (*value).clone()));
+                // Not canonical: that would round integers beyond 2^53.
+                Value::Object(members.collect()).to_string().into_bytes()
+            }
+            BodyFormat::Form => {
+                let mut form = form_urlencoded::Serializer::new(String::new());
+                for (name, (parameter, value)) in values {
+                    // A name that the definition chose may have brackets; one that the agent chose may not, because
+                    // `metadata[plan]` would reach the service as the member that a rule on `metadata.plan` is about.
+                    if !self.placements.contains_key(*parameter) {
+                        refuse_brackets(name, parameter)?;
+                    }
+                    append_form(&mut form, name, value, parameter)?;
+                }
+                form.finish().into_bytes()
+            }
+        };
+        Ok(Some(RenderedBody { content_type: self.body.content_type(), bytes }))
+    }
+}
+
+fn path_value<'a>(name: &'a str, values: &BTreeMap<&str, Given<'a>>) -> Result<(&'a str, String), RenderError> {
+    let Some(&(parameter, value)) = values.get(name).filter(|(_, value)| !value.is_null()) else {
+        return Err(RenderError::Missing { parameter: shown(name) });
+    };
+    let text = scalar(value).ok_or_else(|| shape(parameter, Place::Path, "a text, a number or a boolean"))?;
+    if text.is_empty() {
+        return Err(RenderError::Segment { parameter: shown(parameter) });
+    }
+    Ok((parameter, text))
+}
+
+fn render_query(values: &BTreeMap<&str, Given<'_>>) -> Result<String, RenderError> {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, &(parameter, value)) in values {
+        let refuse = || shape(parameter, Place::Query, "texts, numbers, booleans and lists of them");
+        match value {
+            Value::Null => {}
+            Value::Array(items) => {
+                for item in items {
+                    query.append_pair(name, &scalar(item).ok_or_else(refuse)?);
+                }
+            }
+            _ => {
+                query.append_pair(name, &scalar(value).ok_or_else(refuse)?);
+            }
+        }
+    }
+    Ok(query.finish())
+}
+
+/// Joins what was rendered, reads the result as a service would, and compares.
+fn assemble(base: &BaseUrl, path: &str, query: &str, segments: usize) -> Result<Url, RenderError> {
+    let origin = base.as_url();
+    let mut url = origin.clone();
+    url.set_path(path);
+    url.set_query(Some(query).filter(|query| !query.is_empty()));
+    if url.as_str().len() > URL_LIMIT {
+        return Err(RenderError::TooLong);
+    }
+    let read = Url::parse(url.as_str()).map_err(|_| RenderError::Strayed)?;
+    let stays = read.scheme() == origin.scheme()
+        && read.host() == origin.host()
+        && read.port_or_known_default() == origin.port_or_known_default()
+        && read.username().is_empty()
+        && read.password().is_none()
+        && read.fragment().is_none()
+        && read.path() == path
+        && segment_count(read.path()) == segments;
+    if stays { Ok(read) } else { Err(RenderError::Strayed) }
+}
+
+/// Every segment begins with a slash; the path of a base without one has none.
+fn segment_count(path: &str) -> usize {
+    path.bytes().filter(|&byte| byte == b'/').count()
+}
+
+fn append_form(
+    form: &mut form_urlencoded::Serializer<'_, String>,
+    name: &str,
+    value: &Value,
+    parameter: &str,
+) -> Result<(), RenderError> {
+    match value {
+        Value::Object(members) => members.iter().try_for_each(|(member, value)| {
+            refuse_brackets(member, parameter)?;
+            append_form(form, &format!("{name}[{member}]"), value, parameter)
+        }),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .try_for_each(|(position, item)| append_form(form, &format!("{name}[{position}]"), item, parameter)),
+        _ => {
+            if let Some(text) = scalar(value) {
+                form.append_pair(name, &text);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn refuse_brackets(name: &str, parameter: &str) -> Result<(), RenderError> {
+    if name.contains(['[', ']']) {
+        return Err(RenderError::Brackets { parameter: shown(parameter) });
+    }
+    Ok(())
+}
+
+/// The text of a value that is one.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn shape(parameter: &str, place: Place, takes: &'static str) -> RenderError {
+    RenderError::Shape { parameter: shown(parameter), place: place.as_str(), takes }
+}
+
+/// A name that an agent chose, short enough for an error.
+fn shown(parameter: &str) -> String {
+    parameter.chars().take(64).collect()
+}

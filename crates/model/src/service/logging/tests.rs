@@ -1,0 +1,202 @@
+//! What the log keeps.
+
+use serde_json::json;
+
+use super::secret_name::is_secret;
+use super::*;
+
+fn summary(rule: Value, parameters: Value) -> Value {
+    let rule = LoggingRule::from_json(&rule, "logging").unwrap();
+    let Value::Object(parameters) = parameters else { panic!("an object") };
+    Value::Object(rule.summary(&parameters))
+}
+
+#[test]
+fn without_a_rule_everything_is_kept_but_what_looks_secret() {
+    let parameters = json!({
+        "amount": 2500, "currency": "usd", "password": "hunter2", "nested": {"apiKey": "k", "note": "n"},
+        "list": [{"token": "t", "ok": true}], "card": {"number": "4242", "brand": "visa"}, "empty": {}
+    });
+    let kept = json!({
+        "amount": 2500, "currency": "usd", "nested": {"note": "n"}, "list": [{"ok": true}], "card": {"brand": "visa"},
+        "empty": {}
+    });
+    assert_eq!(summary(json!({}), parameters), kept);
+}
+
+#[test]
+fn names_are_judged_by_their_words() {
+    let secret = [
+        "password",
+        "PASSWORD",
+        "userPassword",
+        "user_passwd",
+        "passwords",
+        "client_secret",
+        "clientSecret",
+        "secret",
+        "token",
+        "access_token",
+        "accessToken",
+        "refresh-token",
+        "token_id",
+        "api_key",
+        "apikey",
+        "apiKey",
+        "APIKey",
+        "X-Api-Key",
+        "api_keys",
+        "x_api_key_2",
+        "authorization",
+        "Authorization",
+        "credentials",
+        "private_key",
+        "privateKey",
+        "access_key",
+        "AWSAccessKey",
+        "cookie",
+        "Set-Cookie",
+        "session",
+        "session_id",
+        "sessionId",
+        "ssn",
+        "card_number",
+        "cardNumber",
+        "card.number",
+        "cvv",
+        "cvc",
+        "cvv2",
+        "otp",
+        "jwt",
+        "pin",
+        "auth",
+        "smtp_pass",
+        "password2",
+        "signing_key",
+        "api.key",
+        "a.b.private.key",
+        "social_security_number",
+        "security_code",
+        "bearerToken",
+    ];
+    for name in secret {
+        assert!(is_secret(name), "{name}");
+    }
+    let plain = [
+        "token_count",
+        "max_tokens",
+        "tokens",
+        "author",
+        "authority",
+        "authors",
+        "monkey",
+        "keywords",
+        "key",
+        "keyboard",
+        "keys",
+        "public_key_count",
+        "secretary",
+        "session_count",
+        "passenger",
+        "compass",
+        "passed",
+        "pinned",
+        "pin_color",
+        "spinner",
+        "tokenize",
+        "number",
+        "phone.number",
+        "card_brand",
+        "cookery",
+        "api",
+        "api_version",
+        "access",
+        "access_level",
+        "auth_type",
+        "token_type",
+        "description",
+        "amount",
+        "id",
+        "",
+        "bypass",
+        "classname",
+        "issn",
+        "assn",
+        "accessibility",
+        "cardinality",
+        "keyset",
+        "primary_key",
+    ];
+    for name in plain {
+        assert!(!is_secret(name), "{name}");
+    }
+}
+
+#[test]
+fn a_rule_names_fields_by_path_at_any_depth() {
+    let rule = json!({"fields": {"customer": "hash", "metadata.note": "omit", "items.sku": "omit", "token": "log"}});
+    let parameters = json!({
+        "customer": "cus_1", "metadata": {"note": "private", "plan": "a"}, "items": [{"sku": 1, "n": 2}],
+        "token": "page-2", "other": {"customer": "cus_2", "token": "t"}
+    });
+    let kept = json!({
+        "customer": hash(&json!("cus_1")), "metadata": {"plan": "a"}, "items": [{"n": 2}], "token": "page-2",
+        "other": {"customer": "cus_2"}
+    });
+    assert_eq!(summary(rule, parameters), kept);
+}
+
+#[test]
+fn a_hash_is_that_of_the_canonical_value() {
+    let hash_of = |value: Value| summary(json!({"fields": {"a": "hash"}}), json!({"a": value}))["a"].clone();
+    assert_eq!(hash_of(json!("abc")), json!("sha256:6cc43f858fbb763301637b5af970e2a46b46f461f27e5a0f41e009c59b827b25"));
+    assert_eq!(hash_of(json!({"b": 1, "a": 1.0})), hash_of(json!({"a": 1, "b": 1})));
+    assert_ne!(hash_of(json!("1")), hash_of(json!(1)));
+}
+
+#[test]
+fn the_default_reaches_every_leaf_that_no_rule_names() {
+    let parameters = json!({"a": {"b": 1, "password": "p"}, "c": [2], "d": 3});
+    let omitted = json!({"default": "omit", "fields": {"d": "log"}});
+    assert_eq!(summary(omitted, parameters.clone()), json!({"d": 3}));
+    let one = hash(&json!(1));
+    let hashed = json!({"default": "hash", "fields": {"d": "log"}});
+    assert_eq!(summary(hashed, parameters.clone()), json!({"a": {"b": one}, "c": [hash(&json!(2))], "d": 3}));
+    let inner = json!({"default": "omit", "fields": {"a": "log"}});
+    assert_eq!(summary(inner, parameters), json!({"a": {"b": 1}}));
+}
+
+#[test]
+fn long_texts_become_their_length_and_hash() {
+    let text = "x".repeat(257);
+    let expected = format!("[text of 257 bytes, {}]", hash(&json!(text)));
+    assert_eq!(summary(json!({}), json!({"a": text, "b": "y".repeat(256)}))["a"], json!(expected));
+}
+
+#[test]
+fn a_summary_stays_small_and_says_what_it_left_out() {
+    let many: Map<String, Value> =
+        (0..5000).map(|number| (format!("field{number:04}"), json!("v".repeat(200)))).collect();
+    let wide = summary(json!({}), Value::Object(many));
+    assert!(wide.to_string().len() < 6 * 1024, "{}", wide.to_string().len());
+    let kept = wide.as_object().unwrap().len() - 1;
+    assert_eq!(wide[LEFT_OUT], json!(5000 - kept));
+    for large in
+        [json!({"a": vec![1; 100_000]}), json!({"x".repeat(100_000): 1}), json!({"a": {"b": {"y".repeat(9000): 1}}})]
+    {
+        let small = summary(json!({}), large).to_string();
+        assert!(small.contains("left") && small.len() < 6 * 1024, "{}", small.len());
+    }
+}
+
+#[test]
+fn rules_that_contradict_each_other_are_refused() {
+    let refusal = |rule: Value| LoggingRule::from_json(&rule, "logging").unwrap_err().to_string();
+    assert_eq!(
+        refusal(json!({"fields": {"a": "hash", "a.b": "log"}})),
+        "`logging.fields.a.b` is part of `a`, for which the rule is hash as a whole; keep one"
+    );
+    assert!(refusal(json!({"fields": {"a..b": "log"}})).starts_with("`logging.fields.a..b` must not contain"));
+    assert!(refusal(json!({"fields": {"a": "mask"}})).contains("must be one of log, hash, omit"));
+    assert!(LoggingRule::from_json(&json!({"fields": {"a": "log", "a.b": "omit", "ab": "hash"}}), "logging").is_ok());
+}

@@ -1,0 +1,105 @@
+//! What parameters and answers look like: the RFC's short form (a map from name to a fragment with a boolean
+//! `required`) and full JSON Schema 2020-12 both become the latter.
+
+use serde_json::{Map, Value, json};
+
+use super::reading::{join, object, refuse};
+use super::{DefinitionError, HttpMapping};
+use crate::schema::{Schema, SchemaError, is_keyword};
+
+const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+/// How many parameters a tool may have in the short form.
+const PARAMETER_LIMIT: usize = 256;
+
+/// Reads what the parameters of a tool must look like.
+pub(super) fn read_parameters(value: &Value, path: &str) -> Result<Value, DefinitionError> {
+    let members = object(value, path)?;
+    let mut schema = if is_full(members) { members.clone() } else { from_short_form(members, path)? };
+    match schema.get("type") {
+        None => drop(schema.insert("type".to_owned(), json!("object"))),
+        Some(kind) if kind == "object" => {}
+        Some(_) => return Err(refuse(&join(path, "type"), "must be object: parameters have names")),
+    }
+    compiled(Value::Object(schema), path)
+}
+
+/// Reads what the answer of a tool looks like. Here the short form also has bare type names.
+pub(super) fn read_returns(value: &Value, path: &str) -> Result<Value, DefinitionError> {
+    let members = object(value, path)?;
+    let is_type_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    // A field that is called `type` does not make `{"id": "string", "type": "string"}` a schema.
+    let bare = members.values().all(is_type_name) && members.keys().any(|name| name != "type");
+    if is_full(members) && !bare {
+        return compiled(value.clone(), path);
+    }
+    let property = |(name, value): (&String, &Value)| {
+        let schema = if is_type_name(value) { json!({"type": value}) } else { value.clone() };
+        (name.clone(), schema)
+    };
+    let properties: Map<String, Value> = members.iter().map(property).collect();
+    compiled(json!({"type": "object", "properties": properties}), path)
+}
+
+/// Checks that a tool's schema and its HTTP mapping know the same parameters, as far as the schema names them.
+pub(super) fn check_together(schema: &Value, http: &HttpMapping, path: &str) -> Result<(), DefinitionError> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    if let Some(unknown) = http.placements.keys().find(|name| closed && !properties.contains_key(*name)) {
+        let at = join(&join(&join(path, "http"), "parameters"), unknown);
+        return Err(refuse(&at, "is no parameter of this tool"));
+    }
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for parameter in http.path_parameters().into_values().flatten() {
+        if !required.iter().any(|name| name == parameter) || !properties.contains_key(parameter) {
+            let reason = format!("must have `{parameter}`, and require it: it is part of the path");
+            return Err(refuse(&join(path, "parameters"), reason));
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is a schema rather than the short form. In the short form every value is an object, also that of a
+/// parameter which happens to be called `type` or `items`. One that is called `properties` has a type, or says whether
+/// it is required; a schema has only schemas there.
+fn is_full(members: &Map<String, Value>) -> bool {
+    let is_stated = |(name, value): (&String, &Value)| !value.is_object() && is_keyword(name);
+    let properties = members.get("properties").and_then(Value::as_object);
+    members.keys().any(|name| name.starts_with('$'))
+        || members.iter().any(is_stated)
+        || properties.is_some_and(|properties| properties.values().all(Value::is_object))
+}
+
+fn from_short_form(members: &Map<String, Value>, path: &str) -> Result<Map<String, Value>, DefinitionError> {
+    if members.len() > PARAMETER_LIMIT {
+        return Err(refuse(path, format!("names more than {PARAMETER_LIMIT} parameters")));
+    }
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (name, fragment) in members {
+        let mut fragment = object(fragment, &join(path, name))?.clone();
+        if let Some(&Value::Bool(needed)) = fragment.get("required") {
+            fragment.remove("required");
+            if needed {
+                required.push(Value::from(name.as_str()));
+            }
+        }
+        properties.insert(name.clone(), Value::Object(fragment));
+    }
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::Array(required));
+    }
+    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    Ok(schema)
+}
+
+fn compiled(schema: Value, path: &str) -> Result<Value, DefinitionError> {
+    let place = |error: SchemaError| {
+        let path = if error.path.is_empty() { path.to_owned() } else { format!("{path}.{}", error.path) };
+        refuse(&path, error.reason)
+    };
+    Schema::compile(&schema).map_err(place)?;
+    Ok(schema)
+}

@@ -1,0 +1,143 @@
+//! Calling a tool: the RFC's shape (`grant_id`, `tool`) and the SDK's (`tool_name`, `agent_id`).
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use toolgate_gate::call::{CallAnswer, CallError, CallRequest};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::id::GrantId;
+use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::service::ServiceVersion;
+use toolgate_model::text::check_identifier;
+
+use super::error::{Denied, status};
+use crate::body::{Body, optional_object};
+use crate::caller::Calling;
+use crate::parameters::id;
+use crate::router::App;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InvokeBody {
+    tool: Option<String>,
+    tool_name: Option<String>,
+    version: Option<ServiceVersion>,
+    grant_id: Option<String>,
+    agent_id: Option<PrincipalId>,
+    parameters: Option<Map<String, Value>>,
+    idempotency_key: Option<IdempotencyKey>,
+    #[serde(default, deserialize_with = "optional_object")]
+    context: Option<ContextBody>,
+}
+
+/// The RFC repeats the agent here.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContextBody {
+    intent_id: Option<ContextId>,
+    plan_id: Option<ContextId>,
+    task_id: Option<ContextId>,
+    agent_id: Option<PrincipalId>,
+}
+
+pub(super) async fn invoke(
+    State(app): State<Arc<App>>,
+    calling: Calling,
+    Body(body): Body<InvokeBody>,
+) -> Result<Response, Denied> {
+    let Calling { caller, agent, address } = calling;
+    let context = body.context.unwrap_or_default();
+    let request = CallRequest {
+        tool: one("tool", [body.tool, body.tool_name])?.ok_or_else(|| missing("tool"))?,
+        version: body.version,
+        grant: body.grant_id.as_deref().map(id::<GrantId>).transpose()?,
+        agent: one("agent_id", [body.agent_id, context.agent_id, agent])?,
+        parameters: body.parameters.unwrap_or_default(),
+        idempotency_key: body.idempotency_key,
+        context: GrantContext {
+            intent_id: context.intent_id,
+            plan_id: context.plan_id,
+            task_id: context.task_id,
+        },
+        address,
+    };
+    if let Err(error) = check_identifier(&request.tool) {
+        return Err(Refusal::new(Code::InvalidField, format!("`tool` {error}")).with("path", "tool").into());
+    }
+    let outcome = app.gate.invoke(caller, request).await;
+    app.metrics.called(&outcome);
+    Ok(answered(&outcome?))
+}
+
+/// The one value of a field that has several names.
+fn one<T: PartialEq, const N: usize>(name: &str, given: [Option<T>; N]) -> Result<Option<T>, Refusal> {
+    let mut found: Option<T> = None;
+    for value in given.into_iter().flatten() {
+        if found.as_ref().is_some_and(|found| *found != value) {
+            let reason = format!("`{name}` is given twice, with different values");
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", name));
+        }
+        found = Some(value);
+    }
+    Ok(found)
+}
+
+fn missing(name: &str) -> Refusal {
+    Refusal::new(Code::InvalidField, format!("`{name}` is missing")).with("path", name)
+}
+
+fn answered(answer: &CallAnswer) -> Response {
+    let outcome = &answer.outcome;
+    let mut shape = Map::new();
+    let mut put = |name: &str, value: Value| shape.insert(name.to_owned(), value);
+    put("invocation_id", json!(answer.invocation));
+    put("status", json!(outcome.status));
+    put("tool_name", json!(format!("{}.{}", answer.service, answer.tool)));
+    put("grant_id", json!(answer.grant));
+    put("result", outcome.result.clone().unwrap_or_default());
+    put("error", outcome.error.as_ref().map_or(Value::Null, |error| error_shape(error, answer)));
+    put("cost", outcome.cost.clone());
+    put("duration_ms", json!(outcome.duration_ms));
+    put("timestamp", json!(outcome.timestamp));
+    if outcome.truncated {
+        put("truncated", Value::Bool(true));
+    }
+    if answer.replayed {
+        put("replayed", Value::Bool(true));
+    }
+    if let Some(error) = &outcome.error {
+        put("message", json!(error.message));
+    }
+    let mut response = (http_status(answer), Json(Value::Object(shape))).into_response();
+    if answer.replayed {
+        let name = HeaderName::from_static("idempotent-replayed");
+        response.headers_mut().insert(name, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+fn error_shape(error: &CallError, answer: &CallAnswer) -> Value {
+    let mut shape = error.details.clone();
+    shape.insert("code".to_owned(), json!(error.code));
+    shape.insert("message".to_owned(), json!(error.message));
+    shape.insert("grant_id".to_owned(), json!(answer.grant));
+    Value::Object(shape)
+}
+
+fn http_status(answer: &CallAnswer) -> StatusCode {
+    match (&answer.outcome.status, &answer.outcome.error) {
+        (InvocationStatus::Success, _) | (_, None) => StatusCode::OK,
+        (_, Some(error)) if error.details.contains_key("timed_out") => StatusCode::GATEWAY_TIMEOUT,
+        (_, Some(error)) => {
+            let code = Code::ALL.iter().find(|code| code.as_str() == error.code);
+            code.map_or(StatusCode::BAD_GATEWAY, |code| status(*code))
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Services for tests to call: HTTP/1.1 on loopback, on a port that the system chooses, friendly or hostile as the test
+//! asks. It remembers every request and can hold all answers back, so that calls are in flight without sleeping.
+//!
+//! ```text
+//! let upstream = Upstream::start(|request| Reply::json(200, json!({"path": request.path()})));
+//! upstream.hold();                          // nothing is answered from here on
+//! ... start 64 calls in threads ...
+//! upstream.wait_for(64);                    // all have arrived
+//! upstream.release();                       // and are answered
+//! assert_eq!(upstream.received()[0].header("authorization"), Some("Bearer key"));
+//! ```
+//!
+//! An upstream that is dropped closes its port and its connections, whatever they are in the middle of.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+mod echo;
+mod payments;
+mod received;
+mod reply;
+mod token_server;
+
+#[cfg(test)]
+mod tests;
+
+pub use received::Received;
+pub use reply::{Body, Reply};
+pub use token_server::{CLIENT_ID, CLIENT_SECRET, TokenServer};
+
+/// A test that waits longer than this for an upstream has found a fault.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running service.
+pub struct Upstream {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listening: Option<JoinHandle<()>>,
+}
+
+impl Upstream {
+    /// A service that answers each request as told. Requests of several connections are answered at the same time.
+    pub fn start(answer: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port on loopback");
+        let address = listener.local_addr().expect("the address of a listener");
+        let shared =
+            Arc::new(Shared { answer: Box::new(answer), state: Mutex::new(State::default()), changed: Condvar::new() });
+        let listening = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || listen(&listener, &shared)
+        });
+        Self { address, shared, listening: Some(listening) }
+    }
+
+    /// A small payments service, which asks for any bearer token: `POST /v1/charges`, `GET /v1/charges?limit=`,
+    /// `GET /v1/charges/{id}`, `POST /v1/refunds`, `GET /v1/balance`. It remembers charges, and makes up those with an
+    /// id `ch_...` that it never saw.
+    pub fn payments() -> Self {
+        let payments = payments::Payments::default();
+        Self::start(move |request| payments.answer(request))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where it listens, as `http://ADDRESS`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request so far, in the order in which they arrived.
+    pub fn received(&self) -> Vec<Received> {
+        self.shared.lock().received.clone()
+    }
+
+    /// How many requests arrived.
+    pub fn count(&self) -> usize {
+        self.shared.lock().received.len()
+    }
+
+    /// How many connections were made, including those that have ended.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().accepted
+    }
+
+    /// From here on nothing is answered; requests still arrive.
+    pub fn hold(&self) {
+        self.shared.change(|state| state.held = true);
+    }
+
+    /// Answers what was held back, and everything later.
+    pub fn release(&self) {
+        self.shared.change(|state| state.held = false);
+    }
+
+    /// Waits until so many requests have arrived since the start. Panics when they do not.
+    pub fn wait_for(&self, count: usize) {
+        let state = self.shared.wait_while(PATIENCE, |state| state.received.len() < count);
+        assert!(state.received.len() >= count, "of {count} requests {} arrived", state.received.len());
+    }
+
+    /// Waits until so many connections have ended since the start. Panics when they do not.
+    pub fn wait_for_ended_connections(&self, count: usize) {
+        let state = self.shared.wait_while(PATIENCE, |state| state.ended() < count);
+        assert!(state.ended() >= count, "of {count} connections {} ended", state.ended());
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.shared.change(|state| {
+            state.stopped = true;
+            for stream in state.open.values() {
+                // Fails only where the client has ended the connection.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        });
+        // Threads of connections end by themselves; one that is inside a test's closure could be waited for in vain.
+        let woken = TcpStream::connect_timeout(&self.address, PATIENCE).is_ok();
+        if let Some(listening) = self.listening.take()
+            && (woken || listening.is_finished())
+        {
+            let _ = listening.join();
+        }
+    }
+}
+
+/// What the threads of one upstream have in common.
+struct Shared {
+    answer: Box<dyn Fn(&Received) -> Reply + Send + Sync>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    received: Vec<Received>,
+    open: HashMap<usize, Arc<TcpStream>>,
+    accepted: usize,
+    held: bool,
+    stopped: bool,
+}
+
+impl State {
+    fn ended(&self) -> usize {
+        self.accepted - self.open.len()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("a lock under which nothing panics")
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    fn wait_while(&self, patience: Duration, condition: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let waited = self.changed.wait_timeout_while(self.lock(), patience, |state| condition(state));
+        waited.expect("a lock under which nothing panics").0
+    }
+
+    /// Waits; answers whether the upstream still runs after that.
+    fn pause(&self, interval: Duration) -> bool {
+        !self.wait_while(interval, |state| !state.stopped).stopped
+    }
+
+    /// Remembers the request and waits while answers are held back; answers whether the upstream still runs after that.
+    fn arrive(&self, request: &Received) -> bool {
+        self.change(|state| state.received.push(request.clone()));
+        let waited = self.changed.wait_while(self.lock(), |state| state.held && !state.stopped);
+        !waited.expect("a lock under which nothing panics").stopped
+    }
+}
+
+/// Accepts until the upstream is dropped, which makes a last connection to say so.
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        // A client that is gone before it was accepted is no matter.
+        let Ok(stream) = stream else { continue };
+        let Some(connection) = Connection::open(stream, shared) else { return };
+        thread::spawn(move || {
+            // An error is a client that went away.
+            let _ = connection.serve();
+        });
+    }
+}
+
+struct Connection {
+    number: usize,
+    stream: Arc<TcpStream>,
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    /// `None` where the upstream has stopped.
+    fn open(stream: TcpStream, shared: &Arc<Shared>) -> Option<Self> {
+        // Each chunk shall travel by itself.
+        let _ = stream.set_nodelay(true);
+        let stream = Arc::new(stream);
+        let mut state = shared.lock();
+        if state.stopped {
+            return None;
+        }
+        let number = state.accepted;
+        state.accepted += 1;
+        state.open.insert(number, Arc::clone(&stream));
+        Some(Self { number, stream, shared: Arc::clone(shared) })
+    }
+
+    fn serve(&self) -> io::Result<()> {
+        let mut reader = BufReader::new(&*self.stream);
+        while let Some(request) = Received::read(&mut reader)? {
+            if !self.shared.arrive(&request) {
+                return Ok(());
+            }
+            let reply = if request.is_malformed() { malformed() } else { (self.shared.answer)(&request) };
+            let stays_open = reply.write(&mut &*self.stream, &request, |interval| self.shared.pause(interval))?;
+            if !stays_open || !request.keeps_connection() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+        self.shared.change(|state| {
+            state.open.remove(&self.number);
+        });
+    }
+}
+
+fn malformed() -> Reply {
+    Reply::text(400, "this is no HTTP/1.1 request")
+}

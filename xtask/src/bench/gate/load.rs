@@ -1,0 +1,117 @@
+//! Load from outside: wrk posts one fixed request over and over and tells what came of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::programs;
+use super::scratch::Scratch;
+use crate::process::program;
+
+/// What is called, as a script for wrk.
+#[derive(Debug)]
+pub struct Target {
+    url: String,
+    script: PathBuf,
+}
+
+/// What wrk saw. Calls that were still unanswered when it ended are not among them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figures {
+    /// Answers.
+    pub calls: u64,
+    /// Answers in a second.
+    pub rate: f64,
+    /// Half of the answers came sooner, in microseconds.
+    pub p50: f64,
+    /// All but one of a hundred answers came sooner, in microseconds.
+    pub p99: f64,
+}
+
+impl Target {
+    /// A request with this body, and with this key if there is one. `name` is that of the script.
+    pub fn new(scratch: &Scratch, name: &str, url: String, key: Option<&str>, body: &str) -> Result<Self, String> {
+        let script = scratch.write(&format!("{name}.lua"), &script(key, body))?;
+        Ok(Self { url, script })
+    }
+
+    /// Loads it with this many connections for this long. A failed call fails the run.
+    pub fn load(&self, connections: u32, span: Duration) -> Result<Figures, String> {
+        let connections = connections.to_string();
+        let span = format!("{}s", span.as_secs());
+        let mut command = program("wrk", &["--threads", "1", "--connections", &connections, "--duration", &span]);
+        command.args(["--timeout", "10s", "--script"]).arg(&self.script).arg(&self.url);
+        let printed = programs::output(&mut command)?;
+        let figures = read(&printed).ok_or_else(|| format!("wrk gave no figures:\n{printed}"))?;
+        figures.map_err(|errors| format!("calls to {} failed: {errors}", self.url))
+    }
+}
+
+/// The request does not change, so wrk builds it once and runs no script while it measures.
+fn script(key: Option<&str>, body: &str) -> String {
+    let authorization =
+        key.map(|key| format!("wrk.headers[\"Authorization\"] = \"Bearer {key}\"\n")).unwrap_or_default();
+    format!(
+        r#"wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+{authorization}wrk.body = [==[{body}]==]
+function done(summary, latency, requests)
+    local errors = summary.errors
+    io.write(string.format("figures %d %d %.1f %.1f %d %d %d %d %d\n",
+        summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+        errors.connect, errors.read, errors.write, errors.status, errors.timeout))
+end
+"#
+    )
+}
+
+/// Reads the line that the script prints; the inner error counts what failed.
+fn read(printed: &str) -> Option<Result<Figures, String>> {
+    let line = printed.lines().find_map(|line| line.strip_prefix("figures "))?;
+    let words: Vec<&str> = line.split(' ').collect();
+    let [calls, microseconds, p50, p99, errors @ ..] = words.as_slice() else { return None };
+    let kinds = ["connect", "read", "write", "status other than 2xx or 3xx", "timeout"];
+    let counts: Vec<u64> = errors.iter().map(|count| count.parse().ok()).collect::<Option<_>>()?;
+    if counts.len() != kinds.len() {
+        return None;
+    }
+    let calls: u64 = calls.parse().ok()?;
+    let seconds = microseconds.parse::<f64>().ok().filter(|duration| *duration > 0.0)? / 1e6;
+    let figures = Figures { calls, rate: calls as f64 / seconds, p50: p50.parse().ok()?, p99: p99.parse().ok()? };
+    let failed: Vec<String> = kinds
+        .iter()
+        .zip(&counts)
+        .filter(|(_, count)| **count > 0)
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    Some(match (failed.is_empty(), calls) {
+        (true, 0) => Err("not one was answered".to_owned()),
+        (true, _) => Ok(figures),
+        (false, _) => Err(failed.join(", ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_from_what_wrk_prints() {
+        let printed = "Running 2s test\n  1 threads\nfigures 4000 2000000 480.0 1200.5 0 0 0 0 0\n";
+        let figures = Figures { calls: 4000, rate: 2000.0, p50: 480.0, p99: 1200.5 };
+        assert_eq!(read(printed), Some(Ok(figures)));
+    }
+
+    #[test]
+    fn a_failed_call_fails_the_run() {
+        let printed = "figures 4000 2000000 480.0 1200.5 0 2 0 7 0\n";
+        assert_eq!(read(printed), Some(Err("2 read, 7 status other than 2xx or 3xx".to_owned())));
+        assert_eq!(read("figures 0 2000000 0.0 0.0 0 0 0 0 0"), Some(Err("not one was answered".to_owned())));
+    }
+
+    #[test]
+    fn anything_else_is_no_figure() {
+        assert_eq!(read("unable to connect"), None);
+        assert_eq!(read("figures 4000 0 480.0 1200.5 0 0 0 0 0"), None);
+        assert_eq!(read("figures 4000 2000000 480.0 1200.5 0"), None);
+    }
+}

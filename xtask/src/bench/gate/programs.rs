@@ -1,0 +1,135 @@
+//! The programs that the benchmark runs beside the gate, and processes that never outlive it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::debian;
+use crate::process::program;
+
+/// Each program with the Debian package that holds it.
+const NEEDED: [(&str, &str); 3] = [("nginx", "nginx-light"), ("wrk", "wrk"), ("sqlite3", "sqlite3")];
+
+/// Installs what is missing.
+pub fn install() -> Result<(), String> {
+    let missing: Vec<&str> =
+        NEEDED.iter().filter(|(program, _)| find(program).is_none()).map(|(_, package)| *package).collect();
+    if missing.is_empty() { Ok(()) } else { debian::install_without_starting(&missing) }
+}
+
+/// The path of a program; servers are often outside the path of an ordinary user.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    directories.find_map(|directory| Some(directory.join(name)).filter(|place| place.is_file()))
+}
+
+/// Runs a program to its end and returns what it printed; anything but success is an error with what it said.
+pub fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name} could not be started: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{name} failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+/// A process that is killed when it is dropped, and by the system when this program dies in any way.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts a program with nothing in its environment but the path and `environment`; its complaints go to the file `log`.
+    pub fn start(
+        program: &Path,
+        arguments: &[&OsStr],
+        environment: &[(&str, &OsStr)],
+        log: PathBuf,
+    ) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("{} could not be started: {error}", program.display());
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(program).args(arguments);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(environment.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log).map_err(failed)?);
+        Ok(Self { child: command.spawn().map_err(failed)?, log })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it prints; once.
+    pub fn take_output(&mut self) -> Option<std::process::ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// What it has complained about so far.
+    pub fn complaints(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Asks it to end and waits until it has.
+    pub fn stop(mut self) -> Result<(), String> {
+        output(&mut program("sh", &["-c", "kill -s TERM \"$1\"", "kill", &self.id().to_string()]))?;
+        let status = self.child.wait().map_err(|error| format!("process {} was lost: {error}", self.id()))?;
+        if status.success() { Ok(()) } else { Err(format!("it ended with {status}:\n{}", self.complaints())) }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only where the process is gone.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A loopback address that nobody listens on.
+pub fn free_address() -> Result<SocketAddr, String> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    listener.map_err(|error| format!("no free port: {error}"))
+}
+
+/// Waits until somebody listens there; answers whether that happened in ten seconds.
+pub fn listens(address: SocketAddr, mut gone: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(10) && !gone() {
+        if TcpStream::connect(address).is_ok() {
+            return true;
+        }
+        pause(Duration::from_millis(20));
+    }
+    false
+}
+
+/// Lets time pass: the processes that are measured have no event to wait on.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures in the machine's own time")]
+pub fn pause(span: Duration) {
+    std::thread::sleep(span);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_program_says_why() {
+        let error = output(&mut program("sh", &["-c", "echo no room >&2; exit 3"])).unwrap_err();
+        assert_eq!(error, "sh failed (exit status: 3): no room");
+    }
+}

@@ -1,0 +1,107 @@
+//! The store below a gate, reached past the gate while it is stopped: to fill it with grants, and to count what the gate
+//! wrote. Statements are in the SQL that both engines speak.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::programs;
+use crate::process::{program, run};
+
+/// Where one gate keeps its ledger.
+#[derive(Debug)]
+pub enum Store {
+    /// A directory.
+    Sqlite(PathBuf),
+    /// A database.
+    Postgres {
+        /// The URL of the database.
+        url: String,
+    },
+}
+
+/// What a ledger holds about calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// Invocations that succeeded.
+    pub invocations: u64,
+    /// Events in the log that say so.
+    pub events: u64,
+}
+
+impl Store {
+    /// A new directory `ledger` in `home`.
+    pub fn sqlite(home: &Path) -> Self {
+        Self::Sqlite(home.join("ledger"))
+    }
+
+    /// A new database of the cluster whose database `postgres` has this URL.
+    pub fn postgres(cluster: &str, name: &str) -> Result<Self, String> {
+        let server = cluster.strip_suffix("/postgres").ok_or("the URL of the cluster does not end in /postgres")?;
+        query(psql(cluster), &[&format!("CREATE DATABASE {name}")])?;
+        Ok(Self::Postgres { url: format!("{server}/{name}") })
+    }
+
+    /// Makes copies of the one grant in the ledger, each for another agent, until there are `total`.
+    pub fn multiply_grant(&self, total: u64) -> Result<(), String> {
+        let copies = total.saturating_sub(1);
+        let make = format!(
+            "CREATE TEMPORARY TABLE copies AS \
+             WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {copies}) \
+             SELECT numbers.n AS n, grants.* FROM grants, numbers"
+        );
+        // An id is 32 characters; digits are valid in all of them, so the last seven can hold the number.
+        let name =
+            "UPDATE copies SET agent = 'agent-' || n, id = substr(id, 1, 25) || substr(CAST(10000000 + n AS TEXT), 2)";
+        let insert = ["ALTER TABLE copies DROP COLUMN n", "INSERT INTO grants SELECT * FROM copies"];
+        // What is left to the background would fall into the measurement.
+        let finish: &[&str] = match self {
+            Self::Sqlite(_) => &["PRAGMA wal_checkpoint(TRUNCATE)"],
+            Self::Postgres { .. } => &["VACUUM ANALYZE grants", "CHECKPOINT"],
+        };
+        let statements: Vec<&str> =
+            [make.as_str(), name].into_iter().chain(insert).chain(finish.iter().copied()).collect();
+        self.query(&statements)?;
+        run(&mut program("sync", &[]))?;
+        let stored = self.number("SELECT count(*) FROM grants")?;
+        if stored == total { Ok(()) } else { Err(format!("{stored} grants are in the ledger instead of {total}")) }
+    }
+
+    /// Counts the calls.
+    pub fn recorded(&self) -> Result<Recorded, String> {
+        Ok(Recorded {
+            invocations: self.number("SELECT count(*) FROM invocations WHERE status = 'success'")?,
+            events: self.number("SELECT count(*) FROM events WHERE kind = 'tool.invoked'")?,
+        })
+    }
+
+    fn number(&self, statement: &str) -> Result<u64, String> {
+        let printed = self.query(&[statement])?;
+        printed.trim().parse().map_err(|_| format!("`{statement}` answered {printed:?}"))
+    }
+
+    fn query(&self, statements: &[&str]) -> Result<String, String> {
+        match self {
+            Self::Sqlite(directory) => {
+                let mut command = program("sqlite3", &["-batch", "-bail"]);
+                command.arg(directory.join("ledger.sqlite3")).arg(statements.join(";\n"));
+                programs::output(&mut command)
+            }
+            Self::Postgres { url } => query(psql(url), statements),
+        }
+    }
+}
+
+fn psql(url: &str) -> Command {
+    program(
+        "psql",
+        &["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--dbname", url],
+    )
+}
+
+/// Each statement in a transaction of its own, all in one session.
+fn query(mut psql: Command, statements: &[&str]) -> Result<String, String> {
+    for statement in statements {
+        psql.args(["--command", statement]);
+    }
+    programs::output(&mut psql)
+}

@@ -1,0 +1,210 @@
+//! A gate in a process of its own with everything a governed call needs: an agent with a key, a service with a schema, a
+//! sealed credential, a grant with constraints, and as many grants of others as wanted.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ChildStdout;
+use std::time::Duration;
+
+use super::api::{Api, field};
+use super::load::{Figures, Target};
+use super::programs::{self, Process};
+use super::scratch::Scratch;
+use super::store::Store;
+use super::upstream::{self, Upstream};
+use super::usage::{self, Ticks};
+
+/// What a tool call carries; a direct call carries the same.
+pub const PARAMETERS: &str = r#"{"amount":1999,"currency":"usd","note":"one of many calls"}"#;
+
+const ADMINISTRATOR: &str = "token-of-the-benchmark-administrator";
+
+/// A prepared gate, and what was asked of it.
+#[derive(Debug)]
+pub struct Subject {
+    gate: Gate,
+    store: Store,
+    target: Target,
+    answered: u64,
+    /// How many calls may have been under way when a load ended.
+    unanswered: u64,
+}
+
+/// One load on a gate.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// What the callers saw.
+    pub figures: Figures,
+    /// User and system time of the gate for one call, in microseconds.
+    pub processor: f64,
+}
+
+impl Subject {
+    /// Prepares a gate on this store, with this many grants in its ledger.
+    pub fn prepare(
+        binary: &Path,
+        scratch: &Scratch,
+        name: &str,
+        store: Store,
+        upstream: &Upstream,
+        grants: u64,
+    ) -> Result<Self, String> {
+        let home = scratch.path().join(name);
+        let gate = Gate::start(binary, &home, &store)?;
+        let key = populate(gate.address, &upstream.url())?;
+        gate.stop()?;
+        store.multiply_grant(grants)?;
+        let gate = Gate::start(binary, &home, &store)?;
+        let body = format!(r#"{{"tool":"bench.echo","parameters":{PARAMETERS}}}"#);
+        let path = "/api/v1/tools/invoke";
+        let answer = Api { address: gate.address, key: &key }.post(path, &body)?;
+        if !answer.contains(upstream::MARK) {
+            return Err(format!("the answer to a call does not hold what the service said: {answer}"));
+        }
+        let target = Target::new(scratch, name, format!("http://{}{path}", gate.address), Some(&key), &body)?;
+        Ok(Self { gate, store, target, answered: 1, unanswered: 0 })
+    }
+
+    /// Loads it, and counts its processor time until it rests again: records are taken into the log after the answer.
+    pub fn measure(&mut self, ticks: Ticks, connections: u32, span: Duration) -> Result<Sample, String> {
+        let process = self.gate.process.id();
+        let before = ticks.processor_time(process)?;
+        let figures = self.target.load(connections, span)?;
+        self.answered += figures.calls;
+        self.unanswered += u64::from(connections);
+        let after = at_rest(ticks, process)?;
+        Ok(Sample { figures, processor: (after - before) / figures.calls as f64 })
+    }
+
+    /// How many calls it has answered.
+    pub fn answered(&self) -> u64 {
+        self.answered
+    }
+
+    /// Its memory, in megabytes.
+    pub fn resident(&self) -> Result<f64, String> {
+        usage::resident(self.gate.process.id())
+    }
+
+    /// Stops the gate and compares what was answered with what is in the ledger. Calls that were under way when a load
+    /// ended may be there or not.
+    pub fn finish(self) -> Result<(), String> {
+        self.gate.stop()?;
+        let recorded = self.store.recorded()?;
+        let expected = self.answered..=self.answered + self.unanswered;
+        let right = expected.contains(&recorded.invocations) && expected.contains(&recorded.events);
+        println!(
+            "{} calls were answered; the ledger holds {} invocations and {} events of them (at most {} more were under way)",
+            self.answered, recorded.invocations, recorded.events, self.unanswered
+        );
+        if right { Ok(()) } else { Err("the ledger does not hold exactly the calls that were made".to_owned()) }
+    }
+}
+
+/// The processor time when the process has come to rest, or works on for long.
+fn at_rest(ticks: Ticks, process: u32) -> Result<f64, String> {
+    const LOOK: Duration = Duration::from_millis(500);
+    const IDLE_MICROSECONDS: f64 = 20_000.0;
+    let mut used = ticks.processor_time(process)?;
+    for _ in 0..40 {
+        programs::pause(LOOK);
+        let now = ticks.processor_time(process)?;
+        let rests = now - used <= IDLE_MICROSECONDS;
+        used = now;
+        if rests {
+            break;
+        }
+    }
+    Ok(used)
+}
+
+/// A running gate.
+#[derive(Debug)]
+struct Gate {
+    process: Process,
+    address: SocketAddr,
+    /// Kept open, so that whatever it prints later has somewhere to go.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Gate {
+    fn start(binary: &Path, home: &Path, store: &Store) -> Result<Self, String> {
+        std::fs::create_dir_all(home).map_err(|error| format!("{}: {error}", home.display()))?;
+        let (variable, place) = match store {
+            Store::Sqlite(directory) => ("TOOLGATE_DATA", directory.as_os_str()),
+            Store::Postgres { url } => ("TOOLGATE_DATABASE_URL", OsStr::new(url)),
+        };
+        let environment = [
+            ("HOME", home.as_os_str()),
+            ("TOOLGATE_ADMIN_TOKEN", OsStr::new(ADMINISTRATOR)),
+            ("TOOLGATE_EGRESS_ALLOW", OsStr::new("127.0.0.1/32")),
+            ("TOOLGATE_LISTEN", OsStr::new("127.0.0.1:0")),
+            (variable, place),
+        ];
+        let log: PathBuf = home.join("gate.log");
+        let mut process = Process::start(binary, &[OsStr::new("serve")], &environment, log)?;
+        let mut output = BufReader::new(process.take_output().ok_or("the gate has no output")?);
+        let mut line = String::new();
+        output.read_line(&mut line).map_err(|error| format!("the gate could not be read: {error}"))?;
+        let address = line.trim_end().strip_prefix("toolgate listening on http://").and_then(|text| text.parse().ok());
+        let address = address.ok_or_else(|| format!("the gate did not start:\n{line}{}", process.complaints()))?;
+        Ok(Self { process, address, _output: output })
+    }
+
+    fn stop(self) -> Result<(), String> {
+        self.process.stop().map_err(|error| format!("the gate was told to stop; {error}"))
+    }
+}
+
+/// Makes what a call needs and returns the agent's key. Every check of the path has something to do.
+fn populate(address: SocketAddr, upstream: &str) -> Result<String, String> {
+    let api = Api { address, key: ADMINISTRATOR };
+    api.post("/api/v1/agents", r#"{"id":"bench-agent"}"#)?;
+    let key = field(&api.post("/api/v1/agents/bench-agent/keys", "")?, "key")?;
+    let vault = field(&api.post("/api/v1/vaults", r#"{"name":"bench"}"#)?, "id")?;
+    api.post("/api/v1/services", &service(upstream))?;
+    let credential = r#"{
+        "service": "bench", "label": "Bench", "auth_type": "bearer_token", "scopes_available": ["echo"],
+        "material": {"token": "sk_bench_8f2c1d7e94b04a3f"}
+    }"#;
+    let credential = field(&api.post(&format!("/api/v1/vaults/{vault}/credentials"), credential)?, "id")?;
+    let grant = format!(
+        r#"{{
+            "credential_id": "{credential}", "agent_id": "bench-agent", "scopes": ["echo"],
+            "constraints": {{
+                "max_invocations_per_hour": 1000000000,
+                "allowed_parameters": {{"currency": ["usd", "eur"], "amount_max": 5000}}
+            }}
+        }}"#
+    );
+    api.post("/api/v1/grants", &grant)?;
+    Ok(key)
+}
+
+fn service(upstream: &str) -> String {
+    let path = upstream::PATH;
+    format!(
+        r#"{{
+            "service": "bench", "version": "1", "base_url": "{upstream}",
+            "tools": {{
+                "echo": {{
+                    "description": "Answers at once",
+                    "scope": "echo",
+                    "parameters": {{
+                        "type": "object",
+                        "properties": {{
+                            "amount": {{"type": "integer", "minimum": 1}},
+                            "currency": {{"type": "string", "enum": ["usd", "eur"]}},
+                            "note": {{"type": "string"}}
+                        }},
+                        "required": ["amount", "currency"],
+                        "additionalProperties": false
+                    }},
+                    "http": {{"method": "POST", "path": "{path}"}}
+                }}
+            }}
+        }}"#
+    )
+}
