@@ -105,7 +105,6 @@ fn judge(call: &Admitted, answer: InboundAnswer, redactor: &Redactor) -> Result<
 /// What the service said, without the secret: JSON as it is, anything else wrapped.
 fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
     let mut body = answer.body;
-    redactor.redact_bytes(&mut body);
     if body.is_empty() {
         return Value::Null;
     }
@@ -113,11 +112,15 @@ fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
     let mut result = match serde_json::from_slice(&body) {
         // A service that speaks of text means text, even where it could be read as JSON.
         Ok(value) if !content_type.is_some_and(|kind| kind.starts_with("text/plain")) => value,
-        _ => match String::from_utf8(body) {
-            Ok(text) => json!({"raw": text, "content_type": content_type}),
-            Err(binary) => json!({"base64": STANDARD.encode(binary.as_bytes()), "content_type": content_type}),
-        },
+        _ => {
+            redactor.redact_bytes(&mut body);
+            match String::from_utf8(body) {
+                Ok(text) => json!({"raw": text, "content_type": content_type}),
+                Err(binary) => json!({"base64": STANDARD.encode(binary.as_bytes()), "content_type": content_type}),
+            }
+        }
     };
+    // After parsing, so that no spelling of JSON hides anything.
     redactor.redact_json(&mut result);
     result
 }

@@ -337,7 +337,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     ) -> Result<Arc<Holdings>, Refusal> {
         let generation = self.engine.generation();
         let key = (tenant.clone(), agent.clone());
-        if let Some(known) = self.holdings.get(&key, generation, now, freshness) {
+        let known = self.holdings.get(&key, generation, now, freshness);
+        // What ends by the clock ends without a change.
+        let ended = |one: &Arc<Holding>| one.lineage.grant().authority.expires_at.is_some_and(|end| end <= now);
+        if let Some(known) = known.filter(|known| !known.held.iter().any(ended)) {
             return Ok(known);
         }
         let read = ReadHoldings { tenant: tenant.clone(), agent: agent.clone(), now, generation };

@@ -40,7 +40,7 @@ pub struct Connection {
     pub allowed_hosts: Option<HostSet>,
     /// Where tokens are renewed.
     pub token: Option<TokenEndpoint>,
-    /// Certificates (PEM) that are trusted besides the usual ones.
+    /// Certificates (PEM) that are trusted in place of the usual ones.
     pub ca_certificate: Option<String>,
     /// The version of the registered service that this credential is for.
     pub service_version: Option<ServiceVersion>,

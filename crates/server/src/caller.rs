@@ -44,6 +44,7 @@ impl FromRequestParts<Arc<App>> for Calling {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
+        // Whether the caller may act for the agent is for the path to say, which writes a refusal down.
         let (caller, agent) = identify(parts, app, Freshness::Recent).await?;
         let Nothing {} = parameters::query(&parts.uri)?;
         Ok(Self { caller, agent, address: peer(parts)?.ip() })
@@ -63,7 +64,10 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        let (caller, _) = identify(parts, app, Freshness::Newest).await?;
+        let (caller, agent) = identify(parts, app, Freshness::Newest).await?;
+        if let Some(agent) = agent {
+            caller.require_acting_for(&agent)?;
+        }
         Ok(Self(caller, parameters::query(&parts.uri)?))
     }
 }
@@ -77,15 +81,8 @@ async fn identify(
     let caller = app.gate.identify(presented, peer(parts)?.ip(), freshness).await.inspect_err(|refusal| {
         app.metrics.refused_key(refusal.code());
     })?;
-    let agent = match single(&parts.headers, "x-agent-id")? {
-        None => None,
-        Some(agent) => {
-            let agent = PrincipalId::parse(agent).map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?;
-            caller.require_acting_for(&agent)?;
-            Some(agent)
-        }
-    };
-    Ok((caller, agent))
+    let agent = single(&parts.headers, "x-agent-id")?.map(PrincipalId::parse).transpose();
+    Ok((caller, agent.map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?))
 }
 
 fn peer(parts: &Parts) -> Result<SocketAddr, Refusal> {

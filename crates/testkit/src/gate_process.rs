@@ -88,6 +88,12 @@ impl GateSetup {
         self
     }
 
+    /// Lets calls reach services on this machine's loopback.
+    #[must_use]
+    pub fn reaching_loopback(self) -> Self {
+        self.environment("TOOLGATE_EGRESS_ALLOW", "127.0.0.1/32")
+    }
+
     /// Keeps the ledger in this PostgreSQL database.
     #[must_use]
     pub fn database(self, url: &str) -> Self {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
@@ -97,11 +97,21 @@ impl Client {
 
     /// Asks for something.
     pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
-        self.send(Method::GET, path, None).await
+        Ok(self.send(Method::GET, path, None).await?.1)
     }
 
     /// Changes something.
     pub async fn change(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+        Ok(self.exchange(method, path, body).await?.1)
+    }
+
+    /// Changes something, and also tells the status of the success.
+    pub async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Value), ClientError> {
         self.send(method, path, body.map(|body| Zeroizing::new(body.to_string().into_bytes()))).await
     }
 
@@ -112,7 +122,7 @@ impl Client {
         path: &str,
         body: Zeroizing<Vec<u8>>,
     ) -> Result<Value, ClientError> {
-        self.send(method, path, Some(body)).await
+        Ok(self.send(method, path, Some(body)).await?.1)
     }
 
     /// Asks for something long, which is handed on piece by piece.
@@ -121,7 +131,7 @@ impl Client {
         path: &str,
         mut sink: impl FnMut(&[u8]) -> std::io::Result<()>,
     ) -> Result<(), DownloadError> {
-        let mut body = self.open(Method::GET, path, None).await?;
+        let mut body = self.open(Method::GET, path, None).await?.into_body();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| self.broken_off(&error.to_string()))?;
             if let Some(data) = frame.data_ref() {
@@ -131,26 +141,32 @@ impl Client {
         Ok(())
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<Zeroizing<Vec<u8>>>) -> Result<Value, ClientError> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Zeroizing<Vec<u8>>>,
+    ) -> Result<(StatusCode, Value), ClientError> {
         let answer = async {
-            let body = self.open(method, path, body).await?;
-            self.collect(body).await
+            let answer = self.open(method, path, body).await?;
+            Ok((answer.status(), self.collect(answer.into_body()).await?))
         };
-        let bytes = self.in_time(answer).await?;
+        let (status, bytes) = self.in_time(answer).await?;
         if bytes.is_empty() {
-            return Ok(Value::Null);
+            return Ok((status, Value::Null));
         }
-        serde_json::from_slice(&bytes)
-            .map_err(|_| ClientError::Stranger { url: self.url.clone(), status: StatusCode::OK })
+        let value = serde_json::from_slice(&bytes);
+        let value = value.map_err(|_| ClientError::Stranger { url: self.url.clone(), status })?;
+        Ok((status, value))
     }
 
-    /// Sends a request; answers the body of a success.
+    /// Sends a request; answers a success whose body is still to come.
     async fn open(
         &self,
         method: Method,
         path: &str,
         body: Option<Zeroizing<Vec<u8>>>,
-    ) -> Result<Incoming, ClientError> {
+    ) -> Result<Response<Incoming>, ClientError> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url))
@@ -165,7 +181,7 @@ impl Client {
         let answer = answer.await?;
         let status = answer.status();
         if status.is_success() {
-            return Ok(answer.into_body());
+            return Ok(answer);
         }
         let bytes = self.in_time(self.collect(answer.into_body())).await?;
         match serde_json::from_slice::<Value>(&bytes) {

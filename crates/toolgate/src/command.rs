@@ -20,16 +20,20 @@ mod audit;
 mod completions;
 mod config;
 mod credential;
+mod demo;
 mod grant;
+mod invocation;
 mod key;
 mod login;
 mod material;
 mod paging;
 mod recover;
 mod serve;
+mod service;
 mod tenant;
 #[cfg(test)]
 mod tests;
+mod tool;
 mod values;
 mod vault;
 
@@ -44,7 +48,10 @@ pub struct CommandLine {
     command: Option<Command>,
 }
 
-const EXAMPLE: &str = "Example, from nothing to a grant:
+const EXAMPLE: &str = "To see what it does, in a minute and leaving nothing behind:
+  toolgate demo
+
+Example, from nothing to a grant:
   toolgate serve &
   toolgate login
   toolgate vault create main
@@ -61,9 +68,13 @@ enum Command {
     Vault(vault::Vault),
     Credential(credential::Credential),
     Grant(grant::Grant),
+    Service(service::Service),
+    Tool(tool::Tool),
+    Invocation(invocation::Invocation),
     Audit(audit::Audit),
     Config(config::Config),
     Login(login::Login),
+    Demo(demo::Demo),
     Recover(recover::Recover),
     Completions(completions::Completions),
 }
@@ -88,6 +99,14 @@ pub(crate) enum Failure {
     /// The configuration.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
+    /// The gate says no, and the command can tell more about it.
+    #[error("{text}")]
+    Explained {
+        /// For people.
+        text: String,
+        /// The gate's error object, for programs.
+        body: Box<Value>,
+    },
     /// A file that should be there, or should not.
     #[error("{what}: {reason}")]
     Io {
@@ -121,7 +140,7 @@ impl Failure {
 
     fn to_json(&self) -> Value {
         match self {
-            Self::Client(ClientError::Refused { body, .. }) => body.as_ref().clone(),
+            Self::Client(ClientError::Refused { body, .. }) | Self::Explained { body, .. } => body.as_ref().clone(),
             Self::NotVerified(error) => json!({
                 "status": "failed",
                 "verified": false,
@@ -155,6 +174,7 @@ impl CommandLine {
         match command {
             Command::Serve(serve) => finish(false, serve.run().map(|()| None)),
             Command::Recover(recover) => finish(recover.json, recover.run().map(Some)),
+            Command::Demo(demo) => finish(false, block_on(demo.run()).map(|()| None)),
             Command::Completions(completions) => finish(false, completions.run().map(Some)),
             Command::Config(config) => finish(config.json, config.run().map(Some)),
             Command::Tenant(Tenant { connection, action }) => asked(&connection, action.run(&connection)),
@@ -163,6 +183,9 @@ impl CommandLine {
             Command::Vault(Vault { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Credential(Credential { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Grant(Grant { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Login(login) => asked(&login.connection, login.run()),
         }
@@ -173,8 +196,11 @@ use agent::Agent;
 use audit::Audit;
 use credential::Credential;
 use grant::Grant;
+use invocation::Invocation;
 use key::Key;
+use service::Service;
 use tenant::Tenant;
+use tool::Tool;
 use vault::Vault;
 
 impl Connection {
@@ -219,12 +245,12 @@ pub(crate) fn object(members: impl IntoIterator<Item = (&'static str, Option<Val
 
 /// Runs a command that waits for answers.
 fn asked(connection: &Connection, command: impl Future<Output = Result<Report, Failure>>) -> ExitCode {
+    finish(connection.json, block_on(command).map(Some))
+}
+
+fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(command),
-        Err(error) => Err(Failure::io("the runtime cannot be started", error)),
-    };
-    finish(connection.json, outcome.map(Some))
+    runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?.block_on(command)
 }
 
 fn finish(json: bool, outcome: Result<Option<Report>, Failure>) -> ExitCode {

@@ -66,9 +66,7 @@ fn presented(auth_type: AuthType, material: &Material) -> Result<Secret, SourceF
             let pair = Zeroizing::new(format!("{username}:{password}"));
             Ok(Secret::new(STANDARD.encode(pair.as_bytes())))
         }
-        AuthType::BearerToken => {
-            first_field(material, &["token", "access_token", "bearer_token", "api_key"]).map(copy)
-        }
+        AuthType::BearerToken => first_field(material, &["token", "access_token", "bearer_token", "api_key"]).map(copy),
         _ => first_field(material, &["api_key", "token", "secret_key", "access_token"]).map(copy),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore};
 use toolgate_gate::ports::source::Exchange;
 use toolgate_testkit::upstream::{Reply, Upstream};
 
@@ -68,6 +68,8 @@ pub(super) fn now() -> Timestamp {
 pub(super) struct Shelf {
     current: Mutex<Material>,
     exchanges: AtomicUsize,
+    /// Told of each exchange that brought something, before that is kept.
+    pub(super) exchanged: Notify,
     /// Without a permit nothing is kept.
     pub(super) keeping: Semaphore,
 }
@@ -77,6 +79,7 @@ impl Shelf {
         Self {
             current: Mutex::new(material),
             exchanges: AtomicUsize::new(0),
+            exchanged: Notify::new(),
             keeping: Semaphore::new(Semaphore::MAX_PERMITS),
         }
     }
@@ -106,6 +109,7 @@ impl Renewal for Shelf {
         }
         self.exchanges.fetch_add(1, Ordering::Relaxed);
         let renewed = exchange.exchange(&current).await?;
+        self.exchanged.notify_one();
         self.keeping.acquire().await.unwrap().forget();
         *current = copy(&renewed);
         Ok(renewed)

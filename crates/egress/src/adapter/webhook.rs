@@ -91,7 +91,8 @@ fn sign(
     body: &str,
     headers: &mut HeaderMap,
 ) -> Result<(), SourceFailure> {
-    let plain: String = hmac::sign(&keys.plain, body.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let plain: String =
+        hmac::sign(&keys.plain, body.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let standard = hmac::sign(&keys.standard, format!("{id}.{timestamp}.{body}").as_bytes());
     for (name, value) in [
         ("x-openintent-signature", format!("sha256={plain}")),
@@ -105,7 +106,8 @@ fn sign(
                  HTTP mapping"
             )));
         }
-        let value = HeaderValue::from_str(&value).map_err(|_| not_executable("the signature cannot stand in a header"))?;
+        let value =
+            HeaderValue::from_str(&value).map_err(|_| not_executable("the signature cannot stand in a header"))?;
         headers.insert(HeaderName::from_static(name), value);
     }
     Ok(())

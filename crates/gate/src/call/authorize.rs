@@ -53,7 +53,7 @@ impl Gate {
 pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> Result<(), Refusal> {
     let holding = &candidate.holding;
     require_standing(holding, now)?;
-    require_credential(holding, now)?;
+    require_unexpired_credential(holding, now)?;
     let scope = &candidate.tool.definition.scope;
     if !holding.effective.scopes.contains(scope) {
         let reason = format!("grant {} does not include scope '{scope}'", holding.grant());
@@ -65,22 +65,29 @@ pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> 
     require_context(&holding.effective.context, &call.context, holding.grant())
 }
 
+/// Whether a grant stands. Those on a revoked credential ended with it, and that is the reason to give.
 pub(super) fn require_standing(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
+    if holding.credential.status(now) == CredentialStatus::Revoked {
+        return Err(credential_refusal(Code::CredentialRevoked, "is revoked", holding.grant()));
+    }
     match holding.lineage.standing(now) {
         Standing { status: GrantStatus::Active, .. } => Ok(()),
         standing => Err(Refusal::of_standing(standing, holding.grant())),
     }
 }
 
-fn require_credential(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
-    let credential = &holding.credential;
-    let (code, state) = match credential.status(now) {
-        CredentialStatus::Active => return Ok(()),
-        CredentialStatus::Expired => (Code::CredentialExpired, "has expired"),
-        CredentialStatus::Revoked => (Code::CredentialRevoked, "is revoked"),
-    };
-    let reason = format!("the credential behind grant {} {state}; ask who manages it", holding.grant());
-    Err(Refusal::new(code, reason).with("grant_id", holding.grant()))
+fn require_unexpired_credential(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
+    match holding.credential.status(now) {
+        CredentialStatus::Expired => {
+            Err(credential_refusal(Code::CredentialExpired, "has expired", holding.grant()))
+        }
+        CredentialStatus::Active | CredentialStatus::Revoked => Ok(()),
+    }
+}
+
+fn credential_refusal(code: Code, state: &str, grant: GrantId) -> Refusal {
+    let reason = format!("the credential behind grant {grant} {state}; ask who manages it");
+    Refusal::new(code, reason).with("grant_id", grant)
 }
 
 fn require_context(bound: &GrantContext, given: &GrantContext, grant: GrantId) -> Result<(), Refusal> {

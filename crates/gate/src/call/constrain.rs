@@ -73,7 +73,7 @@ pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Resu
     let adapter = adapter(&candidate, connection)?;
     let request = render(&candidate, connection, parameters)?;
     check_host(&candidate, connection, &request)?;
-    let placement = placement(candidate.holding.credential.auth_type, connection);
+    let placement = placement(adapter, candidate.holding.credential.auth_type, connection);
     if placement.is_taken_in(&request) {
         let reason = "a parameter stands where the credential is put; leave it out";
         return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
@@ -121,8 +121,9 @@ fn usual_adapter(auth_type: AuthType) -> Option<AdapterName> {
 }
 
 /// Where the credential is put: as its metadata says, else where its kind usually stands.
-fn placement(auth_type: AuthType, connection: &Connection) -> AuthPlacement {
+fn placement(adapter: AdapterName, auth_type: AuthType, connection: &Connection) -> AuthPlacement {
     let usual = match auth_type {
+        _ if adapter == AdapterName::OAuth2 => Some("Bearer"),
         AuthType::BasicAuth => Some("Basic"),
         AuthType::ApiKey | AuthType::Custom | AuthType::ConnectionString | AuthType::Webhook => None,
         AuthType::BearerToken | AuthType::OAuth2ClientCredentials | AuthType::OAuth2Token => Some("Bearer"),

@@ -15,7 +15,7 @@ impl Gate {
     /// Carries out an admitted call.
     pub(super) async fn execute(&self, admitted: &Admitted) -> Execution {
         let credential = admitted.credential();
-        let material = match self.unseal_current(credential).await {
+        let material = match self.unseal_current(credential, Freshness::Recent).await {
             Ok((_, material)) => material,
             Err(refusal) => {
                 let reason = format!("the credential could not be opened: {}", refusal.reason());
@@ -27,8 +27,11 @@ impl Gate {
         self.source.execute(admitted, material, &renewal).await
     }
 
-    async fn unseal_current(&self, credential: &Credential) -> Result<(u32, Material), Refusal> {
-        let mut freshness = Freshness::Recent;
+    async fn unseal_current(
+        &self,
+        credential: &Credential,
+        mut freshness: Freshness,
+    ) -> Result<(u32, Material), Refusal> {
         loop {
             let now = self.clock.now();
             let sealed = self.ledger.sealed_material(&credential.tenant, credential.id, now, freshness).await?;
@@ -62,7 +65,14 @@ impl Renewal for CredentialRenewal<'_> {
         if !same(&current, stale) {
             return Ok(current);
         }
-        let renewed = exchange.exchange(&current).await?;
+        let renewed = match exchange.exchange(&current).await {
+            Ok(renewed) => renewed,
+            // Another replica may have spent the refresh token a moment before: then what it got is there.
+            Err(failure) => {
+                let (_, newest) = self.current().await?;
+                return if same(&newest, stale) { Err(failure) } else { Ok(newest) };
+            }
+        };
         match self.keep(version, &renewed).await {
             Ok(()) => Ok(renewed),
             // Somebody else, another replica perhaps, put newer material there: that one counts.
@@ -74,7 +84,8 @@ impl Renewal for CredentialRenewal<'_> {
 
 impl CredentialRenewal<'_> {
     async fn current(&self) -> Result<(u32, Material), SourceFailure> {
-        self.gate.unseal_current(self.credential).await.map_err(|refusal| failed(&refusal))
+        let newest = self.gate.unseal_current(self.credential, Freshness::Newest).await;
+        newest.map_err(|refusal| failed(&refusal))
     }
 
     async fn keep(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {

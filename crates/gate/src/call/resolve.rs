@@ -43,7 +43,7 @@ impl Gate {
         let named: Vec<Candidate> = held.iter().filter_map(|holding| qualified(call, holding, &catalog)).collect();
         let candidates = match named.is_empty() {
             false => named,
-            true => held.iter().flat_map(|holding| bare(call, holding, &catalog)).collect(),
+            true => unambiguous(held.iter().flat_map(|holding| bare(call, holding, &catalog)).collect()),
         };
         let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
         match tools.len() {
@@ -68,7 +68,7 @@ impl Gate {
         let name = before.tool.name.as_str();
         let tool = registered(call, &holding, &catalog).and_then(|service| service.tool(name)).map(Arc::clone);
         let registry = tool.is_some().then_some(catalog.revision);
-        match tool.or_else(|| implicit(&holding, name)) {
+        match tool.or_else(|| unversioned(call, &holding, name)) {
             Some(tool) => Ok(Candidate { holding, tool, registry }),
             None => Err(Refusal::new(Code::ToolNotFound, format!("there is no tool `{}` any more", call.tool))),
         }
@@ -106,8 +106,14 @@ impl Gate {
             let reason = format!("`{0}` is a service; name one of its tools, as in `{0}.charges.read`", call.tool);
             return Ok(Refusal::new(Code::ToolNotFound, reason));
         }
-        // A tool that a service does not have and one that the agent may not use look the same.
         let beyond: Vec<_> = held.iter().filter_map(|holding| Some((holding, tool_part(call, holding)?))).collect();
+        let holds_scope = |(holding, wanted): &&(&Arc<Holding>, &str)| {
+            Scope::parse(wanted).is_ok_and(|scope| holding.effective.scopes.contains(&scope))
+        };
+        if let Some((holding, _)) = beyond.iter().find(holds_scope) {
+            return Ok(undefined(call, holding));
+        }
+        // A tool that a service does not have and one that the agent may not use look the same.
         if let Some((_, wanted)) = beyond.first() {
             let scopes: BTreeSet<&Scope> =
                 beyond.iter().flat_map(|(holding, _)| holding.effective.scopes.iter()).collect();
@@ -146,7 +152,7 @@ fn qualified(call: &Call, holding: &Arc<Holding>, catalog: &Catalog) -> Option<C
     let (tool, registry) = registered(call, holding, catalog)
         .and_then(|service| service.tool(name))
         .map(|tool| (Arc::clone(tool), Some(catalog.revision)))
-        .or_else(|| implicit(holding, name).map(|tool| (tool, None)))?;
+        .or_else(|| unversioned(call, holding, name).map(|tool| (tool, None)))?;
     Some(Candidate { holding: Arc::clone(holding), tool, registry })
 }
 
@@ -166,7 +172,7 @@ fn bare(call: &Call, holding: &Arc<Holding>, catalog: &Catalog) -> Vec<Candidate
             }
         }
     }
-    implicit(holding, &call.tool).map(|tool| candidate(tool, None)).into_iter().collect()
+    unversioned(call, holding, &call.tool).map(|tool| candidate(tool, None)).into_iter().collect()
 }
 
 fn registered<'a>(call: &Call, holding: &Holding, catalog: &'a Catalog) -> Option<&'a crate::catalog::Service> {
@@ -174,7 +180,36 @@ fn registered<'a>(call: &Call, holding: &Holding, catalog: &'a Catalog) -> Optio
     catalog.service(&holding.credential.service, call.version.as_ref().or(pinned))
 }
 
-fn implicit(holding: &Holding, name: &str) -> Option<Arc<Tool>> {
+/// Of several tools, those whose scope the agent holds: the others do not exist for it.
+fn unambiguous(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut tools = candidates.iter().map(|found| (&found.tool.service, &found.tool.name));
+    let first = tools.next();
+    if tools.all(|tool| Some(tool) == first) {
+        return candidates;
+    }
+    let held = |found: &Candidate| found.holding.effective.scopes.contains(&found.tool.definition.scope);
+    candidates.into_iter().filter(held).collect()
+}
+
+/// A scope that the agent holds, and nothing says what calling it would mean.
+fn undefined(call: &Call, holding: &Holding) -> Refusal {
+    let (tool, grant) = (&call.tool, holding.grant());
+    if let Some(version) = &call.version {
+        let reason = format!("version `{version}` of its service has no tool `{tool}`; leave `version` out for another");
+        return Refusal::new(Code::ToolNotFound, reason).with("grant_id", grant);
+    }
+    let reason = format!(
+        "grant {grant} holds the scope, but nothing defines the tool `{tool}`: register its service, or give the \
+         credential's metadata a `base_url`"
+    );
+    Refusal::new(Code::ToolNotExecutable, reason).with("grant_id", grant)
+}
+
+/// What the credential defines; that has no versions, so a call that names one does not mean it.
+fn unversioned(call: &Call, holding: &Holding, name: &str) -> Option<Arc<Tool>> {
+    if call.version.is_some() {
+        return None;
+    }
     let name = ToolName::parse(name).ok()?;
     let definition = holding.implicit.get(&name)?;
     Some(Arc::new(Tool::implicit(holding.credential.service.clone(), name, Arc::clone(definition))))

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use toolgate_gate::ports::ledger::{Admission, Admit, StoredAnswer};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
-use toolgate_model::invocation::InvocationStatus;
-use toolgate_model::principal::TenantId;
+use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::invocations;
@@ -49,37 +50,32 @@ impl AdmitAll {
     }
 
     /// Looks whether all that the calls rest on is still so, and keeps it from changing until this transaction ends.
-    async fn recheck<T: Transaction>(
-        &self,
-        transaction: &mut T,
-        outcomes: &mut [Admission],
-    ) -> Result<(), Failure> {
+    async fn recheck<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
+        let keys = live_keys(transaction, &self.0).await?;
         let unsure: Vec<&Admit> =
             self.0.iter().filter(|admit| !transaction.unchanged_since(admit.generation)).collect();
         let state = if unsure.is_empty() { None } else { Some(State::hold(transaction, &unsure).await?) };
         for (admit, outcome) in self.0.iter().zip(outcomes) {
-            let over = admit.usable_until.is_some_and(|end| end <= admit.stamp.time);
+            let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.stamp.time);
             let changed = match &state {
                 Some(state) if !transaction.unchanged_since(admit.generation) => !state.supports(admit),
                 _ => false,
             };
-            if over || changed {
+            if changed || over(&admit.usable_until) || keys.get(&admit.key).is_none_or(over) {
                 *outcome = Admission::Stale;
             }
         }
         Ok(())
     }
 
-    async fn claim_keys<T: Transaction>(
-        &self,
-        transaction: &mut T,
-        outcomes: &mut [Admission],
-    ) -> Result<(), Failure> {
+    async fn claim_keys<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
         let mut keyed = self.standing(outcomes);
         keyed.retain(|(_, admit)| admit.invocation.idempotency_key.is_some());
         if keyed.is_empty() {
             return Ok(());
         }
+        // Everybody claims in the same order, so that nobody waits for one who waits for it.
+        keyed.sort_by(|(_, left), (_, right)| order_of(left).cmp(&order_of(right)));
         let mut parameters = Vec::with_capacity(keyed.len() * 6);
         for (_, admit) in &keyed {
             parameters.extend_from_slice(&key_of(admit));
@@ -124,8 +120,7 @@ impl AdmitAll {
     ) -> Result<(), Failure> {
         let limited = |(grant, limit): &(GrantId, Option<u64>)| limit.map(|limit| (*grant, limit));
         let standing = self.standing(outcomes);
-        let uses: Vec<_> =
-            standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited)).collect();
+        let uses: Vec<_> = standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited)).collect();
         if uses.is_empty() {
             return Ok(());
         }
@@ -148,25 +143,37 @@ impl AdmitAll {
     }
 }
 
-/// What calls rest on, as it is now, and as it stays until the transaction ends.
+/// The keys of these calls that are not revoked, each with its end. Looked at for every call: a key was shown before the
+/// grant was read, so the state that the grant was read from does not vouch for it.
+async fn live_keys<T: Transaction>(
+    transaction: &mut T,
+    calls: &[Admit],
+) -> Result<BTreeMap<KeyId, Option<Timestamp>>, Failure> {
+    let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
+    let (places, ids) = padded(keys.into_iter().map(Value::from).collect());
+    let share = T::FOR_SHARE;
+    let sql =
+        format!("SELECT id, expires_at FROM keys WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}");
+    let rows = transaction.query(&sql, &ids).await?;
+    rows.iter().map(|row| Ok((row.parsed(0, KeyId::parse)?, row.optional_time(1)?))).collect()
+}
+
+/// What calls rest on besides the key, as it is now, and as it stays until the transaction ends.
 struct State {
-    keys: BTreeSet<KeyId>,
     credentials: BTreeMap<CredentialId, u32>,
     grants: BTreeSet<GrantId>,
     registries: BTreeMap<TenantId, u64>,
 }
 
 impl State {
-    /// In the order in which everybody takes them: keys, credentials, grants from the top of the lineages down.
+    /// In the order in which everybody takes them: keys before all of these, credentials, grants from the top of the
+    /// lineages down.
     async fn hold<T: Transaction>(transaction: &mut T, calls: &[&Admit]) -> Result<Self, Failure> {
-        let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
         let credentials: BTreeSet<_> = calls.iter().map(|admit| admit.credential).collect();
-        let grants: BTreeSet<_> = calls.iter().flat_map(|admit| admit.lineage.iter().map(|(grant, _)| *grant)).collect();
+        let grants: BTreeSet<_> =
+            calls.iter().flat_map(|admit| admit.lineage.iter().map(|(grant, _)| *grant)).collect();
         let tenants: BTreeSet<_> = calls.iter().map(|admit| &admit.stamp.tenant).collect();
         let share = T::FOR_SHARE;
-        let (places, ids) = padded(keys.into_iter().map(Value::from).collect());
-        let sql = format!("SELECT id FROM keys WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}");
-        let keys = transaction.query(&sql, &ids).await?;
         let (places, ids) = padded(credentials.into_iter().map(Value::from).collect());
         let sql = format!(
             "SELECT id, version FROM credentials WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}"
@@ -182,7 +189,6 @@ impl State {
         let sql = format!("SELECT tenant, revision FROM registries WHERE tenant IN ({places})");
         let registries = transaction.query(&sql, &ids).await?;
         Ok(Self {
-            keys: keys.iter().map(|row| row.parsed(0, KeyId::parse)).collect::<Result<_, _>>()?,
             credentials: credentials
                 .iter()
                 .map(|row| Ok((row.parsed(0, CredentialId::parse)?, row.count(1)?)))
@@ -197,11 +203,14 @@ impl State {
 
     fn supports(&self, admit: &Admit) -> bool {
         let registry = self.registries.get(&admit.stamp.tenant).copied().unwrap_or(0);
-        self.keys.contains(&admit.key)
-            && self.credentials.get(&admit.credential) == Some(&admit.credential_version)
+        self.credentials.get(&admit.credential) == Some(&admit.credential_version)
             && admit.lineage.iter().all(|(grant, _)| self.grants.contains(grant))
             && admit.registry.is_none_or(|revision| revision == registry)
     }
+}
+
+fn order_of(admit: &Admit) -> (&TenantId, &PrincipalId, Option<&IdempotencyKey>) {
+    (&admit.invocation.tenant, &admit.invocation.agent, admit.invocation.idempotency_key.as_ref())
 }
 
 fn key_of(admit: &Admit) -> [Value; 3] {
@@ -209,16 +218,15 @@ fn key_of(admit: &Admit) -> [Value; 3] {
     [
         Value::from(&invocation.tenant),
         Value::from(&invocation.agent),
-        Value::from(invocation.idempotency_key.as_ref().map(toolgate_model::invocation::IdempotencyKey::as_str)),
+        Value::from(invocation.idempotency_key.as_ref().map(IdempotencyKey::as_str)),
     ]
 }
 
 /// What the call that has the key came to.
 fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
     let invocation = row.parsed(0, InvocationId::parse)?;
-    let refuse = |code, reason: &str| {
-        Ok(Admission::Refused(Refusal::new(code, reason).with("invocation_id", invocation)))
-    };
+    let refuse =
+        |code, reason: &str| Ok(Admission::Refused(Refusal::new(code, reason).with("invocation_id", invocation)));
     if row.optional_text(1)? != admit.request_digest.as_deref() {
         let reason = "this idempotency key was used for another request; use a new key for a new request";
         return refuse(Code::IdempotencyConflict, reason);

@@ -56,12 +56,12 @@ impl Rates {
         Ok(Self(rings))
     }
 
-    /// Reserves one call through all of these grants, or says which of them has no room and for how long.
+    /// Reserves one call through all of these grants, or says which of them keeps it waiting longest.
     pub fn reserve(&mut self, grants: &[(GrantId, Option<u64>)], now: Timestamp) -> Result<(), Refusal> {
-        for (grant, _) in grants {
-            if let Some(ring) = self.0.get(grant) {
-                ring.room(*grant, now)?;
-            }
+        let rings = grants.iter().filter_map(|(grant, _)| Some((*grant, self.0.get(grant)?)));
+        let full = rings.filter_map(|(grant, ring)| Some((ring.wait(now)?, grant, ring.limit)));
+        if let Some((wait, grant, limit)) = full.max() {
+            return Err(refusal(wait, grant, limit));
         }
         for (grant, _) in grants {
             if let Some(ring) = self.0.get_mut(grant) {
@@ -101,31 +101,37 @@ impl Ring {
         self.taken.rem_euclid(self.limit.max(1))
     }
 
-    fn room(&self, grant: GrantId, now: Timestamp) -> Result<(), Refusal> {
-        let refuse = |wait: Option<i64>| {
-            let limit = self.limit;
-            let reason = match wait {
-                Some(seconds) => format!("grant {grant} allows {limit} calls in an hour; try again in {seconds} seconds"),
-                None => format!("grant {grant} allows no calls"),
-            };
-            let refusal = Refusal::new(Code::GrantRateLimited, reason)
-                .with("grant_id", grant)
-                .with("max_invocations_per_hour", limit);
-            Err(match wait {
-                Some(seconds) => refusal.with("retry_after_seconds", seconds),
-                None => refusal,
-            })
-        };
+    /// How long the next call has to wait; `None` where there is room now.
+    fn wait(&self, now: Timestamp) -> Option<Wait> {
         if self.limit == 0 {
-            return refuse(None);
+            return Some(Wait::Forever);
         }
-        match self.times.get(&self.next()) {
-            Some(time) if *time > now.minus(HOUR) => {
-                let free_at = time.plus(HOUR).as_millis();
-                refuse(Some((free_at - now.as_millis()).div_euclid(1000).saturating_add(1)))
-            }
-            _ => Ok(()),
+        let free_at = self.times.get(&self.next())?.plus(HOUR);
+        // In whole seconds, so that whoever waits that long finds room.
+        let seconds = free_at.as_millis().saturating_sub(now.as_millis()).saturating_add(999).div_euclid(1000);
+        (free_at > now).then_some(Wait::Seconds(seconds))
+    }
+}
+
+/// How long there is no room.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Wait {
+    Seconds(i64),
+    Forever,
+}
+
+fn refusal(wait: Wait, grant: GrantId, limit: i64) -> Refusal {
+    let reason = match wait {
+        Wait::Seconds(seconds) => {
+            format!("grant {grant} allows {limit} calls in an hour; try again in {seconds} seconds")
         }
+        Wait::Forever => format!("grant {grant} allows no calls"),
+    };
+    let refusal =
+        Refusal::new(Code::GrantRateLimited, reason).with("grant_id", grant).with("max_invocations_per_hour", limit);
+    match wait {
+        Wait::Seconds(seconds) => refusal.with("retry_after_seconds", seconds),
+        Wait::Forever => refusal,
     }
 }
 

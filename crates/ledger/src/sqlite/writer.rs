@@ -39,7 +39,9 @@ impl Writer {
         let (jobs, queue) = sync_channel(QUEUE);
         let generation = Arc::new(AtomicU64::new(1));
         let shared = Arc::clone(&generation);
-        std::thread::Builder::new().name("ledger-writer".to_owned()).spawn(move || write(connection, &queue, &shared))?;
+        std::thread::Builder::new()
+            .name("ledger-writer".to_owned())
+            .spawn(move || write(connection, &queue, &shared))?;
         Ok(Self { jobs, generation })
     }
 
@@ -78,7 +80,8 @@ impl Writer {
     }
 }
 
-fn write(mut connection: Connection, queue: &Receiver<Job>, generation: &AtomicU64) {
+fn write(mut connection: Connection, queue: &Receiver<Job>, published: &AtomicU64) {
+    let mut generation = published.load(Ordering::Acquire);
     while let Ok(first) = queue.recv() {
         if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
             tracing::error!(%error, "the ledger does not begin a transaction");
@@ -89,23 +92,20 @@ fn write(mut connection: Connection, queue: &Receiver<Job>, generation: &AtomicU
         let mut acknowledge = Vec::new();
         let mut next = Some(first);
         let mut taken = 0;
-        let mut changed = false;
         while let Some(job) = next {
-            // Before it is durable, for what follows in the same transaction; and again after, for whoever reads.
+            // INVARIANT: published only once it is durable. Whoever reads meanwhile reads the state before the change,
+            // and must not be taken for one who knows of it by what follows in the same transaction.
             if job.changes_authority {
-                generation.fetch_add(1, Ordering::AcqRel);
-                changed = true;
+                generation += 1;
             }
-            acknowledge.push((job.run)(&mut connection, generation.load(Ordering::Acquire)));
+            acknowledge.push((job.run)(&mut connection, generation));
             taken += 1;
             // Some errors, such as a full disk, end the whole transaction.
             let ended = connection.is_autocommit();
             next = if ended || taken >= BATCH { None } else { queue.try_recv().ok() };
         }
         let durable = commit(&mut connection);
-        if changed {
-            generation.fetch_add(1, Ordering::AcqRel);
-        }
+        published.store(generation, Ordering::Release);
         for acknowledge in acknowledge {
             acknowledge(durable.clone());
         }
@@ -145,4 +145,59 @@ fn in_savepoint<O: Operation>(
 
 fn run_batch(connection: &Connection, sql: &str) -> Result<(), SqlError> {
     connection.execute_batch(sql).map_err(|error| sql_error(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transaction::Transaction;
+
+    /// Looks, from inside the transaction, whether one who reads now would be taken for up to date.
+    struct Look<const CHANGES: bool>(Arc<AtomicU64>);
+
+    impl<const CHANGES: bool> Operation for Look<CHANGES> {
+        type Output = bool;
+
+        const CHANGES_AUTHORITY: bool = CHANGES;
+
+        async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+            Ok(transaction.unchanged_since(self.0.load(Ordering::Acquire)))
+        }
+    }
+
+    #[tokio::test]
+    async fn who_reads_while_a_change_is_under_way_is_not_up_to_date() {
+        let writer = Writer::start(Connection::open_in_memory().unwrap()).unwrap();
+        let shared = || Arc::clone(&writer.generation);
+        let before = writer.generation();
+
+        assert!(writer.run(Look::<false>(shared())).await.unwrap(), "nothing has changed");
+        assert!(!writer.run(Look::<true>(shared())).await.unwrap(), "the change is not durable yet");
+        assert!(writer.run(Look::<false>(shared())).await.unwrap(), "whoever reads now reads the change");
+        assert!(writer.generation() > before);
+    }
+
+    #[tokio::test]
+    async fn a_change_is_seen_by_what_follows_in_the_same_transaction() {
+        let writer = Writer::start(Connection::open_in_memory().unwrap()).unwrap();
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        // Keeps the transaction open until the other two wait in the queue.
+        let run = Box::new(move |_: &mut Connection, _| {
+            let _ = begun.send(());
+            let _ = held.recv();
+            Box::new(|_| {}) as Acknowledge
+        });
+        writer.submit(Job { run, changes_authority: false }).await.unwrap();
+        has_begun.await.unwrap();
+
+        let (changing, following) =
+            (Look::<true>(Arc::clone(&writer.generation)), Look::<false>(Arc::clone(&writer.generation)));
+        let both = async { tokio::join!(writer.run(changing), writer.run(following)) };
+        let release = async { hold.send(()).unwrap() };
+        // The first poll of `both` queues both operations; then the transaction goes on.
+        let ((changed, followed), ()) = tokio::join!(both, release);
+
+        assert_eq!((changed, followed), (Ok(false), Ok(false)));
+    }
 }

@@ -1,7 +1,9 @@
 //! Credentials, through the whole of their lifecycle.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
-use toolgate_gate::ports::ledger::{CreateCredential, PageRequest, RotateCredential, SealedVersion};
+use toolgate_gate::ports::ledger::{CreateCredential, Freshness, PageRequest, RotateCredential, SealedVersion};
 use toolgate_gate::refusal::Code;
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus};
 use toolgate_model::grant::GrantStatus;
@@ -31,8 +33,8 @@ async fn current(tenant: &TestTenant, credential: &Credential) -> Credential {
     tenant.ledger.credential(&tenant.id, credential.id).await.unwrap().unwrap()
 }
 
-async fn material(tenant: &TestTenant, credential: &Credential) -> Option<SealedVersion> {
-    tenant.ledger.sealed_material(&tenant.id, credential.id).await.unwrap()
+async fn material(tenant: &TestTenant, credential: &Credential) -> Option<Arc<SealedVersion>> {
+    tenant.ledger.sealed_material(&tenant.id, credential.id, tenant.now(), Freshness::Newest).await.unwrap()
 }
 
 async fn a_credential_reads_back_with_its_material(fixture: &LedgerFixture) {

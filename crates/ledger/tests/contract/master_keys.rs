@@ -1,6 +1,8 @@
 //! Which master key wraps what, and how one goes out of use.
 
-use toolgate_gate::ports::ledger::{CreateCredential, RecordRekey, Rewrap, RotateCredential, SealedVersion};
+use std::sync::Arc;
+
+use toolgate_gate::ports::ledger::{CreateCredential, Freshness, RecordRekey, Rewrap, RotateCredential, SealedVersion};
 use toolgate_gate::ports::sealer::MasterKeyId;
 use toolgate_gate::refusal::Code;
 use toolgate_model::credential::Credential;
@@ -31,8 +33,12 @@ async fn usage(fixture: &LedgerFixture) -> Vec<(String, u64, bool)> {
     usage.into_iter().map(|usage| (usage.key.0, usage.wraps, usage.retired_at.is_some())).collect()
 }
 
-async fn sealed(tenant: &TestTenant, credential: &Credential) -> SealedVersion {
-    tenant.ledger.sealed_material(&tenant.id, credential.id).await.unwrap().unwrap()
+async fn sealed(tenant: &TestTenant, credential: &Credential) -> Arc<SealedVersion> {
+    stored(tenant, credential).await.unwrap()
+}
+
+async fn stored(tenant: &TestTenant, credential: &Credential) -> Option<Arc<SealedVersion>> {
+    tenant.ledger.sealed_material(&tenant.id, credential.id, tenant.now(), Freshness::Newest).await.unwrap()
 }
 
 fn rewrap(version: &SealedVersion, name: &str) -> Rewrap {
@@ -115,7 +121,7 @@ async fn a_rewrap_of_destroyed_material_does_nothing(fixture: &LedgerFixture) {
 
     assert!(!fixture.ledger().rewrap(rewrap(&read, "second")).await.unwrap());
 
-    assert!(fixture.ledger().sealed_material(&tenant.id, credential.id).await.unwrap().is_none());
+    assert!(stored(&tenant, &credential).await.is_none());
 }
 
 async fn a_key_that_wraps_something_is_not_retired(fixture: &LedgerFixture) {

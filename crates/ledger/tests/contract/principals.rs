@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{CreateKey, CreatePrincipal, CreateTenant, PageRequest, RevokeKey};
+use toolgate_gate::ports::ledger::{CreateKey, CreatePrincipal, CreateTenant, Freshness, PageRequest, RevokeKey};
 use toolgate_gate::refusal::Code;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::key::digest_of;
 use toolgate_model::permission::{Permission, PermissionSet};
-use toolgate_model::principal::{Principal, PrincipalKind, TenantId};
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalKind, TenantId};
 use toolgate_model::text::Line;
-use toolgate_testkit::ledger_fixture::{LedgerFixture, principal, scopes};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal, scopes};
 
 use super::support::refused;
 
@@ -30,6 +30,12 @@ contract!(
     the_last_use_of_a_key_only_moves_forward_and_is_no_event,
 );
 
+/// Whom the key of this text identifies.
+async fn identified(tenant: &TestTenant, text: &str) -> Option<(Principal, KeyRecord)> {
+    let found = tenant.ledger.identify(&digest_of(text), tenant.now(), Freshness::Newest).await.unwrap()?;
+    Some((Principal::clone(&found.0), found.1.clone()))
+}
+
 async fn a_tenant_comes_with_its_administrator_and_the_administrators_key(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let ledger = fixture.ledger();
@@ -39,8 +45,7 @@ async fn a_tenant_comes_with_its_administrator_and_the_administrators_key(fixtur
     assert_eq!(ledger.tenants(PageRequest::first(10)).await.unwrap().items, [stored]);
     let administrator = ledger.principal(&tenant.id, &tenant.administrator).await.unwrap().unwrap();
     assert_eq!(administrator.kind, PrincipalKind::User);
-    let digest = digest_of(&format!("first key of {}", tenant.id));
-    let (owner, key) = ledger.identify(&digest).await.unwrap().unwrap();
+    let (owner, key) = identified(&tenant, &format!("first key of {}", tenant.id)).await.unwrap();
     assert_eq!(owner, administrator);
     assert_eq!((key.principal, key.revoked_at, key.last_used_at), (administrator.id, None, None));
     assert_eq!(ledger.tenant(&TenantId::parse("nobody").unwrap()).await.unwrap(), None);
@@ -75,7 +80,7 @@ async fn a_tenants_id_is_given_out_once(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let again = CreateTenant { key: tenant.new_key(&tenant.administrator, "another key"), ..tenant.creation() };
     refused(&tenant, Code::AlreadyExists, fixture.ledger().create_tenant(again)).await;
-    assert_eq!(fixture.ledger().identify(&digest_of("another key")).await.unwrap(), None);
+    assert_eq!(identified(&tenant, "another key").await, None);
 }
 
 async fn a_principal_reads_back_as_it_was_registered(fixture: &LedgerFixture) {
@@ -150,7 +155,7 @@ async fn a_removed_principal_loses_its_keys_and_grants_and_all_below_them(fixtur
         assert_eq!(tenant.standing(ended.id).await, GrantStatus::Revoked);
     }
     assert_eq!(tenant.standing(root.id).await, GrantStatus::Active);
-    let (_, key) = fixture.ledger().identify(&digest_of("one")).await.unwrap().unwrap();
+    let (_, key) = identified(&tenant, "one").await.unwrap();
     assert_eq!(key.revoked_at, Some(tenant.now()));
     let event = tenant.events().await.pop().unwrap();
     assert_eq!(event["type"], "agent.removed");
@@ -174,7 +179,7 @@ async fn a_removed_principal_gets_no_key(fixture: &LedgerFixture) {
         let command = CreateKey { stamp: tenant.stamp(), key: tenant.new_key(&owner, "late") };
         refused(&tenant, Code::AgentNotFound, fixture.ledger().create_key(command)).await;
     }
-    assert_eq!(fixture.ledger().identify(&digest_of("late")).await.unwrap(), None);
+    assert_eq!(identified(&tenant, "late").await, None);
 }
 
 async fn a_key_identifies_its_principal(fixture: &LedgerFixture) {
@@ -185,11 +190,11 @@ async fn a_key_identifies_its_principal(fixture: &LedgerFixture) {
 
     let made = fixture.ledger().create_key(CreateKey { stamp: tenant.stamp(), key: new.clone() }).await.unwrap();
 
-    let (owner, found) = fixture.ledger().identify(&digest_of("secret")).await.unwrap().unwrap();
+    let (owner, found) = identified(&tenant, "secret").await.unwrap();
     assert_eq!((owner.id, &found), (agent.clone(), &made));
     assert_eq!((made.id, made.expires_at, made.label), (new.id, new.expires_at, new.label));
     assert_eq!(fixture.ledger().key(&tenant.id, new.id).await.unwrap(), Some(found));
-    assert_eq!(fixture.ledger().identify(&digest_of("Secret")).await.unwrap(), None);
+    assert_eq!(identified(&tenant, "Secret").await, None);
     let event = tenant.events_of("key.created").await.pop().unwrap();
     assert_eq!(
         event["data"],
@@ -209,7 +214,7 @@ async fn a_revoked_key_is_known_as_revoked(fixture: &LedgerFixture) {
 
     assert_eq!(revoked.revoked_at, Some(key.created_at));
     assert_eq!(again, revoked, "it ended when it was first revoked");
-    assert_eq!(fixture.ledger().identify(&digest_of("secret")).await.unwrap().unwrap().1, revoked);
+    assert_eq!(identified(&tenant, "secret").await.unwrap().1, revoked);
     let events = tenant.events_of("key.revoked").await;
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["data"], json!({"key_id": key.id, "principal_id": "billing"}));

@@ -1,12 +1,12 @@
 //! Vaults, and what ends with them.
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{CreateCredential, CreateVault, PageRequest};
+use toolgate_gate::ports::ledger::{CreateCredential, CreateVault, Freshness, PageRequest};
 use toolgate_gate::refusal::Code;
 use toolgate_model::credential::{CredentialStatus, Vault};
 use toolgate_model::grant::GrantStatus;
-use toolgate_model::id::VaultId;
-use toolgate_testkit::ledger_fixture::{LedgerFixture, principal, sealed_under};
+use toolgate_model::id::{CredentialId, VaultId};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal, sealed_under};
 
 use super::support::{number, refused};
 
@@ -17,6 +17,10 @@ contract!(
     deleting_a_vault_leaves_the_others_alone,
     a_deleted_vault_is_as_if_it_had_never_been,
 );
+
+async fn has_material(tenant: &TestTenant, credential: CredentialId) -> bool {
+    tenant.ledger.sealed_material(&tenant.id, credential, tenant.now(), Freshness::Newest).await.unwrap().is_some()
+}
 
 async fn a_vault_reads_back_with_the_credentials_in_it(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
@@ -72,7 +76,7 @@ async fn a_deleted_vault_ends_its_credentials_and_their_grants(fixture: &LedgerF
     for credential in [&one, &two] {
         let read = fixture.ledger().credential(&tenant.id, credential.id).await.unwrap().unwrap();
         assert_eq!(read.status(tenant.now()), CredentialStatus::Revoked);
-        assert!(fixture.ledger().sealed_material(&tenant.id, credential.id).await.unwrap().is_none());
+        assert!(!has_material(&tenant, credential.id).await);
     }
     for grant in [&direct, &delegated, &on_two] {
         assert_eq!(tenant.standing(grant.id).await, GrantStatus::Revoked);
@@ -100,7 +104,7 @@ async fn deleting_a_vault_leaves_the_others_alone(fixture: &LedgerFixture) {
 
     assert_eq!((deleted.credentials, deleted.grants), (0, 0));
     assert_eq!(tenant.standing(kept.id).await, GrantStatus::Active);
-    assert!(fixture.ledger().sealed_material(&tenant.id, kept.credential).await.unwrap().is_some());
+    assert!(has_material(&tenant, kept.credential).await);
 }
 
 async fn a_deleted_vault_is_as_if_it_had_never_been(fixture: &LedgerFixture) {

@@ -14,13 +14,16 @@ use toolgate_model::permission::Permission;
 mod tests;
 
 /// INVARIANT: each is a JSON object, and no two say something of the same name. The tests see to both.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 12] = [
     include_str!("../../openapi/common.json"),
     include_str!("../../openapi/tenants.json"),
     include_str!("../../openapi/agents.json"),
     include_str!("../../openapi/vaults.json"),
     include_str!("../../openapi/credentials.json"),
     include_str!("../../openapi/grants.json"),
+    include_str!("../../openapi/services.json"),
+    include_str!("../../openapi/tools.json"),
+    include_str!("../../openapi/invocations.json"),
     include_str!("../../openapi/audit.json"),
     include_str!("../../openapi/master_keys.json"),
     include_str!("../../openapi/operations.json"),

@@ -15,7 +15,9 @@ import schemathesis
 
 URL = os.environ["TOOLGATE_URL"]
 KEY = os.environ["ADMIN_KEY"]
+UPSTREAM = os.environ["UPSTREAM_URL"]
 NUMBERS = count(1)
+SUCCEEDED = set()
 
 
 def ask(method, path, body=None):
@@ -26,8 +28,22 @@ def ask(method, path, body=None):
         return json.load(answer)
 
 
+def fresh_name():
+    return f"made-for-a-request-{next(NUMBERS)}"
+
+
+def service(name=None):
+    """A service on loopback: one tool that works, and one that the upstream answers with an error."""
+    tools = {
+        "charges.create": {"http": {"method": "POST", "path": "/charges"}},
+        "charges.break": {"http": {"method": "POST", "path": "/broken"}, "scope": "charges.create"},
+    }
+    body = {"service": name or fresh_name(), "version": "1", "base_url": UPSTREAM, "tools": tools}
+    return ask("PUT", f"/services/{body['service']}", body)["service"]
+
+
 def agent():
-    return ask("POST", "/agents", {"id": f"made-for-a-request-{next(NUMBERS)}"})["id"]
+    return ask("POST", "/agents", {"id": fresh_name()})["id"]
 
 
 def vault():
@@ -36,7 +52,7 @@ def vault():
 
 def credential():
     body = {
-        "service": "stripe",
+        "service": "payments",
         "label": "made for a request",
         "scopes_available": ["charges.create", "charges.read"],
         "material": {"api_key": "sk_of_a_request"},
@@ -45,56 +61,82 @@ def credential():
 
 
 def grant():
-    body = {"credential_id": credential(), "agent_id": "admin", "scopes": ["charges.read"], "delegatable": True}
-    return ask("POST", "/grants", body)["id"]
+    body = {"credential_id": credential(), "agent_id": "admin", "delegatable": True}
+    return ask("POST", "/grants", {**body, "scopes": ["charges.create", "charges.read"]})["id"]
+
+
+def invocation():
+    body = {"grant_id": grant(), "service": "payments", "tool": "charges.read", "agent_id": "admin"}
+    return ask("POST", "/invocations", body)["id"]
 
 
 MAKERS = {
     "agent_id": agent,
     "credential_id": credential,
     "grant_id": grant,
+    "intent_id": fresh_name,
+    "invocation_id": invocation,
     "key_id": lambda: ask("POST", f"/agents/{agent()}/keys")["id"],
+    "service": service,
+    "task_id": fresh_name,
     "tenant_id": lambda: "default",
     "vault_id": vault,
 }
 OWN_KEYS = {key["id"] for key in ask("GET", "/agents/admin/keys")["keys"]}
+service("payments")
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    path = case.path_parameters
+    route, path = case.operation.path, case.path_parameters
     if path.get("key_id") in OWN_KEYS:
         # Without its key the rest of the run would see nothing but 401.
         path["key_id"] = MAKERS["key_id"]()
-    if case.meta is None or case.meta.generation.mode.is_negative or case.meta.phase.name == "stateful":
+    if case.meta is None or case.meta.generation.mode.is_negative:
         return
+    if route.endswith("/invoke"):
+        call_on_loopback(case)
+    elif case.meta.phase.name != "stateful":
+        fit(case, route, path)
+
+
+def call_on_loopback(case):
+    """Never another service, whatever the run has registered meanwhile."""
+    number = next(NUMBERS)
+    for other in ("tool_name", "version", "agent_id", "context"):
+        case.body.pop(other, None)
+    case.body["tool"] = "payments.charges.break" if number % 4 == 0 else "payments.charges.create"
+    case.body["grant_id"] = grant()
+    case.headers.pop("X-Agent-ID", None)
+
+
+def fit(case, route, path):
+    """Gives a request what must agree with something outside it: names that are free, ids that exist."""
     for name in path:
         path[name] = MAKERS[name]()
-    if case.operation.path.endswith("/resume"):
+    if "grant_id" in (case.query or {}):
+        case.query["grant_id"] = grant()
+    if route.endswith("/resume"):
         ask("PATCH", f"/grants/{path['grant_id']}/suspend")
-    if isinstance(case.body, dict):
-        fit(case.body, path, case.operation.path)
-
-
-def fit(body, path, route):
-    """Gives a body what must agree with something outside it: names that are free, ids that exist."""
+    body = case.body if isinstance(case.body, dict) else {}
     if "id" in body:
-        body["id"] = f"made-by-a-request-{next(NUMBERS)}"
+        body["id"] = fresh_name()
     for name in ("credential_id", "vault_id"):
         if name in body:
             body[name] = path.get(name) or MAKERS[name]()
     if "source_grant_id" in body:
         body["source_grant_id"] = path["grant_id"]
-    if route.startswith("/api/v1/grants") and "reason" not in body:
+    if route.startswith("/api/v1/grants") and "reason" not in body and body:
         body["scopes"] = ["charges.read"]
         body.pop("expires_at", None)
     if route.endswith("/delegate"):
         body.pop("agent_id", None)
-        body["target_agent_id"] = "refunds"
         body.pop("delegation_depth", None)
-
-
-SUCCEEDED = set()
+        body["target_agent_id"] = "refunds"
+    if route.startswith("/api/v1/services") and body:
+        body["service"] = path.get("service") or fresh_name()
+    if route == "/api/v1/invocations" and body:
+        body.update(grant_id=grant(), service="payments", agent_id="admin")
 
 
 @schemathesis.hook

@@ -14,6 +14,8 @@ pub struct Things {
     pub vault: String,
     pub credential: String,
     pub grant: String,
+    pub service: String,
+    pub invocation: String,
 }
 
 /// A route with its placeholders.
@@ -38,7 +40,12 @@ impl Things {
         let credential = id(&admin.post(&format!("/api/v1/vaults/{vault}/credentials"), &stripe()).created());
         let grant = id(&admin.grants(&credential, agent, json!({"delegatable": true, "delegation_depth": 5})));
         let tenant = text(&made.get("/api/v1/whoami").ok(), "/tenant_id").to_owned();
-        Self { tenant, agent: agent.to_owned(), key: text(&keys, "/keys/0/id").to_owned(), vault, credential, grant }
+        let key = text(&keys, "/keys/0/id").to_owned();
+        let service = format!("service-of-{agent}");
+        admin.post("/api/v1/services", &definition(&service)).created();
+        let report = json!({"grant_id": grant, "service": "stripe", "tool": "charges.read", "agent_id": agent});
+        let invocation = id(&admin.post("/api/v1/invocations", &report).created());
+        Self { tenant, agent: agent.to_owned(), key, vault, credential, grant, service, invocation }
     }
 
     /// Names of nothing, as long as those of something.
@@ -51,11 +58,13 @@ impl Things {
             vault: nothing("vault"),
             credential: nothing("cred"),
             grant: nothing("grant"),
+            service: "no-service".to_owned(),
+            invocation: nothing("inv"),
         }
     }
 
     /// Placeholders and what stands for them.
-    pub fn by_placeholder(&self) -> [(&'static str, &str); 6] {
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 10] {
         [
             ("{tenant_id}", &self.tenant),
             ("{agent_id}", &self.agent),
@@ -63,6 +72,11 @@ impl Things {
             ("{vault_id}", &self.vault),
             ("{credential_id}", &self.credential),
             ("{grant_id}", &self.grant),
+            ("{service}", &self.service),
+            ("{invocation_id}", &self.invocation),
+            // Whatever agents call these; nobody registers them.
+            ("{intent_id}", "intent_1"),
+            ("{task_id}", "task_1"),
         ]
     }
 }
@@ -124,16 +138,51 @@ impl Route {
                 "context": {"task_id": "task_1"}, "delegatable": true, "delegation_depth": 1
             }),
             ("PATCH", "/api/v1/grants/{grant_id}/suspend") => json!({"reason": "an incident"}),
+            ("POST", "/api/v1/services") => definition("a-new-service"),
+            ("PUT", "/api/v1/services/{service}") => definition(&things.service),
+            ("POST", "/api/v1/tools/invoke") => json!({
+                "grant_id": things.grant, "tool": "stripe.charges.read", "agent_id": things.agent, "version": "2024-01",
+                "parameters": {"charge_id": "ch_1", "expand": ["customer", {"name": 1}]},
+                "context": {"intent_id": "intent_1", "plan_id": "plan_1", "task_id": "task_1"}, "idempotency_key": "k"
+            }),
+            ("POST", "/api/v1/invocations") => json!({
+                "grant_id": things.grant, "service": "stripe", "tool": "charges.read", "agent_id": things.agent,
+                "parameters": {"charge_id": "ch_1"}, "status": "error", "error": "it broke", "result": {"a": 1},
+                "cost": {"estimated_cost_usd": 0.5}, "duration_ms": 12, "idempotency_key": "k",
+                "context": {"intent_id": "intent_1"}
+            }),
             ("DELETE", "/api/v1/credentials/{credential_id}" | "/api/v1/grants/{grant_id}") => {
                 json!({"reason": "done"})
             }
             ("PATCH", "/api/v1/grants/{grant_id}/resume")
             | ("POST", "/api/v1/credentials/{credential_id}/verify" | "/api/v1/master-keys/rekey")
-            | ("DELETE", "/api/v1/agents/{agent_id}" | "/api/v1/keys/{key_id}" | "/api/v1/vaults/{vault_id}") => {
-                return None;
-            }
+            | (
+                "DELETE",
+                "/api/v1/agents/{agent_id}"
+                | "/api/v1/keys/{key_id}"
+                | "/api/v1/services/{service}"
+                | "/api/v1/vaults/{vault_id}",
+            ) => return None,
             (method, path) => panic!("say in the tests which body {method} {path} takes"),
         };
         Some(body)
     }
+}
+
+/// A service that says all that can be said.
+fn definition(service: &str) -> Value {
+    json!({
+        "service": service, "version": "2024-01", "description": "A service", "base_url": "http://127.0.0.1:9/v1",
+        "tools": {"charges.read": {
+            "description": "Reads a charge", "scope": "charges.read", "idempotent": true, "estimated_cost_usd": 0.02,
+            "timeout_ms": 5000,
+            "parameters": {"charge_id": {"type": "string", "required": true}, "limit": {"type": "integer"}},
+            "returns": {"id": "string", "amount": "integer"},
+            "http": {
+                "method": "GET", "path": "/charges/{charge_id}", "parameters": {"limit": {"in": "query", "name": "n"}},
+                "headers": {"X-Api-Version": "3"}, "success": ["2xx", 404], "default_in": "query"
+            },
+            "logging": {"default": "hash", "fields": {"charge_id": "log"}}
+        }}
+    })
 }

@@ -13,8 +13,18 @@ on_both_engines! {
     every_route_asks_for_the_key_first,
 }
 
-/// What an agent without any permission may read: itself, its tenant, and the grants that it holds.
-const FREE_FOR_AGENTS: [&str; 3] = ["/api/v1/whoami", "/api/v1/tenants/{tenant_id}", "/api/v1/grants"];
+/// What an agent without any permission may read: itself, its tenant, the grants that it holds, the tools that they
+/// open and what it did with them.
+const FREE_FOR_AGENTS: [&str; 8] = [
+    "/api/v1/whoami",
+    "/api/v1/tenants/{tenant_id}",
+    "/api/v1/grants",
+    "/api/v1/tools",
+    "/api/v1/tools/granted",
+    "/api/v1/invocations",
+    "/api/v1/intents/{intent_id}/invocations",
+    "/api/v1/tasks/{task_id}/invocations",
+];
 
 /// Asks on every route about things that exist, each time from another address; nothing may come of it.
 fn assert_refused_everywhere(world: &World, things: &Things, headers: &[(&str, &str)], code: &str) {
@@ -67,7 +77,9 @@ fn without_permissions_no_route_shows_or_changes_anything_of_others(world: &Worl
     let admin = world.admin();
     let nobody = world.agent("nobody", &[]);
     let things = Things::made_by(&admin, "somebody");
-    let before = admin.events("").len();
+    // A call that was refused is written down; it is no deed.
+    let deeds = || admin.events("").iter().filter(|event| event["type"] != "tool.denied").count();
+    let before = deeds();
     for route in guarded() {
         let reply = nobody.ask(&route.method, &route.filled(&things), route.body(&things).as_ref());
         if route.method == "GET" && FREE_FOR_AGENTS.contains(&route.path) {
@@ -81,7 +93,12 @@ fn without_permissions_no_route_shows_or_changes_anything_of_others(world: &Worl
         }
     }
     assert_eq!(nobody.get("/api/v1/grants").ok()["grants"], json!([]));
-    assert_eq!(admin.events("").len(), before, "nothing happened");
+    assert_eq!(nobody.get("/api/v1/tools").ok()["services"], json!([]));
+    assert_eq!(nobody.get("/api/v1/tools/granted").ok()["tools"], json!([]));
+    let records = nobody.get("/api/v1/invocations").ok()["invocations"].clone();
+    let own = records.as_array().unwrap().iter().all(|record| record["agent_id"] == "nobody");
+    assert!(own, "only its own refused calls: {records}");
+    assert_eq!(deeds(), before, "nothing happened");
 }
 
 fn every_route_asks_for_the_key_first(world: &World) {

@@ -47,12 +47,12 @@ pub struct Reply {
 
 impl World {
     pub fn sqlite() -> Self {
-        Self::of(&setup(), None)
+        Self::of(&setup().reaching_loopback(), None)
     }
 
     pub fn postgres() -> Self {
         let database = block_on(TestDatabase::create());
-        let setup = setup().database(database.url());
+        let setup = setup().reaching_loopback().database(database.url());
         Self::of(&setup, Some(database))
     }
 

@@ -20,7 +20,10 @@ const REFUSALS: [(&str, &str); 6] = [
     (INVALID_REQUEST, "check the credential's `metadata.token_url` and `metadata.token_grant_type`"),
     ("invalid_grant", "authorise the credential again and rotate it"),
     ("invalid_scope", "correct the credential's `metadata.token_scope`"),
-    ("unauthorized_client", "let the service permit this client its grant type, or correct `metadata.token_grant_type`"),
+    (
+        "unauthorized_client",
+        "let the service permit this client its grant type, or correct `metadata.token_grant_type`",
+    ),
     ("unsupported_grant_type", "correct the credential's `metadata.token_grant_type`"),
 ];
 const INVALID_CLIENT: &str = "invalid_client";
@@ -104,10 +107,12 @@ fn taken_text(members: &mut Map<String, Value>, name: &str) -> Option<Secret> {
 /// A number of seconds, which some endpoints write as text. What cannot be read is as good as not said: the service
 /// will refuse the token when it has expired.
 fn lifetime(value: &Value) -> Option<Duration> {
-    let seconds = match value {
+    let seconds: f64 = match value {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => text.trim().parse().ok()?,
         _ => return None,
     };
-    Duration::try_from_secs_f64(seconds.min(LONGEST_LIFETIME)).ok()
+    // Also false for what is no number.
+    let is_lifetime = seconds >= 0.0;
+    is_lifetime.then(|| Duration::from_secs_f64(seconds.min(LONGEST_LIFETIME)))
 }

@@ -30,9 +30,14 @@ impl Outcome {
 
 /// Makes a call with what is on the shelf.
 async fn call(fixture: &Fixture, shelf: &Shelf) -> Outcome {
+    call_by(&local_client(), fixture, shelf).await
+}
+
+/// The same by a client that is there already: to make one takes its time.
+async fn call_by(client: &GuardedClient, fixture: &Fixture, shelf: &Shelf) -> Outcome {
     let errand = fixture.errand(shelf.current().await, shelf);
     let mut redactor = Redactor::new(&errand.material);
-    let answer = OAuth2.carry_out(&local_client(), errand, &mut redactor).await;
+    let answer = OAuth2.carry_out(client, errand, &mut redactor).await;
     Outcome { answer, redactor }
 }
 
@@ -174,9 +179,9 @@ async fn a_second_refusal_is_the_answer() {
     let upstream = refusing_service(|_| Reply::json(200, json!({"access_token": "fresh-token"})));
     let fixture = fixture_at(&upstream, &[]);
     for expiry in [3600, 0] {
-        let fields = [("access_token", "stale-token"), ("refresh_token", "refresh-token")];
         let expiry = in_seconds(expiry);
-        let shelf = Shelf::new(material(&[fields[0], fields[1], (EXPIRY_FIELD, &expiry)]));
+        let tokens = [("access_token", "stale-token"), ("refresh_token", "refresh-token"), (EXPIRY_FIELD, &expiry)];
+        let shelf = Shelf::new(material(&tokens));
         assert_eq!(call(&fixture, &shelf).await.status(), 401);
         assert_eq!(shelf.exchanges(), 1);
     }

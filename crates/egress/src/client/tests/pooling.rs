@@ -123,22 +123,3 @@ async fn a_call_that_is_given_up_leaves_no_connection_behind() {
     call.abort();
     assert_eq!(hang_up.await.unwrap(), 0);
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn temporary_race() {
-    let upstream = Upstream::answering(HELLO).await;
-    let client = Arc::new(local_client());
-    let url = upstream.url("/");
-    let started = tokio::time::Instant::now();
-    for _ in 0..5000 {
-        client.send(get(&url)).await.unwrap();
-    }
-    println!("sequential {} connections, {:?}", upstream.connections(), started.elapsed());
-    let mut tasks = Vec::new();
-    for _ in 0..64 {
-        let (client, url) = (client.clone(), url.clone());
-        tasks.push(tokio::spawn(async move { for _ in 0..200 { client.send(get(&url)).await.unwrap(); } }));
-    }
-    for task in tasks { task.await.unwrap(); }
-    println!("64 tasks {} connections, {:?}", upstream.connections(), started.elapsed());
-}

@@ -76,13 +76,26 @@ fn collect(value: &Value, pointer: String, pointers: &mut Vec<String>) {
 
 fn a_secret_in_the_query_or_the_headers_is_not_repeated(world: &World) {
     let admin = world.admin();
-    let lists = ["/api/v1/grants", "/api/v1/audit/events", "/api/v1/audit/proof", "/api/v1/vaults", "/api/v1/whoami"];
+    let lists = [
+        "/api/v1/grants",
+        "/api/v1/invocations",
+        "/api/v1/audit/events",
+        "/api/v1/audit/proof",
+        "/api/v1/vaults",
+        "/api/v1/whoami",
+        "/api/v1/tools/granted",
+    ];
     let names = [
         "limit",
         "cursor",
         "status",
         "source",
         "service",
+        "tool",
+        "version",
+        "grant_id",
+        "intent_id",
+        "idempotency_key",
         "agent_id",
         "credential_id",
         "source_grant_id",

@@ -32,7 +32,8 @@ fn damaged_bodies_and_queries_never_hurt_the_gate(world: &World, seed: u64) {
             assert_harmless(&send(world.gate.address(), &route.method, &path, &headers, &bytes), &bytes);
         }
     }
-    for path in ["/api/v1/grants", "/api/v1/audit/events", "/api/v1/audit/proof", "/api/v1/agents"] {
+    let lists = ["/api/v1/grants", "/api/v1/invocations", "/api/v1/audit/events", "/api/v1/audit/proof"];
+    for path in lists.into_iter().chain(["/api/v1/agents", "/api/v1/tools/granted"]) {
         for _ in 0..QUERIES_PER_LIST {
             let query = random.query();
             assert_harmless(&admin.get(&format!("{path}?{query}")), query.as_bytes());
@@ -186,7 +187,7 @@ impl Random {
 
     fn query(&mut self) -> String {
         let names = [
-            "limit", "cursor", "status", "source", "agent_id", "type", "since", "until", "sequence", "size", "first",
+            "limit", "cursor", "status", "source", "agent_id", "tool", "grant_id", "type", "since", "until", "sequence", "size", "first",
             "second", "x",
         ];
         let values = [

@@ -35,7 +35,7 @@ fn unknown_paths_are_not_found(world: &World) {
         "/%00",
         "/%ff",
         "/../../etc/passwd",
-        "/api/v1/tools/invoke",
+        "/api/v1/tools/invoke/twice",
         "/favicon.ico",
     ] {
         admin.get(path).refused(404, "ROUTE_NOT_FOUND");
@@ -93,8 +93,12 @@ fn limits_and_cursors_are_checked(world: &World) {
         "/api/v1/agents".to_owned(),
         "/api/v1/audit/events".to_owned(),
         "/api/v1/grants".to_owned(),
+        "/api/v1/intents/intent_1/invocations".to_owned(),
+        "/api/v1/invocations".to_owned(),
+        "/api/v1/tasks/task_1/invocations".to_owned(),
         "/api/v1/tenants".to_owned(),
         "/api/v1/vaults".to_owned(),
+        format!("/api/v1/grants/{}/invocations", things.grant),
         format!("/api/v1/vaults/{}/credentials", things.vault),
     ];
     for path in lists {

@@ -94,7 +94,8 @@ async fn the_grant_type_can_be_chosen() {
 
 #[tokio::test]
 async fn fields_that_the_endpoint_does_not_renew_stay() {
-    let upstream = refusing_service(|_| Reply::json(200, json!({"access_token": "fresh-token", "token_type": "bEARER"})));
+    let upstream =
+        refusing_service(|_| Reply::json(200, json!({"access_token": "fresh-token", "token_type": "bEARER"})));
     let shelf = stale_shelf();
     call(&fixture_at(&upstream, &[]), &shelf).await;
     let kept = shelf.current().await;
@@ -115,6 +116,7 @@ async fn an_expiry_that_the_endpoint_does_not_tell_is_forgotten() {
 #[tokio::test]
 async fn lifetimes_are_read_as_endpoints_write_them() {
     const YEAR: u64 = 366 * 86_400;
+    let client = local_client();
     for (said, seconds) in [
         (json!(3600), Some(3600)),
         (json!(59.0), Some(59)),
@@ -132,13 +134,14 @@ async fn lifetimes_are_read_as_endpoints_write_them() {
         let answer = json!({"access_token": "fresh-token", "expires_in": said});
         let upstream = refusing_service(move |_| Reply::json(200, answer.clone()));
         let shelf = stale_shelf();
-        call(&fixture_at(&upstream, &[]), &shelf).await;
+        call_by(&client, &fixture_at(&upstream, &[]), &shelf).await;
         assert_eq!(shelf.kept(EXPIRY_FIELD).await, seconds.map(in_seconds), "{said}");
     }
 }
 
 #[tokio::test]
 async fn every_refusal_of_an_endpoint_is_told_with_what_to_do() {
+    let client = local_client();
     let too_long = json!({"access_token": "x".repeat(70_000)});
     for (reply, expected) in [
         (Reply::json(400, json!({"error": "invalid_grant"})), "answered invalid_grant; authorise"),
@@ -169,11 +172,11 @@ async fn every_refusal_of_an_endpoint_is_told_with_what_to_do() {
         let told = reply.clone();
         let upstream = refusing_service(move |_| reply.clone());
         let fixture = fixture_at(&upstream, &[]);
-        let fields = [("access_token", "stale-token"), ("refresh_token", "refresh-token"), (EXPIRY_FIELD, "")];
+        let tokens = [("access_token", "stale-token"), ("refresh_token", "refresh-token")];
         for is_expired in [true, false] {
             let expiry = in_seconds(if is_expired { 0 } else { 3600 });
-            let shelf = Shelf::new(material(&[fields[0], fields[1], (EXPIRY_FIELD, &expiry)]));
-            let outcome = call(&fixture, &shelf).await;
+            let shelf = Shelf::new(material(&[tokens[0], tokens[1], (EXPIRY_FIELD, &expiry)]));
+            let outcome = call_by(&client, &fixture, &shelf).await;
             let failure = outcome.failure();
             assert_eq!(failure.kind, FailureKind::Proxy, "{told:?}");
             assert!(failure.reason.contains(expected), "{}: {told:?}", failure.reason);

@@ -1,0 +1,110 @@
+//! `toolgate invocation`: the records of calls, carried out or refused.
+
+use clap::{Args, Subcommand};
+use toolgate_model::time::Timestamp;
+
+use super::paging::Paging;
+use super::{Connection, Failure};
+use crate::client::{Client, escaped};
+use crate::output::Report;
+
+/// Look at the records of calls
+#[derive(Args)]
+pub(crate) struct Invocation {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// List calls, newest first
+    #[command(after_help = "Example:\n  toolgate invocation list --agent billing --status denied")]
+    List(Box<List>),
+    /// Show one
+    #[command(after_help = "Example:\n  toolgate invocation show inv_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
+    Show {
+        /// Its id
+        id: String,
+    },
+}
+
+/// Which calls.
+#[derive(Args)]
+pub(crate) struct List {
+    /// For this agent
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Through this grant
+    #[arg(long, value_name = "ID")]
+    grant: Option<String>,
+    /// Of this service
+    #[arg(long)]
+    service: Option<String>,
+    /// Of this tool, named without its service
+    #[arg(long)]
+    tool: Option<String>,
+    /// That ended so
+    #[arg(long, value_parser = ["denied", "error", "running", "success", "unknown"])]
+    status: Option<String>,
+    /// Of this intent
+    #[arg(long, value_name = "ID")]
+    intent: Option<String>,
+    /// Of this task
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// With this idempotency key
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Not before this time
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
+    since: Option<Timestamp>,
+    /// Before this time
+    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
+    until: Option<Timestamp>,
+    #[command(flatten)]
+    paging: Paging,
+}
+
+impl Action {
+    /// Does what was asked.
+    pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
+        let client = connection.client()?;
+        match self {
+            Self::List(list) => list.run(&client).await,
+            Self::Show { id } => {
+                Ok(Report::details(client.get(&format!("/api/v1/invocations/{}", escaped(&id))).await?))
+            }
+        }
+    }
+}
+
+impl List {
+    async fn run(self, client: &Client) -> Result<Report, Failure> {
+        let parameters = [
+            ("agent_id", self.agent),
+            ("grant_id", self.grant),
+            ("service", self.service),
+            ("tool", self.tool),
+            ("status", self.status),
+            ("intent_id", self.intent),
+            ("task_id", self.task),
+            ("idempotency_key", self.idempotency_key),
+            ("since", self.since.map(|time| time.to_string())),
+            ("until", self.until.map(|time| time.to_string())),
+        ];
+        let columns = [
+            ("ID", "id"),
+            ("TIME", "timestamp"),
+            ("AGENT", "agent_id"),
+            ("SERVICE", "service"),
+            ("TOOL", "tool"),
+            ("STATUS", "status"),
+            ("HTTP", "http_status"),
+            ("MS", "duration_ms"),
+            ("ERROR", "error.code"),
+        ];
+        self.paging.fetch(client, "/api/v1/invocations", &parameters, "invocations", &columns).await
+    }
+}

@@ -1,0 +1,296 @@
+//! `toolgate service`: the registry of services, from files of YAML or JSON.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use toolgate_model::service::ServiceDefinition;
+
+use self::documents::Document;
+use super::{Connection, Failure};
+use crate::client::{Client, ClientError, escaped, with_query};
+use crate::output::{Report, at, clean, clean_lines, plain, table};
+use crate::prompt;
+
+mod documents;
+
+/// Register services and their tools
+#[derive(Args)]
+pub(crate) struct Service {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// Register what files say, or bring it up to date; applying a file twice changes nothing
+    ///
+    /// A file holds one or more definitions, as YAML documents or as JSON. All files are read and checked before the first
+    /// change is made.
+    #[command(after_help = "Example:\n  toolgate service apply payments.yaml shipping.json --dry-run")]
+    Apply {
+        /// Files with definitions, or - for standard input
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Only say what would change
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// List the services and their versions
+    #[command(after_help = "Example:\n  toolgate service list")]
+    List,
+    /// Show the versions and tools of one
+    #[command(
+        after_help = "Example:\n  toolgate service show payments --version 2024-01\n  toolgate service show payments --export > payments.yaml"
+    )]
+    Show {
+        /// Its name
+        name: String,
+        /// Only this version
+        #[arg(long)]
+        version: Option<String>,
+        /// Print the definitions as `service apply` takes them
+        #[arg(long)]
+        export: bool,
+    },
+    /// Remove a version of one, or all; its tools can then not be called any more
+    #[command(after_help = "Example:\n  toolgate service remove payments --version 2024-01 --yes")]
+    Remove {
+        /// Its name
+        name: String,
+        /// Only this version
+        #[arg(long)]
+        version: Option<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+impl Action {
+    /// Does what was asked.
+    pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
+        match self {
+            Self::Apply { files, dry_run } => {
+                // Read before the gate is asked for anything: a fault in the last file stops the first.
+                let documents = documents::read(&files)?;
+                apply(&connection.client()?, &documents, dry_run).await
+            }
+            Self::List => Ok(list(connection.client()?.get("/api/v1/services").await?)),
+            Self::Show { name, version, export } => {
+                let client = connection.client()?;
+                let shown = client.get(&path_of(&name, version)).await?;
+                Ok(if export { exported(&shown) } else { described(shown) })
+            }
+            Self::Remove { name, version, yes } => {
+                let what = version.as_ref().map_or_else(String::new, |version| format!(" version {version} of"));
+                prompt::confirm(&format!("this removes{what} the service {name}; its tools cannot be called then"), yes)?;
+                let client = connection.client()?;
+                let removed = client.change(Method::DELETE, &path_of(&name, version), None).await?;
+                let text = format!(
+                    "{} was removed: {} of its versions.",
+                    plain(at(&removed, "service")),
+                    plain(at(&removed, "removed_versions"))
+                );
+                Ok(Report::new(removed, text))
+            }
+        }
+    }
+}
+
+async fn apply(client: &Client, documents: &[Document], dry_run: bool) -> Result<Report, Failure> {
+    let mut applied = Vec::new();
+    let mut lines = Vec::new();
+    for document in documents {
+        let definition = &document.definition;
+        let outcome = apply_one(client, definition, dry_run).await.map_err(|error| about(&document.place, error))?;
+        let (service, version) = (&definition.service, &definition.version);
+        let tools = definition.tools.len();
+        lines.push(format!("{}: {service} {version}, {tools} tools: {outcome}", clean(&document.place)));
+        applied.push(
+            json!({"file": document.place, "service": service, "version": version, "tools": tools, "outcome": outcome}),
+        );
+    }
+    if dry_run {
+        lines.push("Nothing was changed: this was a dry run.".to_owned());
+    }
+    Ok(Report::new(json!({"applied": applied, "dry_run": dry_run}), lines.join("\n")))
+}
+
+async fn apply_one(
+    client: &Client,
+    definition: &ServiceDefinition,
+    dry_run: bool,
+) -> Result<&'static str, ClientError> {
+    let wanted = definition.to_json();
+    let known = known(client, definition).await?;
+    if known.as_ref() == Some(&wanted) {
+        return Ok("unchanged");
+    }
+    if dry_run {
+        return Ok(if known.is_some() { "would be replaced" } else { "would be created" });
+    }
+    let path = path_of(definition.service.as_str(), None);
+    let (status, _) = client.exchange(Method::PUT, &path, Some(&wanted)).await?;
+    Ok(if status == StatusCode::CREATED { "created" } else { "replaced" })
+}
+
+/// The definition that the gate has for this version.
+async fn known(client: &Client, definition: &ServiceDefinition) -> Result<Option<Value>, ClientError> {
+    let path = path_of(definition.service.as_str(), Some(definition.version.to_string()));
+    match client.get(&path).await {
+        Ok(shown) => Ok(versions(&shown).first().map(without_times)),
+        Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A refusal with the file that it is about.
+fn about(place: &str, error: ClientError) -> Failure {
+    let text = format!("{}: {error}", clean(place));
+    match error {
+        ClientError::Refused { body, .. } => Failure::Explained { text, body },
+        other => Failure::Client(other),
+    }
+}
+
+fn list(answer: Value) -> Report {
+    let services = at(&answer, "services").as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows: Vec<Value> = services
+        .iter()
+        .map(|service| {
+            json!({
+                "service": at(service, "service"), "version": at(service, "version"), "tools": tools(service).count(),
+                "base_url": at(service, "base_url"), "updated_at": at(service, "updated_at"),
+                "description": first_line(at(service, "description")),
+            })
+        })
+        .collect();
+    let columns = [
+        ("SERVICE", "service"),
+        ("VERSION", "version"),
+        ("TOOLS", "tools"),
+        ("BASE URL", "base_url"),
+        ("UPDATED", "updated_at"),
+        ("DESCRIPTION", "description"),
+    ];
+    let text = table(&rows, &columns);
+    Report::new(answer, text)
+}
+
+fn described(answer: Value) -> Report {
+    let text: Vec<String> = versions(&answer).iter().map(describe).collect();
+    Report::new(answer, text.join("\n"))
+}
+
+fn describe(version: &Value) -> String {
+    let mut text = format!(
+        "{} {}, updated {}\nBase URL: {}\n",
+        plain(at(version, "service")),
+        plain(at(version, "version")),
+        plain(at(version, "updated_at")),
+        at(version, "base_url").as_str().map_or_else(|| "as each credential says".to_owned(), clean)
+    );
+    if let Some(description) = at(version, "description").as_str() {
+        text.push_str(&format!("{}\n", clean_lines(description)));
+    }
+    let rows: Vec<Value> = tools(version)
+        .map(|(name, tool)| {
+            let request = |member: &str| at(at(tool, "http"), member).as_str().unwrap_or_default();
+            json!({
+                "tool": name, "scope": at(tool, "scope"), "parameters": parameters(at(tool, "parameters")),
+                "request": format!("{} {}", request("method"), request("path")).trim(),
+                "cost": at(tool, "estimated_cost_usd"), "description": first_line(at(tool, "description")),
+            })
+        })
+        .collect();
+    let columns = [
+        ("TOOL", "tool"),
+        ("SCOPE", "scope"),
+        ("PARAMETERS (* required)", "parameters"),
+        ("REQUEST", "request"),
+        ("USD", "cost"),
+        ("DESCRIPTION", "description"),
+    ];
+    text.push('\n');
+    text.push_str(&table(&rows, &columns));
+    text
+}
+
+/// JSON documents with the mark of YAML between them, which `apply` reads as several.
+fn exported(answer: &Value) -> Report {
+    let definitions: Vec<Value> = versions(answer).iter().map(without_times).collect();
+    let texts: Vec<String> = definitions.iter().map(|definition| format!("{definition:#}\n")).collect();
+    Report::new(json!(definitions), clean_lines(&texts.join("---\n")))
+}
+
+/// What a tool takes, by name; with a star where it must be given.
+pub(super) fn parameters(schema: &Value) -> String {
+    let required = at(schema, "required").as_array().map(Vec::as_slice).unwrap_or_default();
+    let properties = at(schema, "properties").as_object();
+    let mut names: Vec<(bool, &String)> = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| (!required.iter().any(|required| required == name), name))
+        .collect();
+    names.sort();
+    let mark = |(optional, name): (bool, &String)| if optional { name.clone() } else { format!("{name}*") };
+    let names: Vec<String> = names.into_iter().map(mark).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(", ") }
+}
+
+/// What a description says first.
+pub(super) fn first_line(description: &Value) -> Value {
+    description.as_str().and_then(|text| text.lines().next()).map_or(Value::Null, Value::from)
+}
+
+fn versions(answer: &Value) -> &[Value] {
+    at(answer, "versions").as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn tools(service: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    at(service, "tools").as_object().into_iter().flatten()
+}
+
+/// The definition alone, without what the gate says about it.
+fn without_times(version: &Value) -> Value {
+    let mut definition = version.clone();
+    if let Value::Object(members) = &mut definition {
+        members.retain(|name, _| name != "created_at" && name != "updated_at");
+    }
+    definition
+}
+
+fn path_of(name: &str, version: Option<String>) -> String {
+    with_query(&format!("/api/v1/services/{}", escaped(name)), &[("version", version)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_be_given_comes_first_and_has_a_star() {
+        let schema = json!({"properties": {"b": {}, "a": {}, "c": {}}, "required": ["c"]});
+        assert_eq!(parameters(&schema), "c*, a, b");
+        assert_eq!(parameters(&Value::Null), "-");
+    }
+
+    #[test]
+    fn an_export_reads_back_as_the_same_definitions() {
+        let definition = |version: &str| json!({"service": "shop", "version": version, "tools": {"a": {}}});
+        let stored = |version: &str| {
+            let mut stored = ServiceDefinition::from_json(&definition(version)).unwrap().to_json();
+            stored["created_at"] = json!("2026-01-01T00:00:00.000+00:00");
+            stored["updated_at"] = json!("2026-01-01T00:00:00.000+00:00");
+            stored
+        };
+        let report = exported(&json!({"versions": [stored("1"), stored("2")]}));
+        let read = documents::parse("export.yaml", &report.text).unwrap();
+        let read: Vec<Value> = read.iter().map(|document| document.definition.to_json()).collect();
+        assert_eq!(Value::Array(read), report.value);
+    }
+}

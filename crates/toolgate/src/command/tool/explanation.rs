@@ -1,0 +1,98 @@
+//! A refused or failed call, told so that whoever made it knows what to do next.
+
+use serde_json::{Map, Value};
+use toolgate_gate::refusal::Code;
+
+use super::Failure;
+use crate::client::ClientError;
+use crate::output::{align, at, plain};
+
+/// The refusal with all that the gate says about it, and advice.
+pub(super) fn explained(error: ClientError) -> Failure {
+    let sentence = error.to_string();
+    match error {
+        ClientError::Refused { body, .. } => Failure::Explained { text: explain(&sentence, &body), body },
+        other => Failure::Client(other),
+    }
+}
+
+/// Members of the error object that the sentence already tells, or that help nobody.
+const TOLD: [&str; 4] = ["code", "message", "stage", "grant_id"];
+
+fn explain(sentence: &str, body: &Value) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut add = |name: &str, value: String| rows.push(vec![format!("  {name}:"), value]);
+    let nothing = Map::new();
+    let error = body.get("error").and_then(Value::as_object).unwrap_or(&nothing);
+    for (name, value) in error.iter().filter(|(name, _)| !TOLD.contains(&name.as_str())) {
+        add(&plain(&Value::from(name.replace('_', " "))), plain(value));
+    }
+    if let Some(result) = body.get("result").filter(|result| !result.is_null()) {
+        add("the service said", plain(result));
+    }
+    if let Some(id) = at(body, "invocation_id").as_str() {
+        add("recorded as", plain(&Value::from(id)));
+    }
+    if let Some(advice) = advice(error) {
+        add("what to do", advice);
+    }
+    format!("{sentence}\n{}", align(rows)).trim_end().to_owned()
+}
+
+fn advice(error: &Map<String, Value>) -> Option<String> {
+    let text = |name: &str| error.get(name).and_then(Value::as_str);
+    let grant = text("grant_id").map_or_else(|| "GRANT".to_owned(), |id| plain(&Value::from(id)));
+    let name = text("code")?;
+    let code = Code::ALL.iter().find(|code| code.as_str() == name)?;
+    let advice = match code {
+        Code::AgentNotFound | Code::GrantNotFound | Code::ToolNotFound => {
+            "see what there is with `toolgate tool list --agent AGENT`; without --agent you call as yourself"
+        }
+        Code::ApprovalRequired => "have a person approve it, then call again",
+        Code::GrantContextMismatch => "say --intent, --plan or --task as the grant was made for",
+        Code::GrantCostExceeded | Code::GrantHostDenied | Code::GrantNetworkDenied | Code::GrantParameterDenied => {
+            return Some(format!("stay within the grant; `toolgate grant show {grant}` shows its limits"));
+        }
+        Code::GrantExpired | Code::GrantRevoked => "ask whoever gave the grant for a new one",
+        Code::GrantRateLimited => "wait, or ask for a grant with a higher limit",
+        Code::GrantScopeInsufficient => "call a tool within the available scopes, or ask for a wider grant",
+        Code::GrantSuspended => return Some(format!("have it resumed: `toolgate grant resume {grant}`")),
+        Code::IdempotencyConflict => "choose another --idempotency-key for another call",
+        Code::IdempotencyInProgress => "wait for the first call to end, then ask again with the same key",
+        Code::OutcomeUnknown => "look at the service whether it was carried out before calling again",
+        Code::ParametersInvalid => {
+            "correct the parameter; `toolgate tool list` shows what the tool takes; numbers are written NAME:=NUMBER"
+        }
+        Code::ProxyError => "check the service's base URL; private addresses need TOOLGATE_EGRESS_ALLOW on the gate",
+        Code::ToolAmbiguous => "write SERVICE.TOOL",
+        _ => return None,
+    };
+    Some(advice.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_tells_where_and_what_to_do() {
+        let body = json!({
+            "status": "denied", "invocation_id": "inv_1",
+            "error": {
+                "code": "GRANT_PARAMETER_DENIED", "message": "`amount` is too large", "stage": "constrain",
+                "grant_id": "grant_1", "path": "parameters.amount", "rule": "at most 5000",
+            },
+        });
+        let text = explain("`amount` is too large [GRANT_PARAMETER_DENIED]", &body);
+        assert_eq!(
+            text,
+            "`amount` is too large [GRANT_PARAMETER_DENIED]\n  \
+             path:         parameters.amount\n  \
+             rule:         at most 5000\n  \
+             recorded as:  inv_1\n  \
+             what to do:   stay within the grant; `toolgate grant show grant_1` shows its limits"
+        );
+    }
+}
