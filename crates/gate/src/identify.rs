@@ -9,7 +9,7 @@ use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
 
 use crate::gate::Gate;
-use crate::ports::ledger::{Freshness, Stamp};
+use crate::ports::ledger::{Freshness, Generation, Stamp};
 use crate::refusal::{Code, Refusal};
 
 pub(crate) use self::attempts::Attempts;
@@ -23,6 +23,7 @@ mod attempts;
 pub struct Caller {
     principal: Arc<Principal>,
     key: KeyId,
+    generation: Generation,
 }
 
 impl Caller {
@@ -39,6 +40,11 @@ impl Caller {
     /// The key that it has shown.
     pub fn key(&self) -> KeyId {
         self.key
+    }
+
+    /// The state that its identity was read from.
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// All that is known of it.
@@ -95,6 +101,7 @@ impl Gate {
             return Err(Refusal::new(Code::Unauthenticated, reason));
         };
         let now = self.clock.now();
+        let generation = self.ledger.generation();
         let digest = key::digest_of(presented);
         self.attempts.check(source, &digest, now)?;
         // A key of ours with a wrong checksum was mistyped or invented: no need to look it up.
@@ -116,7 +123,7 @@ impl Gate {
         }
         self.attempts.succeeded(digest, now);
         self.note_key_use(key.id, now);
-        Ok(Caller { principal: Arc::clone(principal), key: key.id })
+        Ok(Caller { principal: Arc::clone(principal), key: key.id, generation })
     }
 
     /// Refuses a caller whose key has ended since it was shown.

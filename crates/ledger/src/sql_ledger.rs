@@ -142,6 +142,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         self.engine.write(command).await
     }
 
+    fn generation(&self) -> Generation {
+        self.engine.generation()
+    }
+
     async fn identify(
         &self,
         digest: &KeyDigest,

@@ -141,7 +141,8 @@ impl Gate {
         Admit {
             usable_until: earlier(holding.effective.expires_at, holding.credential.expires_at),
             key: call.caller.key(),
-            generation: holding.generation,
+            // Who calls was read before what it holds: the older of the two states counts.
+            generation: holding.generation.min(call.caller.generation()),
             lineage: limits.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
             credential: holding.credential.id,
             credential_version: holding.credential.version,

@@ -102,11 +102,14 @@ impl Gate {
         held: &[Arc<Holding>],
         freshness: Freshness,
     ) -> Result<Refusal, Refusal> {
-        if held.iter().any(|holding| holding.credential.service.as_str() == call.tool) {
-            let reason = format!("`{0}` is a service; name one of its tools, as in `{0}.charges.read`", call.tool);
-            return Ok(Refusal::new(Code::ToolNotFound, reason));
+        if let Some(holding) = held.iter().find(|holding| holding.credential.service.as_str() == call.tool) {
+            let scopes = &holding.effective.scopes;
+            let example = scopes.iter().next().map_or_else(String::new, |scope| format!(", as in `{}.{scope}`", call.tool));
+            let reason = format!("`{}` is a service; name one of its tools{example}", call.tool);
+            return Ok(Refusal::new(Code::ToolNotFound, reason).with("available_scopes", scopes));
         }
-        let beyond: Vec<_> = held.iter().filter_map(|holding| Some((holding, tool_part(call, holding)?))).collect();
+        let named = |holding| tool_part(call, holding).or_else(|| call.grant.map(|_| call.tool.as_str()));
+        let beyond: Vec<_> = held.iter().filter_map(|holding| Some((holding, named(holding)?))).collect();
         let holds_scope = |(holding, wanted): &&(&Arc<Holding>, &str)| {
             Scope::parse(wanted).is_ok_and(|scope| holding.effective.scopes.contains(&scope))
         };

@@ -84,6 +84,8 @@ pub trait Ledger: Send + Sync {
     async fn key(&self, tenant: &TenantId, id: KeyId) -> Result<Option<KeyRecord>, Refusal>;
     /// Ends a key.
     async fn revoke_key(&self, command: RevokeKey) -> Result<KeyRecord, Refusal>;
+    /// The point in the history of authority that whoever reads from now on has reached.
+    fn generation(&self) -> Generation;
     /// The key with this digest and whose it is, whatever state both are in.
     async fn identify(
         &self,

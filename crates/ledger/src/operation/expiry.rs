@@ -7,9 +7,9 @@ use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
 use super::record::{Entry, record};
-use crate::sql::Failure;
+use super::{Operation, rates};
+use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
 /// How many are announced in one transaction.
@@ -57,6 +57,8 @@ impl Operation for AnnounceExpired {
             record(transaction, &stamp, Entry::new(happening)).await?;
             count += 1;
         }
+        let ended: Vec<_> = grants.iter().map(|row| row.text(0).map(|id| vec![Value::from(id)])).collect::<Result<_, _>>()?;
+        rates::forget(transaction, &ended).await?;
         for row in grants {
             // A grant that was revoked before had its end announced then.
             if row.optional_time(4)?.is_some() {
@@ -87,6 +89,9 @@ pub struct DestroyRetired {
 
 impl Operation for DestroyRetired {
     type Output = u64;
+
+    // Nobody is granted or refused anything by it: the version in use stays.
+    const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
         let sql = "UPDATE credential_versions SET ciphertext = NULL, wrapped_key = NULL, master_key = NULL, \

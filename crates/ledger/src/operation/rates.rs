@@ -96,6 +96,13 @@ impl Rates {
     }
 }
 
+/// Forgets the rings of grants that have ended.
+pub async fn forget<T: Transaction>(transaction: &mut T, grants: &[Vec<Value>]) -> Result<(), Failure> {
+    transaction.execute_many("DELETE FROM rate_places WHERE grant_id = $1", grants).await?;
+    transaction.execute_many("DELETE FROM rates WHERE grant_id = $1", grants).await?;
+    Ok(())
+}
+
 impl Ring {
     fn next(&self) -> i64 {
         self.taken.rem_euclid(self.limit.max(1))

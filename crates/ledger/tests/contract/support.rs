@@ -6,6 +6,8 @@ use serde_json::Value;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
+pub mod calls;
+
 /// Asserts that the attempt is refused with this code and leaves no event; answers the refusal.
 pub async fn refused<T>(tenant: &TestTenant, code: Code, attempt: impl Future<Output = Result<T, Refusal>>) -> Refusal {
     let before = tenant.events().await.len();

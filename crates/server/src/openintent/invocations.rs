@@ -23,7 +23,7 @@ use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
 use super::shapes;
-use crate::body::Body;
+use crate::body::{Body, optional_object};
 use crate::caller::{Asked, Identified};
 use crate::parameters::{Id, id, page};
 use crate::router::App;
@@ -62,6 +62,7 @@ pub(super) struct ReportBody {
     cost: Option<Value>,
     duration_ms: Option<u32>,
     idempotency_key: Option<IdempotencyKey>,
+    #[serde(default, deserialize_with = "optional_object")]
     context: Option<GrantContext>,
 }
 

@@ -1,10 +1,71 @@
-//! Placeholder.
+//! `toolgate demo`: the product in one minute. A real gate on a temporary store, a small payments service, and a tour of
+//! what the gate allows, refuses and writes down. Whichever way it ends, nothing stays behind.
+
 use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::gate::DemoGate;
+use self::narration::Narration;
+use self::payments::Payments;
+use self::tour::Tour;
 use super::Failure;
-/// See what the gate does
+
+mod gate;
+mod narration;
+mod payments;
+mod tour;
+
+/// See what the gate does, in a minute and leaving nothing behind
+///
+/// Starts a gate on a temporary store and a small payments service, both on loopback, and walks through an allowed call,
+/// refusals, a rate limit, a delegation and its end, and the proof of the log. Fails where anything goes differently than
+/// told.
 #[derive(Args)]
-#[command(after_help = "Example:\n  toolgate demo")]
-pub(crate) struct Demo {}
+#[command(after_help = "Example:\n  toolgate demo --keep")]
+pub(crate) struct Demo {
+    /// Leave both running afterwards, with their addresses and keys shown, until Ctrl-C
+    #[arg(long)]
+    keep: bool,
+}
+
 impl Demo {
-    pub(crate) async fn run(self) -> Result<(), Failure> { Ok(()) }
+    /// Starts both, walks, and ends both.
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let mut stop = stop_signals()?;
+        let walk = async {
+            let payments = Payments::start().await?;
+            let gate = DemoGate::start().await?;
+            let mut tour = Tour::new(&gate, &payments, Narration::of_terminal())?;
+            tour.walk().await?;
+            if self.keep {
+                tour.show_what_runs().await?;
+                std::future::pending::<()>().await;
+            }
+            tour.say_goodbye()?;
+            gate.stop().await
+        };
+        // Dropping the walk ends the gate and the service, and removes the store.
+        tokio::select! {
+            walked = walk => walked,
+            () = &mut stop => match self.keep {
+                true => Ok(()),
+                false => Err(Failure::Said("the demo was cut off; nothing of it is left".to_owned())),
+            },
+        }
+    }
+}
+
+/// Ready at the first signal that asks the program to end.
+fn stop_signals() -> Result<std::pin::Pin<Box<dyn Future<Output = ()>>>, Failure> {
+    let listen = |kind| signal(kind).map_err(|error| Failure::io("signals cannot be listened to", error));
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hangup = listen(SignalKind::hangup())?;
+    Ok(Box::pin(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }))
 }

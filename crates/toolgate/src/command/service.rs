@@ -91,7 +91,7 @@ impl Action {
                 let client = connection.client()?;
                 let removed = client.change(Method::DELETE, &path_of(&name, version), None).await?;
                 let text = format!(
-                    "{} was removed: {} of its versions.",
+                    "{}: {} versions were removed.",
                     plain(at(&removed, "service")),
                     plain(at(&removed, "removed_versions"))
                 );

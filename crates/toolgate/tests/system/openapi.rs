@@ -5,32 +5,20 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
-use toolgate_testkit::postgres::TestDatabase;
 use toolgate_testkit::upstream::{Reply, Upstream};
 
 use crate::openintent_sdk::python;
-use crate::world::{World, block_on, send, setup};
+use crate::world::{World, on_both_engines, send};
 
-#[test]
-fn every_answer_is_as_the_document_says_on_sqlite() {
-    every_answer_is_as_the_document_says(None);
+on_both_engines! {
+    every_answer_is_as_the_document_says,
 }
 
-#[test]
-fn every_answer_is_as_the_document_says_on_postgres() {
-    every_answer_is_as_the_document_says(Some(block_on(TestDatabase::create())));
-}
-
-fn every_answer_is_as_the_document_says(database: Option<TestDatabase>) {
+fn every_answer_is_as_the_document_says(world: &World) {
     let upstream = Upstream::start(|request| match request.path() {
         "/broken" => Reply::json(500, json!({"error": "out of order"})),
         _ => Reply::json(200, json!({"id": "ch_1"})),
     });
-    let mut setup = setup().environment("TOOLGATE_EGRESS_ALLOW", "127.0.0.1/32");
-    if let Some(database) = &database {
-        setup = setup.database(database.url());
-    }
-    let world = World::of(&setup, database);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/openapi_check.py");
     let output = Command::new(python())
         // Nothing of this machine: no proxies, no other packages.

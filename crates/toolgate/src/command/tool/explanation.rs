@@ -5,7 +5,7 @@ use toolgate_gate::refusal::Code;
 
 use super::Failure;
 use crate::client::ClientError;
-use crate::output::{align, at, plain};
+use crate::output::{align, at, clean, plain};
 
 /// The refusal with all that the gate says about it, and advice.
 pub(super) fn explained(error: ClientError) -> Failure {
@@ -25,7 +25,8 @@ fn explain(sentence: &str, body: &Value) -> String {
     let nothing = Map::new();
     let error = body.get("error").and_then(Value::as_object).unwrap_or(&nothing);
     for (name, value) in error.iter().filter(|(name, _)| !TOLD.contains(&name.as_str())) {
-        add(&plain(&Value::from(name.replace('_', " "))), plain(value));
+        let label = if name == "invocation_id" { "the earlier call".to_owned() } else { name.replace('_', " ") };
+        add(&clean(&label), plain(value));
     }
     if let Some(result) = body.get("result").filter(|result| !result.is_null()) {
         add("the service said", plain(result));

@@ -1,0 +1,178 @@
+//! Calls for the rules: an agent with its key, grants with rates, and the commands that the gate sends for them.
+
+use serde_json::json;
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::ledger::{Admission, Admit, Holding, InvocationFilter, PageRequest, Settle};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::constraint::{Constraints, Cost};
+use toolgate_model::context::GrantContext;
+use toolgate_model::grant::Grant;
+use toolgate_model::id::{GrantId, InvocationId, KeyId};
+use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationStatus};
+use toolgate_model::principal::PrincipalId;
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
+
+/// How long a call of the tests may take.
+pub const DEADLINE: u64 = 60;
+
+/// An agent that calls, with the key that it shows.
+#[derive(Clone)]
+pub struct Caller {
+    /// Where it is.
+    pub tenant: TestTenant,
+    /// Who it is.
+    pub agent: PrincipalId,
+    /// The key that it shows.
+    pub key: KeyId,
+}
+
+impl Caller {
+    /// An agent in a tenant of its own.
+    pub async fn new(fixture: &LedgerFixture) -> Self {
+        Self::of(&fixture.tenant().await, "billing").await
+    }
+
+    /// An agent of this tenant.
+    pub async fn of(tenant: &TestTenant, name: &str) -> Self {
+        let agent = tenant.agent(name).await;
+        let key = tenant.key(&agent, &format!("key of {name} in {}", tenant.id)).await.id;
+        Self { tenant: tenant.clone(), agent, key }
+    }
+
+    /// The same agent at another replica.
+    pub async fn at_replica(&self, fixture: &LedgerFixture) -> Self {
+        Self { tenant: self.tenant.through(fixture.replica().await), ..self.clone() }
+    }
+
+    /// A direct grant on a credential of its own that allows so many calls in an hour.
+    pub async fn grant(&self, per_hour: impl Into<Option<u64>>) -> Grant {
+        let credential = self.tenant.credential().await;
+        let mut grant = self.tenant.new_grant(&credential, &self.agent);
+        grant.authority.constraints.max_invocations_per_hour = per_hour.into();
+        self.tenant.store_grant(grant).await.unwrap()
+    }
+
+    /// A grant delegated to a worker that allows so many calls in an hour.
+    pub async fn delegate(&self, source: &Grant, per_hour: impl Into<Option<u64>>) -> Grant {
+        let mut command = self.tenant.delegation(source, "worker");
+        command.request.constraints =
+            Constraints { max_invocations_per_hour: per_hour.into(), ..Constraints::default() };
+        self.tenant.ledger.delegate_grant(command).await.unwrap()
+    }
+
+    /// A grant as it is now, with all that a call through it needs.
+    pub async fn holding(&self, grant: GrantId) -> std::sync::Arc<Holding> {
+        self.tenant.ledger.holding(&self.tenant.id, grant).await.unwrap().expect("a grant of this tenant")
+    }
+
+    /// The command for a call through this grant, decided on what is known now. It is ended by the clock when the grant
+    /// or the credential is.
+    pub async fn call(&self, grant: &Grant) -> Admit {
+        let holding = self.holding(grant.id).await;
+        let lineage = holding.lineage.ancestors().iter().chain([holding.lineage.grant()]);
+        Admit {
+            stamp: self.tenant.stamp_of(&self.agent),
+            key: self.key,
+            invocation: self.invocation(grant),
+            generation: holding.generation,
+            usable_until: holding.effective.expires_at,
+            lineage: lineage.map(|one| (one.id, one.authority.constraints.max_invocations_per_hour)).collect(),
+            credential: holding.credential.id,
+            credential_version: holding.credential.version,
+            registry: None,
+            request_digest: None,
+            deadline: self.tenant.later(DEADLINE),
+        }
+    }
+
+    /// The same, under an idempotency key and for a request of this digest.
+    pub async fn call_keyed(&self, grant: &Grant, key: &str, digest: &str) -> Admit {
+        keyed(self.call(grant).await, key, digest)
+    }
+
+    /// The record of a call that arrives now.
+    pub fn invocation(&self, grant: &Grant) -> Invocation {
+        let now = self.tenant.now();
+        let parameters = json!({"amount": 1200, "currency": "eur"});
+        Invocation {
+            id: InvocationId::new(now, random().expect("random bytes")),
+            tenant: self.tenant.id.clone(),
+            grant: Some(grant.id),
+            agent: grant.agent.clone(),
+            actor: self.agent.clone(),
+            service: Some(grant.service.clone()),
+            tool: "charges.create".to_owned(),
+            version: None,
+            status: InvocationStatus::Running,
+            error: None,
+            parameters: parameters.as_object().cloned().unwrap(),
+            arguments_hash: "a1".repeat(32),
+            fingerprint: None,
+            http_status: None,
+            cost: Cost::from_dollars(0.02),
+            duration_ms: None,
+            idempotency_key: None,
+            context: GrantContext::default(),
+            reported: false,
+            created_at: now,
+        }
+    }
+
+    /// Has a call admitted.
+    pub async fn send(&self, call: Admit) -> Admission {
+        self.tenant.ledger.admit(call).await.unwrap()
+    }
+
+    /// Has a call through this grant admitted, decided on what is known now.
+    pub async fn admit(&self, grant: &Grant) -> Admission {
+        self.send(self.call(grant).await).await
+    }
+
+    /// Has a call admitted that nothing is in the way of.
+    pub async fn running(&self, grant: &Grant) -> Admit {
+        let call = self.call(grant).await;
+        assert_eq!(self.send(call.clone()).await, Admission::Admitted);
+        call
+    }
+
+    /// The command that settles this call as carried out, with this answer.
+    pub fn settlement(&self, call: &Admit, answer: &str) -> Settle {
+        let mut invocation = call.invocation.clone();
+        invocation.status = InvocationStatus::Success;
+        invocation.http_status = Some(200);
+        invocation.duration_ms = Some(42);
+        invocation.fingerprint = Some("f2".repeat(32));
+        Settle { stamp: self.tenant.stamp_of(&self.agent), invocation, answer: Some(answer.to_owned()), never_sent: false }
+    }
+
+    /// Settles this call as carried out, with this answer.
+    pub async fn settle(&self, call: &Admit, answer: &str) {
+        self.tenant.ledger.settle(self.settlement(call, answer)).await.unwrap();
+    }
+
+    /// The record of a call.
+    pub async fn record(&self, id: InvocationId) -> Option<Invocation> {
+        self.tenant.ledger.invocation(&self.tenant.id, id).await.unwrap()
+    }
+
+    /// The records of all calls of the tenant, newest first.
+    pub async fn records(&self) -> Vec<Invocation> {
+        let page = PageRequest::first(PageRequest::LIMIT);
+        self.tenant.ledger.invocations(&self.tenant.id, InvocationFilter::default(), page).await.unwrap().items
+    }
+}
+
+/// The call under an idempotency key, for a request of this digest.
+pub fn keyed(mut call: Admit, key: &str, digest: &str) -> Admit {
+    call.invocation.idempotency_key = Some(IdempotencyKey::parse(key).unwrap());
+    call.request_digest = Some(digest.to_owned());
+    call
+}
+
+/// The refusal of an admission, which must have this code.
+pub fn refusal_of(admission: Admission, code: Code) -> Refusal {
+    match admission {
+        Admission::Refused(refusal) if refusal.code() == code => refusal,
+        other => panic!("expected {}, and it was {other:?}", code.as_str()),
+    }
+}

@@ -1,0 +1,143 @@
+//! The payments service of the demo: small, on loopback, and careless on purpose. It wants a key and says in its answers
+//! which one it got, as a service with its debugging left on does.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::{HeaderMap, StatusCode, header};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use toolgate_server::{Limits, serve};
+
+use super::Failure;
+
+/// The key that the service wants. It opens nothing anywhere else.
+pub(super) const KEY: &str = "sk_demo_4f9a2c71b83e60d5";
+
+/// A running service. Dropped, it ends.
+pub(super) struct Payments {
+    address: SocketAddr,
+    books: Arc<Books>,
+    serving: JoinHandle<()>,
+}
+
+/// What it remembers.
+#[derive(Default)]
+struct Books {
+    charges: Mutex<Vec<Value>>,
+    authorizations: Mutex<Vec<String>>,
+}
+
+impl Payments {
+    /// Starts it on a port that the system chooses.
+    pub(super) async fn start() -> Result<Self, Failure> {
+        let failed = |error| Failure::io("the demo's payments service cannot listen", error);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let books = Arc::new(Books::default());
+        let router = Router::new()
+            .route("/v1/charges", post(charge))
+            .route("/v1/charges/{id}", get(show))
+            .route("/v1/refunds", post(refund))
+            .with_state(Arc::clone(&books));
+        let serving = tokio::spawn(serve(listener, router, Limits::default(), std::future::pending()));
+        Ok(Self { address, books, serving })
+    }
+
+    /// Where it listens.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The `Authorization` headers that arrived, in order.
+    pub(super) fn authorizations(&self) -> Vec<String> {
+        self.books.authorizations.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its definition, as the registry takes it.
+    pub(super) fn definition(&self) -> Value {
+        json!({
+            "service": "payments",
+            "version": "2024-01",
+            "description": "Takes payments",
+            "base_url": self.url(),
+            "tools": {
+                "charges.create": {
+                    "description": "Charge a card",
+                    "parameters": {
+                        "amount": {"type": "integer", "minimum": 1, "required": true},
+                        "currency": {"type": "string", "required": true},
+                    },
+                    "estimated_cost_usd": 0.02,
+                    "http": {"method": "POST", "path": "/v1/charges", "success": [201]},
+                },
+                "charges.read": {
+                    "description": "Look at a charge",
+                    "parameters": {"id": {"type": "string", "required": true}},
+                    "idempotent": true,
+                    "http": {"method": "GET", "path": "/v1/charges/{id}"},
+                },
+                "refunds.create": {
+                    "description": "Give the money back",
+                    "parameters": {"charge": {"type": "string", "required": true}},
+                    "http": {"method": "POST", "path": "/v1/refunds"},
+                },
+            },
+        })
+    }
+}
+
+impl Drop for Payments {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+type Answer = (StatusCode, Json<Value>);
+
+async fn charge(State(books): State<Arc<Books>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
+    let Some(authorization) = books.authorize(&headers) else { return unauthorized() };
+    let mut charges = books.charges.lock().unwrap_or_else(PoisonError::into_inner);
+    let id = format!("ch_{}", charges.len() + 1);
+    let charge = json!({"id": id, "amount": body.get("amount"), "currency": body.get("currency")});
+    charges.push(charge.clone());
+    (StatusCode::CREATED, Json(with_debug(charge, &authorization)))
+}
+
+async fn show(State(books): State<Arc<Books>>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
+    let Some(authorization) = books.authorize(&headers) else { return unauthorized() };
+    let charges = books.charges.lock().unwrap_or_else(PoisonError::into_inner);
+    match charges.iter().find(|charge| charge.get("id").and_then(Value::as_str) == Some(&id)) {
+        Some(charge) => (StatusCode::OK, Json(with_debug(charge.clone(), &authorization))),
+        None => (StatusCode::NOT_FOUND, Json(json!({"error": "there is no such charge"}))),
+    }
+}
+
+async fn refund(State(books): State<Arc<Books>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
+    let Some(authorization) = books.authorize(&headers) else { return unauthorized() };
+    (StatusCode::OK, Json(with_debug(json!({"id": "re_1", "charge": body.get("charge")}), &authorization)))
+}
+
+impl Books {
+    /// Notes what the caller shows; answers it where it is the key.
+    fn authorize(&self, headers: &HeaderMap) -> Option<String> {
+        let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?.to_owned();
+        self.authorizations.lock().unwrap_or_else(PoisonError::into_inner).push(shown.clone());
+        (shown == format!("Bearer {KEY}")).then_some(shown)
+    }
+}
+
+fn with_debug(mut answer: Value, authorization: &str) -> Value {
+    if let Value::Object(members) = &mut answer {
+        members.insert("debug".to_owned(), json!(format!("got {authorization}")));
+    }
+    answer
+}
+
+fn unauthorized() -> Answer {
+    (StatusCode::UNAUTHORIZED, Json(json!({"error": "send the key as a bearer token"})))
+}
