@@ -109,20 +109,33 @@ fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
         return Value::Null;
     }
     let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let mut result = match serde_json::from_slice(&body) {
-        // A service that speaks of text means text, even where it could be read as JSON.
-        Ok(value) if !content_type.is_some_and(|kind| kind.starts_with("text/plain")) => value,
-        _ => {
+    // A service that speaks of text means text, even where it could be read as JSON.
+    let is_json = !answer.truncated && !content_type.is_some_and(|kind| kind.starts_with("text/plain"));
+    let parsed = if is_json { serde_json::from_slice(&body).ok() } else { None };
+    let mut result = parsed.unwrap_or_else(|| {
+        if answer.truncated {
+            redactor.redact_cut_off(&mut body);
+            drop_half_character(&mut body);
+        } else {
             redactor.redact_bytes(&mut body);
-            match String::from_utf8(body) {
-                Ok(text) => json!({"raw": text, "content_type": content_type}),
-                Err(binary) => json!({"base64": STANDARD.encode(binary.as_bytes()), "content_type": content_type}),
-            }
         }
-    };
+        match String::from_utf8(body) {
+            Ok(text) => json!({"raw": text, "content_type": content_type}),
+            Err(binary) => json!({"base64": STANDARD.encode(binary.as_bytes()), "content_type": content_type}),
+        }
+    });
     // After parsing, so that no spelling of JSON hides anything.
     redactor.redact_json(&mut result);
     result
+}
+
+/// Text that was cut off inside of its last character is still text.
+fn drop_half_character(body: &mut Vec<u8>) {
+    if let Err(error) = std::str::from_utf8(body)
+        && error.error_len().is_none()
+    {
+        body.truncate(error.valid_up_to());
+    }
 }
 
 /// What was asked, without the credential: the same for the same request.

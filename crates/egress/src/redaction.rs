@@ -22,7 +22,7 @@ use toolgate_model::secret::{Material, Secret};
 use zeroize::Zeroizing;
 
 use escape::{escapes_at, is_introducer};
-use pattern::{Pattern, fold};
+use pattern::{Pattern, fold, is_cut_escape};
 
 /// What stands in the place of a secret; the first in which the secret itself does not occur is used.
 const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
@@ -72,6 +72,17 @@ impl Redactor {
         // No text in sight needs this many passes. Should there be one, nothing of it leaves.
         drop(Zeroizing::new(std::mem::replace(bytes, self.marker.as_bytes().to_vec())));
         true
+    }
+
+    /// Redacts what was cut off before its end, where only the beginning of a secret may be left: that goes too.
+    ///
+    /// Whoever has a say in where the cut falls could otherwise read a secret all but its last character.
+    pub fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
+        self.redact_bytes(bytes);
+        let first = |(at, &byte): (usize, &u8)| self.cut_off_at(bytes, at, byte);
+        if let Some(start) = bytes.iter().enumerate().find_map(first) {
+            drop(Zeroizing::new(bytes.split_off(start)));
+        }
     }
 
     /// Replaces every form of every secret; answers whether there was any.
@@ -138,6 +149,29 @@ impl Redactor {
                 _ => found.push(range),
             }
         }
+    }
+
+    /// Where a secret starts, if one may start here that the end of the text cuts off.
+    fn cut_off_at(&self, text: &[u8], at: usize, byte: u8) -> Option<usize> {
+        if !self.may_start(byte) {
+            return None;
+        }
+        if is_cut_escape(text, at) {
+            return Some(at);
+        }
+        let starting_with = |first: u8| {
+            let start = self.starts.get(usize::from(first)).copied().unwrap_or_default();
+            let candidates = self.patterns.iter().skip(start).take_while(move |pattern| pattern.first() == fold(first));
+            candidates.filter_map(|pattern| pattern.cut_off_at(text, at)).min()
+        };
+        let mut found = starting_with(byte);
+        if is_introducer(byte) {
+            escapes_at(text, at, NESTING, &mut |spelled, _| {
+                let first = spelled.first().copied();
+                found = found.into_iter().chain(first.and_then(starting_with)).min();
+            });
+        }
+        found
     }
 
     /// A copy of the text with the marker in the place of each range.

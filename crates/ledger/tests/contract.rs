@@ -31,20 +31,32 @@ mod contract {
 
     mod support;
 
+    mod admission;
     mod audit;
+    mod call_concurrency;
+    mod call_endings;
+    mod closing;
     mod concurrency;
     mod credentials;
     mod delegation;
     mod expiry;
+    mod freshness;
     mod grants;
+    mod holdings;
+    mod idempotency;
+    mod invocations;
     mod isolation;
     mod master_keys;
     mod model;
     mod opening;
     mod paging;
     mod principals;
+    mod rate_model;
+    mod rates;
     mod revocation;
+    mod services;
     mod settings;
+    mod settlement;
     mod suspension;
     mod vaults;
 }

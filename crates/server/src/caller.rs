@@ -72,11 +72,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     }
 }
 
-async fn identify(
-    parts: &Parts,
-    app: &App,
-    freshness: Freshness,
-) -> Result<(Caller, Option<PrincipalId>), Refusal> {
+async fn identify(parts: &Parts, app: &App, freshness: Freshness) -> Result<(Caller, Option<PrincipalId>), Refusal> {
     let presented = presented_key(&parts.headers)?;
     let caller = app.gate.identify(presented, peer(parts)?.ip(), freshness).await.inspect_err(|refusal| {
         app.metrics.refused_key(refusal.code());

@@ -23,9 +23,13 @@ impl Adapter for Rest {
         &self,
         client: &GuardedClient,
         errand: Errand<'_>,
-        _redactor: &mut Redactor,
+        redactor: &mut Redactor,
     ) -> Result<InboundAnswer, SourceFailure> {
         let secret = presented(errand.auth_type, &errand.material)?;
+        if errand.auth_type == AuthType::BasicAuth {
+            // A short password is not looked for in encodings, but what carries it is.
+            redactor.add(&secret);
+        }
         present(client, &errand, &secret).await
     }
 }

@@ -11,6 +11,9 @@ use super::escape::{escapes_at, is_introducer};
 /// Encodings shorter than this are not looked for across line breaks: a few letters meet by accident.
 const WRAPPED: usize = 16;
 
+/// No escape in sight is longer, however often it is wrapped.
+const LONGEST_ESCAPE: usize = 48;
+
 /// How the bytes of a pattern are compared with those of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -93,6 +96,25 @@ impl Pattern {
         pairs.take_while(|(wanted, byte)| self.accepts(**wanted, **byte) && !is_ambiguous(**byte)).count()
     }
 
+    /// Where the pattern starts, if it starts at `start` and the text ends before it does.
+    pub(super) fn cut_off_at(&self, text: &[u8], start: usize) -> Option<usize> {
+        let mut states = BTreeSet::from([(0, start)]);
+        while let Some((matched, at)) = states.pop_first() {
+            let run = self.plain_run(text, matched, at);
+            let (matched, at) = (matched + run, at + run);
+            if matched == self.bytes.len() {
+                continue;
+            }
+            if at >= text.len() || is_cut_escape(text, at) {
+                let before = start.checked_sub(1).filter(|before| text.get(*before).copied().is_some_and(is_base64));
+                let shares = matches!(self.kind, Kind::Base64 { before: true, .. });
+                return before.filter(|_| shares).or(Some(start));
+            }
+            self.step(text, matched, at, &mut states);
+        }
+        None
+    }
+
     /// Follows every way to read the text at once. A state is how much of the pattern is matched, and up to where.
     fn furthest_end(&self, text: &[u8], matched: usize, at: usize) -> Option<usize> {
         let mut furthest = None;
@@ -100,30 +122,35 @@ impl Pattern {
         while let Some((matched, at)) = states.pop_first() {
             let run = self.plain_run(text, matched, at);
             let (matched, at) = (matched + run, at + run);
-            let Some(&wanted) = self.bytes.get(matched) else {
+            if matched == self.bytes.len() {
                 furthest = furthest.max(Some(at));
-                continue;
-            };
-            let Some(&byte) = text.get(at) else { continue };
-            if self.accepts(wanted, byte) {
-                states.insert((matched + 1, at + 1));
-            }
-            if matched > 0 && self.may_skip(byte) {
-                states.insert((matched, at + 1));
-            }
-            if is_introducer(byte) {
-                escapes_at(text, at, NESTING, &mut |spelled, end| {
-                    let wanted = self.bytes.get(matched..matched + spelled.len()).unwrap_or_default();
-                    if wanted.len() == spelled.len() && wanted.iter().zip(spelled).all(|(w, s)| self.accepts(*w, *s)) {
-                        states.insert((matched + spelled.len(), end));
-                    }
-                    if matched > 0 && spelled.iter().all(|byte| self.may_skip(*byte)) {
-                        states.insert((matched, end));
-                    }
-                });
+            } else {
+                self.step(text, matched, at, &mut states);
             }
         }
         furthest
+    }
+
+    /// Adds the states that follow this one.
+    fn step(&self, text: &[u8], matched: usize, at: usize, states: &mut BTreeSet<(usize, usize)>) {
+        let (Some(&wanted), Some(&byte)) = (self.bytes.get(matched), text.get(at)) else { return };
+        if self.accepts(wanted, byte) {
+            states.insert((matched + 1, at + 1));
+        }
+        if matched > 0 && self.may_skip(byte) {
+            states.insert((matched, at + 1));
+        }
+        if is_introducer(byte) {
+            escapes_at(text, at, NESTING, &mut |spelled, end| {
+                let wanted = self.bytes.get(matched..matched + spelled.len()).unwrap_or_default();
+                if wanted.len() == spelled.len() && wanted.iter().zip(spelled).all(|(w, s)| self.accepts(*w, *s)) {
+                    states.insert((matched + spelled.len(), end));
+                }
+                if matched > 0 && spelled.iter().all(|byte| self.may_skip(*byte)) {
+                    states.insert((matched, end));
+                }
+            });
+        }
     }
 
     fn accepts(&self, wanted: u8, byte: u8) -> bool {
@@ -161,6 +188,12 @@ pub(super) fn fold(byte: u8) -> u8 {
 /// Whether there may be more than one way to read a text at this byte.
 fn is_ambiguous(byte: u8) -> bool {
     is_introducer(byte) || byte == b'+' || byte.is_ascii_whitespace()
+}
+
+/// Whether an escape may begin here that the end of the text has cut off.
+pub(super) fn is_cut_escape(text: &[u8], at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.len() < LONGEST_ESCAPE && rest.first().copied().is_some_and(is_introducer)
 }
 
 fn is_wordy(byte: u8) -> bool {

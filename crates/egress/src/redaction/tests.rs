@@ -288,3 +288,23 @@ fn a_number_that_spells_a_secret_is_replaced_however_it_is_written() {
     );
     assert_eq!(redacted_json(&["infinity", "nan"], json!([1, 0.5])), json!([1, 0.5]));
 }
+
+#[test]
+fn text_that_is_cut_off_keeps_all_but_what_may_begin_a_secret() {
+    let redactor = redactor(&["tok_live_42"]);
+    for (text, kept) in [
+        ("an answer", "an answer"),
+        ("it is tok_live_42 and more", "it is [REDACTED] and more"),
+        ("it is tok_live_4", "it is "),
+        ("it is t", "it is "),
+        ("it is tok_live_4 no more", "it is tok_live_4 no more"),
+        ("it is %74%6f%6", "it is "),
+        ("it is dG9rX2xpdmV", "it is "),
+        ("it is 746f6b5f6c", "it is "),
+        ("", ""),
+    ] {
+        let mut bytes = text.as_bytes().to_vec();
+        redactor.redact_cut_off(&mut bytes);
+        assert_eq!(String::from_utf8(bytes).unwrap(), kept, "{text}");
+    }
+}

@@ -78,9 +78,7 @@ pub(super) fn require_standing(holding: &Holding, now: Timestamp) -> Result<(), 
 
 fn require_unexpired_credential(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
     match holding.credential.status(now) {
-        CredentialStatus::Expired => {
-            Err(credential_refusal(Code::CredentialExpired, "has expired", holding.grant()))
-        }
+        CredentialStatus::Expired => Err(credential_refusal(Code::CredentialExpired, "has expired", holding.grant())),
         CredentialStatus::Active | CredentialStatus::Revoked => Ok(()),
     }
 }
@@ -121,10 +119,7 @@ fn preference(candidate: &Candidate) -> (bool, usize, bool, Option<Timestamp>, G
 }
 
 /// Those that pass, and the refusals of those that do not.
-pub(super) fn split<T, U>(
-    items: Vec<T>,
-    mut check: impl FnMut(&T) -> Result<U, Refusal>,
-) -> (Vec<T>, Vec<Refusal>) {
+pub(super) fn split<T, U>(items: Vec<T>, mut check: impl FnMut(&T) -> Result<U, Refusal>) -> (Vec<T>, Vec<Refusal>) {
     let mut refusals = Vec::new();
     let passed = items.into_iter().filter(|item| check(item).map_err(|refusal| refusals.push(refusal)).is_ok());
     (passed.collect(), refusals)

@@ -104,7 +104,8 @@ impl Gate {
     ) -> Result<Refusal, Refusal> {
         if let Some(holding) = held.iter().find(|holding| holding.credential.service.as_str() == call.tool) {
             let scopes = &holding.effective.scopes;
-            let example = scopes.iter().next().map_or_else(String::new, |scope| format!(", as in `{}.{scope}`", call.tool));
+            let example =
+                scopes.iter().next().map_or_else(String::new, |scope| format!(", as in `{}.{scope}`", call.tool));
             let reason = format!("`{}` is a service; name one of its tools{example}", call.tool);
             return Ok(Refusal::new(Code::ToolNotFound, reason).with("available_scopes", scopes));
         }
@@ -135,7 +136,8 @@ impl Gate {
         if freshness == Freshness::Newest {
             // Perhaps it could be used once: saying so helps, and tells the agent nothing that it did not know.
             for holding in self.ledger.ended_holdings(call.caller.tenant(), &call.agent, call.arrived).await? {
-                let names_it = tool_part(call, &holding).or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
+                let names_it =
+                    tool_part(call, &holding).or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
                 let held_it = names_it.and_then(|name| Scope::parse(name).ok());
                 if held_it.is_some_and(|scope| holding.lineage.grant().authority.scopes.contains(&scope))
                     && holding.lineage.standing(call.arrived).status != GrantStatus::Active
@@ -198,7 +200,8 @@ fn unambiguous(candidates: Vec<Candidate>) -> Vec<Candidate> {
 fn undefined(call: &Call, holding: &Holding) -> Refusal {
     let (tool, grant) = (&call.tool, holding.grant());
     if let Some(version) = &call.version {
-        let reason = format!("version `{version}` of its service has no tool `{tool}`; leave `version` out for another");
+        let reason =
+            format!("version `{version}` of its service has no tool `{tool}`; leave `version` out for another");
         return Refusal::new(Code::ToolNotFound, reason).with("grant_id", grant);
     }
     let reason = format!(

@@ -22,9 +22,11 @@ const QUEUE: usize = 4096;
 
 /// What is left to do for an operation once it is known whether its transaction became durable.
 type Acknowledge = Box<dyn FnOnce(Result<(), SqlError>) + Send>;
+/// Runs an operation at this point in the history of authority.
+type Run = Box<dyn FnOnce(&mut Connection, Generation) -> Acknowledge + Send>;
 /// An operation, ready to run. A refusal waits for the flush too: it may rest on what was done just before it.
 struct Job {
-    run: Box<dyn FnOnce(&mut Connection, Generation) -> Acknowledge + Send>,
+    run: Run,
     changes_authority: bool,
 }
 

@@ -8,7 +8,7 @@ use toolgate_model::invocation::InvocationStatus;
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
 use super::services::definition;
-use super::support::calls::{Caller, keyed};
+use super::support::calls::{Caller, another, keyed};
 use super::support::number;
 
 contract!(
@@ -42,22 +42,12 @@ async fn line(caller: &Caller) -> [Grant; 3] {
 
 /// Asserts that the decision made before a change is stale, and so is the same decision made on what is known now.
 async fn assert_stale(caller: &Caller, grant: &Grant, before: Admit) {
-    assert_eq!(caller.send(before.clone()).await, Admission::Stale, "decided before");
-    assert_eq!(caller.send(again(caller, before)).await, Admission::Stale, "sent once more");
+    assert_eq!(caller.send(another(&before)).await, Admission::Stale, "decided before");
+    assert_eq!(caller.send(before).await, Admission::Stale, "sent once more");
     let mut now = caller.call(grant).await;
     // The gate would see it by itself; the ledger is not told, and must not need to be.
     now.generation = 0;
     assert_eq!(caller.send(now).await, Admission::Stale, "decided after");
-}
-
-/// The same decision for another call.
-fn again(caller: &Caller, call: Admit) -> Admit {
-    let mut invocation = call.invocation.clone();
-    invocation.id = toolgate_model::id::InvocationId::new(
-        caller.tenant.now(),
-        toolgate_gate::ports::entropy::random().unwrap(),
-    );
-    Admit { invocation, ..call }
 }
 
 async fn an_admitted_call_is_written_down_as_running_and_is_no_event(fixture: &LedgerFixture) {
@@ -139,7 +129,7 @@ async fn a_rotated_credential_is_looked_at_again(fixture: &LedgerFixture) {
 
     let call = caller.call(&grant).await;
     assert_eq!(call.credential_version, 2);
-    let unsure = Admit { generation: 0, ..again(&caller, call.clone()) };
+    let unsure = Admit { generation: 0, ..another(&call) };
     assert_eq!(caller.send(call).await, Admission::Admitted);
     assert_eq!(caller.send(unsure).await, Admission::Admitted);
 }
@@ -199,13 +189,13 @@ async fn a_change_of_the_registry_is_looked_at_again_for_a_registered_tool(fixtu
 
     for revision in 1..=3 {
         let before = Admit { registry: Some(revision - 1), ..caller.call(&grant).await };
-        let implicit = Admit { registry: None, ..again(&caller, before.clone()) };
+        let implicit = Admit { registry: None, ..another(&before) };
         fixture.ledger().apply_service(apply()).await.unwrap();
 
         assert_eq!(caller.send(before).await, Admission::Stale);
         assert_eq!(caller.send(implicit).await, Admission::Admitted, "a tool that the credential defines");
         let after = Admit { registry: Some(revision), ..caller.call(&grant).await };
-        let unsure = Admit { generation: 0, ..again(&caller, after.clone()) };
+        let unsure = Admit { generation: 0, ..another(&after) };
         assert_eq!(caller.send(after).await, Admission::Admitted);
         assert_eq!(caller.send(unsure).await, Admission::Admitted);
     }
@@ -225,7 +215,7 @@ async fn what_is_over_by_the_clock_admits_nothing_to_the_millisecond(fixture: &L
     let grant = caller.grant(None).await;
     let call = caller.call(&grant).await;
     for generation in [call.generation, 0] {
-        let over_at = |end| Admit { generation, usable_until: Some(end), ..again(&caller, call.clone()) };
+        let over_at = |end| Admit { generation, usable_until: Some(end), ..another(&call) };
         let now = caller.tenant.now();
         assert_eq!(caller.send(over_at(now)).await, Admission::Stale);
         assert_eq!(caller.send(over_at(now.plus(Duration::from_millis(1)))).await, Admission::Admitted);
@@ -261,7 +251,7 @@ async fn a_stale_call_does_not_touch_those_beside_it(fixture: &LedgerFixture) {
     let (good, bad) = (caller.call(&kept).await, caller.call(&ended).await);
     caller.tenant.revoke(ended.id).await.unwrap();
 
-    let sent = (0..64).map(|round| caller.send(again(&caller, [&good, &bad][round % 2].clone())));
+    let sent = (0..64).map(|round| caller.send(another([&good, &bad][round % 2])));
     let outcomes = futures_util::future::join_all(sent).await;
 
     for (round, outcome) in outcomes.into_iter().enumerate() {
@@ -283,5 +273,5 @@ async fn the_only_writer_looks_again_only_if_something_changed() {
 
     assert_eq!(caller.send(call.clone()).await, Admission::Admitted, "nothing has changed, as far as it knows");
     caller.tenant.agent("newcomer").await;
-    assert_eq!(caller.send(again(&caller, call)).await, Admission::Stale, "something has, so it looks");
+    assert_eq!(caller.send(another(&call)).await, Admission::Stale, "something has, so it looks");
 }

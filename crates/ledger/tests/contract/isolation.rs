@@ -74,7 +74,8 @@ async fn answers(caller: &TestTenant, things: &Things) -> Vec<(&'static str, Str
     let key = CreateKey { stamp: caller.stamp(), key: caller.new_key(&things.agent, "stolen") };
     let on_credential = GrantFilter { credential: Some(credential.id), ..GrantFilter::all(caller.now()) };
     let below = GrantFilter { source_grant: Some(grant.id), ..GrantFilter::all(caller.now()) };
-    let sealed = ledger.sealed_material(id, credential.id, caller.now(), Freshness::Newest).await.map(|sealed| sealed.is_some());
+    let sealed =
+        ledger.sealed_material(id, credential.id, caller.now(), Freshness::Newest).await.map(|sealed| sealed.is_some());
     vec![
         ("principal", things.told(&ledger.principal(id, &things.agent).await)),
         ("remove_principal", things.told(&caller.remove(&things.agent).await)),

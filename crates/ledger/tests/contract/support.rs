@@ -7,6 +7,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
 pub mod calls;
+pub mod replicas;
 
 /// Asserts that the attempt is refused with this code and leaves no event; answers the refusal.
 pub async fn refused<T>(tenant: &TestTenant, code: Code, attempt: impl Future<Output = Result<T, Refusal>>) -> Refusal {

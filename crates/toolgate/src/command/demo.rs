@@ -32,27 +32,33 @@ impl Demo {
     /// Starts both, walks, and ends both.
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let mut stop = stop_signals()?;
-        let walk = async {
-            let payments = Payments::start().await?;
-            let gate = DemoGate::start().await?;
-            let mut tour = Tour::new(&gate, &payments, Narration::of_terminal())?;
-            tour.walk().await?;
-            if self.keep {
-                tour.show_what_runs().await?;
-                std::future::pending::<()>().await;
-            }
-            tour.say_goodbye()?;
-            gate.stop().await
+        let payments = Payments::start().await?;
+        let gate = tokio::select! {
+            started = DemoGate::start() => started?,
+            () = &mut stop => return Err(cut_off()),
         };
-        // Dropping the walk ends the gate and the service, and removes the store.
-        tokio::select! {
-            walked = walk => walked,
-            () = &mut stop => match self.keep {
-                true => Ok(()),
-                false => Err(Failure::Said("the demo was cut off; nothing of it is left".to_owned())),
-            },
-        }
+        let walked = tokio::select! {
+            walked = self.walk(&gate, &payments) => walked,
+            () = &mut stop => if self.keep { Ok(()) } else { Err(cut_off()) },
+        };
+        gate.stop().await?;
+        walked?;
+        Narration::of_terminal().closing(self.keep)
     }
+
+    async fn walk(&self, gate: &DemoGate, payments: &Payments) -> Result<(), Failure> {
+        let mut tour = Tour::new(gate, payments, Narration::of_terminal())?;
+        tour.walk().await?;
+        if self.keep {
+            tour.show_what_runs().await?;
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+fn cut_off() -> Failure {
+    Failure::Said("the demo was cut off; nothing of it is left".to_owned())
 }
 
 /// Ready at the first signal that asks the program to end.

@@ -87,7 +87,10 @@ impl Action {
             }
             Self::Remove { name, version, yes } => {
                 let what = version.as_ref().map_or_else(String::new, |version| format!(" version {version} of"));
-                prompt::confirm(&format!("this removes{what} the service {name}; its tools cannot be called then"), yes)?;
+                prompt::confirm(
+                    &format!("this removes{what} the service {name}; its tools cannot be called then"),
+                    yes,
+                )?;
                 let client = connection.client()?;
                 let removed = client.change(Method::DELETE, &path_of(&name, version), None).await?;
                 let text = format!(

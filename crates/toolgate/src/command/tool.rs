@@ -28,9 +28,7 @@ pub(crate) struct Tool {
 #[derive(Subcommand)]
 pub(crate) enum Action {
     /// List the tools that you can see, or those that an agent can use
-    #[command(
-        after_help = "Example:\n  toolgate tool list --service payments\n  toolgate tool list --agent billing"
-    )]
+    #[command(after_help = "Example:\n  toolgate tool list --service payments\n  toolgate tool list --agent billing")]
     List {
         /// Only of this service
         #[arg(long)]

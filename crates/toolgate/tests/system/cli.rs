@@ -8,7 +8,10 @@ use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 
 mod audit;
 mod authority;
+mod demo;
 mod refusals;
+mod service;
+mod tool;
 
 fn setup() -> GateSetup {
     GateSetup::new(env!("CARGO_BIN_EXE_toolgate"))

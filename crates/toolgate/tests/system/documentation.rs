@@ -3,7 +3,9 @@
 //!
 //! In a block marked `console` a line that begins with `$ ` is a command, lines that begin with four blanks belong to the
 //! command above them, and the other lines are what it prints. There `...` stands for any text in a line and, alone, for
-//! any lines. All commands of a page run in one shell, with `toolgate` on the path and the gate in the environment.
+//! any lines. A block marked with a kind and a name, `yaml cards.yaml`, is a file that the commands find. All commands of
+//! a page run in one shell, with `toolgate` on the path, and in the environment the gate and a payments service that it
+//! may call.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -18,6 +20,7 @@ use self::page::Page;
 mod expectation;
 mod page;
 mod shell;
+mod surroundings;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_toolgate");
 
@@ -26,8 +29,7 @@ fn the_examples_of_every_page_print_what_the_page_says() {
     let curl = Command::new("curl").arg("--version").output();
     assert!(curl.is_ok_and(|output| output.status.success()), "the examples need curl: install the package `curl`");
     let pages = Page::all().into_iter().filter(|page| !page.steps.is_empty());
-    let faults: Vec<String> =
-        pages.filter_map(|page| shell::try_out(&page, &GateProcess::start(BINARY)).err()).collect();
+    let faults: Vec<String> = pages.filter_map(|page| shell::try_out(&page).err()).collect();
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
@@ -111,11 +113,31 @@ fn every_permission_is_documented() {
 fn every_event_type_is_documented() {
     let page = Page::named("docs/audit.md");
     let source = std::fs::read_to_string(page::root().join("crates/model/src/event.rs")).unwrap();
-    let arms = source.lines().filter_map(|line| line.split_once("{ .. } => \"")?.1.strip_suffix("\","));
-    let names: Vec<&str> = arms.collect();
+    let (_, names) = source.split_once("fn name(&self)").unwrap();
+    let (names, _) = names.split_once("fn data(&self)").unwrap();
+    let names: Vec<&str> = names.lines().filter_map(|line| line.split_once(" => \"")?.1.strip_suffix("\",")).collect();
     assert!(names.len() > 10, "the names of the events were not found: {names:?}");
     for name in names {
         assert!(page.text.contains(&format!("| `{name}` |")), "docs/audit.md does not explain the event {name}");
+    }
+}
+
+/// Reads the sources, where each member is read by its name.
+#[test]
+fn every_field_of_a_service_definition_and_of_a_connection_is_documented() {
+    let definitions = ["service/wire.rs", "service/http_mapping/wire.rs", "service/logging/wire.rs"];
+    for (name, files) in [("docs/services.md", &definitions[..]), ("docs/egress.md", &["connection/wire.rs"])] {
+        let page = Page::named(name);
+        let mut found = 0;
+        for file in files {
+            let source = std::fs::read_to_string(page::root().join("crates/model/src").join(file)).unwrap();
+            let reads = ["fields.read(\"", "fields.need(\""].into_iter().flat_map(|mark| source.split(mark).skip(1));
+            for field in reads.filter_map(|rest| rest.split('"').next()) {
+                assert!(page.text.contains(&format!("`{field}`")), "{name} does not explain `{field}` of {file}");
+                found += 1;
+            }
+        }
+        assert!(found > 8, "only {found} fields were found for {name}");
     }
 }
 

@@ -66,13 +66,14 @@ impl Things {
     /// Placeholders and what stands for them.
     pub fn by_placeholder(&self) -> [(&'static str, &str); 10] {
         [
+            // First, because it has the agent's name in it.
+            ("{service}", &self.service),
             ("{tenant_id}", &self.tenant),
             ("{agent_id}", &self.agent),
             ("{key_id}", &self.key),
             ("{vault_id}", &self.vault),
             ("{credential_id}", &self.credential),
             ("{grant_id}", &self.grant),
-            ("{service}", &self.service),
             ("{invocation_id}", &self.invocation),
             // Whatever agents call these; nobody registers them.
             ("{intent_id}", "intent_1"),

@@ -142,7 +142,12 @@ impl Caller {
         invocation.http_status = Some(200);
         invocation.duration_ms = Some(42);
         invocation.fingerprint = Some("f2".repeat(32));
-        Settle { stamp: self.tenant.stamp_of(&self.agent), invocation, answer: Some(answer.to_owned()), never_sent: false }
+        Settle {
+            stamp: self.tenant.stamp_of(&self.agent),
+            invocation,
+            answer: Some(answer.to_owned()),
+            never_sent: false,
+        }
     }
 
     /// Settles this call as carried out, with this answer.
@@ -160,6 +165,13 @@ impl Caller {
         let page = PageRequest::first(PageRequest::LIMIT);
         self.tenant.ledger.invocations(&self.tenant.id, InvocationFilter::default(), page).await.unwrap().items
     }
+}
+
+/// The same decision for another call.
+pub fn another(call: &Admit) -> Admit {
+    let mut another = call.clone();
+    another.invocation.id = InvocationId::new(call.stamp.time, random().expect("random bytes"));
+    another
 }
 
 /// The call under an idempotency key, for a request of this digest.

@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use super::Failure;
 
 /// How long the gate may take to listen.
 const START_PATIENCE: Duration = Duration::from_secs(60);
+/// How often its home is tried to be removed.
+const REMOVALS: usize = 1000;
 /// What the gate prints, before its URL, when it listens.
 const READY: &str = "toolgate listening on ";
 
@@ -105,17 +107,19 @@ impl Home {
     }
 
     fn logged(&self) -> String {
-        read(&self.log()).unwrap_or_else(|| "it said nothing".to_owned())
+        let log = std::fs::read_to_string(self.log()).ok().filter(|text| !text.trim().is_empty());
+        log.unwrap_or_else(|| "it said nothing".to_owned())
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Where even that fails there is nobody left to tell.
-        let _ = std::fs::remove_dir_all(&self.path);
+        // A gate that was killed a moment ago may still be writing. Where it does not end there is nobody left to tell.
+        for _ in 0..REMOVALS {
+            match std::fs::remove_dir_all(&self.path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => std::thread::yield_now(),
+                _ => return,
+            }
+        }
     }
-}
-
-fn read(path: &Path) -> Option<String> {
-    std::fs::read_to_string(path).ok().filter(|text| !text.trim().is_empty())
 }

@@ -9,7 +9,7 @@ use super::Failure;
 use crate::output::{at, clean, plain, print};
 
 /// The widest line.
-const WIDTH: usize = 96;
+const WIDTH: usize = 80;
 /// How far to the right requests and answers stand, behind whose they are.
 const MARGIN: usize = 12;
 
@@ -47,7 +47,7 @@ impl Narration {
 
     /// Sentences.
     pub(super) fn prose(&self, text: &str) -> Result<(), Failure> {
-        self.line(&wrapped(text, "  ", "  "))
+        self.note(Ink::Plain, text)
     }
 
     /// An empty line.
@@ -55,36 +55,58 @@ impl Narration {
         self.line("")
     }
 
+    /// Something to copy: never broken into lines.
+    pub(super) fn verbatim(&self, text: &str) -> Result<(), Failure> {
+        self.line(&self.painted(Ink::Cyan, &format!("  {text}")))
+    }
+
+    /// The last words.
+    pub(super) fn closing(&self, kept: bool) -> Result<(), Failure> {
+        self.line(&format!(
+            "\n{}",
+            self.painted(Ink::Bold, "Everything went as told, and nothing of it is left behind.")
+        ))?;
+        if kept {
+            return Ok(());
+        }
+        self.line("`toolgate demo --keep` leaves it running to play with; `toolgate serve` starts\nyour own.")
+    }
+
     /// Somebody asks the gate for something.
     pub(super) fn request(&self, who: &str, method: &str, path: &str, body: &Members) -> Result<(), Failure> {
-        let text = if body.is_empty() {
-            format!("{method} {path}")
-        } else {
-            format!("{method} {path} {}", inline_members(body))
-        };
-        self.entry(who, "→", &text, Ink::Cyan)
+        self.entry(who, "→", &[&[format!("{method} {path}")], units(body).as_slice()].concat(), Ink::Cyan)
     }
 
     /// What the gate answers.
     pub(super) fn answer(&self, status: u16, body: &Members) -> Result<(), Failure> {
         let ink = if status < 300 { Ink::Green } else { Ink::Yellow };
-        self.entry("gate", "←", &format!("{status} {}", inline_members(body)), ink)
+        self.entry("gate", "←", &[&[status.to_string()], units(body).as_slice()].concat(), ink)
     }
 
     /// What it wrote down.
     pub(super) fn log(&self, events: &[Value]) -> Result<(), Failure> {
-        events.iter().try_for_each(|event| self.entry("log", "≡", &event_line(event), Ink::Grey))
+        events.iter().try_for_each(|event| self.entry("log", "≡", &[event_line(event)], Ink::Grey))
+    }
+
+    /// What it wrote down, only by number and type.
+    pub(super) fn log_in_short(&self, events: &[Value]) -> Result<(), Failure> {
+        let number = |event: Option<&Value>| event.map_or_else(String::new, |event| plain(at(event, "sequence")));
+        let mut units = vec![format!("#{} to #{}:", number(events.first()), number(events.last()))];
+        let types: Vec<String> = events.iter().map(|event| plain(at(event, "type"))).collect();
+        units.push(types.join(", "));
+        self.entry("log", "≡", &units, Ink::Grey)
     }
 
     /// A line of its own, in a colour.
     pub(super) fn note(&self, ink: Ink, text: &str) -> Result<(), Failure> {
-        self.line(&self.painted(ink, &wrapped(text, "  ", "  ")))
+        self.line(&self.painted(ink, &wrapped(&[text.to_owned()], "  ", "  ")))
     }
 
-    fn entry(&self, who: &str, mark: &str, text: &str, ink: Ink) -> Result<(), Failure> {
+    /// Who, and then units of text that are kept together where there is room.
+    fn entry(&self, who: &str, mark: &str, units: &[String], ink: Ink) -> Result<(), Failure> {
         let first = format!("  {who:>width$} {mark} ", width = MARGIN - 5);
-        let text = wrapped(&shortened(&clean(text)), &first, &" ".repeat(MARGIN));
-        self.line(&self.painted(ink, &text))
+        let units: Vec<String> = units.iter().map(|unit| shortened(&clean(unit))).collect();
+        self.line(&self.painted(ink, &wrapped(&units, &first, &" ".repeat(MARGIN))))
     }
 
     fn painted(&self, ink: Ink, text: &str) -> String {
@@ -109,13 +131,14 @@ fn event_line(event: &Value) -> String {
     let data = at(event, "data");
     let of = |name: &str| plain(at(data, name));
     let told = match at(event, "type").as_str().unwrap_or_default() {
-        "tool.invoked" => format!("{}.{}: {}, the service said {}", of("service"), of("tool"), of("status"), of("http_status")),
-        "tool.denied" => format!("{}: {} at {}", of("tool"), of("error_code"), of("stage")),
+        "tool.invoked" => format!("{}, {}, HTTP {}", of("tool"), of("status"), of("http_status")),
+        "tool.denied" => format!("{}, {}", of("tool"), of("error_code")),
         "grant.delegated" => format!("{} to {}: {}", of("source_grant_id"), of("target_agent_id"), of("scopes")),
         "grant.revoked" => format!("{}, and {} below it", of("grant_id"), of("cascade_count")),
         _ => String::new(),
     };
-    let head = format!("#{} {} by {}", plain(at(event, "sequence")), plain(at(event, "type")), plain(at(event, "actor")));
+    let head =
+        format!("#{} {} by {}", plain(at(event, "sequence")), plain(at(event, "type")), plain(at(event, "actor")));
     if told.is_empty() { head } else { format!("{head}: {told}") }
 }
 
@@ -123,8 +146,10 @@ fn event_line(event: &Value) -> String {
 fn inline(value: &Value) -> String {
     match value {
         Value::Object(members) => {
-            let members: Vec<String> =
-                members.iter().map(|(name, value)| format!("{}: {}", Value::from(name.as_str()), inline(value))).collect();
+            let members: Vec<String> = members
+                .iter()
+                .map(|(name, value)| format!("{}: {}", Value::from(name.as_str()), inline(value)))
+                .collect();
             format!("{{{}}}", members.join(", "))
         }
         Value::Array(elements) => format!("[{}]", elements.iter().map(inline).collect::<Vec<_>>().join(", ")),
@@ -132,27 +157,38 @@ fn inline(value: &Value) -> String {
     }
 }
 
-fn inline_members(members: &Members) -> String {
-    let members: Vec<String> =
-        members.iter().map(|(name, value)| format!("{}: {}", Value::from(*name), inline(value))).collect();
-    format!("{{{}}}", members.join(", "))
+/// The members of an object, each a unit.
+fn units(members: &Members) -> Vec<String> {
+    let last = members.len().saturating_sub(1);
+    let unit = |(place, (name, value)): (usize, &(&'static str, Value))| {
+        let (before, behind) = (if place == 0 { "{" } else { "" }, if place == last { "}" } else { "," });
+        format!("{before}{}: {}{behind}", Value::from(*name), inline(value))
+    };
+    members.iter().enumerate().map(unit).collect()
 }
 
-/// The text in lines of at most the width, broken at blanks.
-fn wrapped(text: &str, first: &str, rest: &str) -> String {
+/// The units in lines of at most the width: broken between units, and at the blanks of one that is too long for a line.
+fn wrapped(units: &[String], first: &str, rest: &str) -> String {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in text.split(' ') {
-        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push(std::mem::replace(&mut line, rest.to_owned()));
-            empty = true;
+    let room = |line: &str, empty: bool, text: &str| {
+        line.chars().count() + usize::from(!empty) + text.chars().count() <= WIDTH
+    };
+    for unit in units {
+        let whole = room(rest, true, unit);
+        let words: Vec<&str> = if whole { vec![unit] } else { unit.split(' ').collect() };
+        for word in words {
+            if !empty && !room(&line, empty, word) {
+                lines.push(std::mem::replace(&mut line, rest.to_owned()));
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
         }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
     }
     lines.push(line);
     lines.join("\n")
@@ -190,9 +226,20 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_width() {
-        let text = wrapped(&"word ".repeat(60), "  first → ", "          ");
+        let text = wrapped(&[["word"; 60].join(" ")], "  first → ", "          ");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.lines().skip(1).all(|line| line.starts_with("          word")), "{text}");
+    }
+
+    #[test]
+    fn members_stay_together_where_there_is_room() {
+        let members = vec![("tool", json!("a".repeat(40))), ("parameters", json!({"amount": 2000, "currency": "usd"}))];
+        let text = wrapped(&units(&members), "> ", "  ");
+        let expected = format!(
+            "> {{\"tool\": \"{}\",\n  \"parameters\": {{\"amount\": 2000, \"currency\": \"usd\"}}}}",
+            "a".repeat(40)
+        );
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::gate::DemoGate;
 use super::narration::{Ink, Members, Narration};
 use super::payments::{KEY, Payments};
 use crate::client::{Client, ClientError};
-use crate::output::{at, plain};
+use crate::output::at;
 
 /// What everybody calls tools at.
 const INVOKE: &str = "/api/v1/tools/invoke";
@@ -74,31 +74,32 @@ impl<'a> Tour<'a> {
         let token = |name: &str| self.keys.iter().find(|(own, _)| *own == name).map_or("", |(_, key)| key.expose());
         let narration = &self.narration;
         narration.heading("Still running, until Ctrl-C")?;
-        narration.prose("billing has fresh grants. In another terminal:")?;
+        narration.prose("billing has fresh grants. In another terminal, as billing:")?;
         narration.gap()?;
         for line in [
             format!("export TOOLGATE_URL={}", self.gate.url()),
-            format!("export TOOLGATE_TOKEN={}   # billing", token("billing")),
-            "toolgate tool call payments.charges.create --param amount:=1200 --param currency=usd".to_owned(),
-            "toolgate tool call payments.charges.create --param amount:=9900 --param currency=usd".to_owned(),
-            String::new(),
-            format!("export TOOLGATE_TOKEN={}   # the administrator", self.gate.token().expose()),
-            "toolgate invocation list".to_owned(),
-            "toolgate audit events".to_owned(),
-            String::new(),
-            format!("# reports: {}", token("reports")),
-            format!("# the payments service: {}", self.payments.url()),
+            format!("export TOOLGATE_TOKEN={}", token("billing")),
+            "toolgate tool call payments.charges.create -p amount:=1200 -p currency=usd".to_owned(),
+            "toolgate tool call payments.charges.create -p amount:=9900 -p currency=usd".to_owned(),
         ] {
-            narration.note(Ink::Cyan, &line)?;
+            narration.verbatim(&line)?;
         }
-        Ok(())
-    }
-
-    /// Says that it is over.
-    pub(super) fn say_goodbye(&self) -> Result<(), Failure> {
-        self.narration.gap()?;
-        self.narration.note(Ink::Bold, "Everything went as told, and nothing of it is left behind.")?;
-        self.narration.prose("`toolgate demo --keep` leaves it running to play with; `toolgate serve` is for real.")
+        narration.gap()?;
+        narration.prose("As the administrator:")?;
+        narration.gap()?;
+        for line in [
+            format!("export TOOLGATE_TOKEN={}", self.gate.token().expose()),
+            "toolgate tool list --agent billing".to_owned(),
+            "toolgate invocation list".to_owned(),
+            "toolgate audit events --limit 1000".to_owned(),
+        ] {
+            narration.verbatim(&line)?;
+        }
+        narration.gap()?;
+        narration.prose("The key of reports, and the payments service itself:")?;
+        narration.gap()?;
+        narration.verbatim(token("reports"))?;
+        narration.verbatim(&self.payments.url())
     }
 
     fn introduce(&self) -> Result<(), Failure> {
@@ -121,9 +122,7 @@ impl<'a> Tour<'a> {
         });
         let path = format!("/api/v1/vaults/{}/credentials", text(&vault, "id"));
         self.credential = text(&self.make(&path, credential).await?, "id");
-        self.administrator
-            .change(Method::PUT, "/api/v1/services/payments", Some(&self.payments.definition()))
-            .await?;
+        self.administrator.change(Method::PUT, "/api/v1/services/payments", Some(&self.payments.definition())).await?;
         let billing = self.agent("billing").await?;
         let reports = self.agent("reports").await?;
         Ok((billing, reports))
@@ -139,13 +138,7 @@ impl<'a> Tour<'a> {
         Ok(Agent { name, client })
     }
 
-    async fn grant(
-        &self,
-        agent: &str,
-        scope: &str,
-        constraints: Value,
-        delegatable: bool,
-    ) -> Result<String, Failure> {
+    async fn grant(&self, agent: &str, scope: &str, constraints: Value, delegatable: bool) -> Result<String, Failure> {
         let body = json!({
             "agent_id": agent, "credential_id": self.credential, "scopes": [scope], "constraints": constraints,
             "delegatable": delegatable,
@@ -159,27 +152,26 @@ impl<'a> Tour<'a> {
 
     async fn tell_setup(&mut self) -> Result<(), Failure> {
         self.narration.heading("1. Set up")?;
-        self.narration.prose("The administrator prepares everything once:")?;
+        self.narration.prose("The administrator does this once, and each of it is an event in the log:")?;
         self.narration.gap()?;
         for (request, effect) in [
             ("POST /vaults", "a vault"),
-            ("POST /vaults/…/credentials", "the key sk_demo_…, sealed on arrival; it never comes out again"),
-            ("PUT  /services/payments", "three tools: charges.create, charges.read, refunds.create"),
-            ("POST /agents", "two agents, billing and reports, each with its own key for the gate"),
-            ("POST /grants", "billing may charges.create: amount at most 5000, 2 calls an hour"),
-            ("POST /grants", "billing may charges.read, and may pass that on"),
+            ("POST /vaults/…/credentials", "the key sk_demo_…, sealed; it never comes out"),
+            ("PUT  /services/payments", "charges.create, charges.read, refunds.create"),
+            ("POST /agents", "billing and reports, each with its own gate key"),
+            ("POST /grants", "billing: charges.create, amount ≤ 5000, 2 an hour"),
+            ("POST /grants", "billing: charges.read, which it may pass on"),
         ] {
-            self.narration.note(Ink::Plain, &format!("  {request:<27}{effect}"))?;
+            self.narration.note(Ink::Plain, &format!("{request:<28}{effect}"))?;
         }
         self.narration.gap()?;
         let events = self.new_events().await?;
-        let last = events.last().map_or_else(String::new, |event| plain(at(event, "sequence")));
-        self.narration.note(Ink::Grey, &format!("    log ≡ #0 to #{last}: each of these is an event in the log"))
+        self.narration.log_in_short(&events)
     }
 
     async fn allowed(&mut self, billing: &Agent) -> Result<(), Failure> {
         self.narration.heading("2. An allowed call")?;
-        self.narration.prose("billing charges 20.00. It knows the name of the tool, and no key of the service.")?;
+        self.narration.prose("billing charges 20.00. It knows the tool's name, and no key of the service.")?;
         self.narration.gap()?;
         let answer = self.call(billing, "payments.charges.create", charge(2000)).await?;
         self.expect(&answer, 200, None)?;
@@ -216,7 +208,7 @@ impl<'a> Tour<'a> {
 
     async fn too_often(&mut self, billing: &Agent) -> Result<(), Failure> {
         self.narration.heading("5. Too often")?;
-        self.narration.prose("The grant allows two calls an hour. Refused calls did not count; the third does not pass.")?;
+        self.narration.prose("The grant allows two calls an hour. Refused calls do not count, a third is too many.")?;
         self.narration.gap()?;
         let answer = self.call(billing, "payments.charges.create", charge(700)).await?;
         self.expect(&answer, 200, None)?;
@@ -226,7 +218,7 @@ impl<'a> Tour<'a> {
 
     async fn delegated(&mut self, billing: &Agent, reports: &Agent, grant: &str) -> Result<(), Failure> {
         self.narration.heading("6. Passing it on")?;
-        self.narration.prose("billing lets reports read charges: within its own grant, and never more than that.")?;
+        self.narration.prose("billing lets reports read charges: within its own grant, never beyond it.")?;
         self.narration.gap()?;
         let path = format!("/api/v1/grants/{grant}/delegate");
         let body = vec![("target_agent_id", json!("reports")), ("scopes", json!(["charges.read"]))];
@@ -238,7 +230,7 @@ impl<'a> Tour<'a> {
 
     async fn revoked(&mut self, reports: &Agent, grant: &str) -> Result<(), Failure> {
         self.narration.heading("7. Taking it back")?;
-        self.narration.prose("The administrator revokes billing's grant. What was passed on from it ends with it, at once.")?;
+        self.narration.prose("The administrator revokes billing's grant. What was passed on ends with it.")?;
         self.narration.gap()?;
         let administrator = Agent { name: "admin", client: Client::new(self.gate.url(), self.gate.token())? };
         let answer = self.ask(&administrator, Method::DELETE, &format!("/api/v1/grants/{grant}"), Vec::new()).await?;
@@ -273,7 +265,9 @@ impl<'a> Tour<'a> {
         let forged = export.replacen("GRANT_RATE_LIMITED", "GRANT_RATE_LIMITEd", 1);
         match verify(forged.as_bytes(), &key) {
             Ok(_) => Err(differs("a changed log verified")),
-            Err(error) => self.narration.note(Ink::Yellow, &format!("With one letter of it changed: not verified, {error}.")),
+            Err(error) => {
+                self.narration.note(Ink::Yellow, &format!("With one letter of it changed: not verified, {error}."))
+            }
         }
     }
 
@@ -327,8 +321,7 @@ impl<'a> Tour<'a> {
 impl Answer {
     /// The members that a newcomer should see.
     fn worth_telling(&self) -> Members {
-        const ANSWER: [&str; 7] =
-            ["id", "source", "scopes", "status", "result", "grant_id", "revoked_count"];
+        const ANSWER: [&str; 7] = ["id", "source", "scopes", "status", "result", "grant_id", "revoked_count"];
         const ERROR: [&str; 5] = ["code", "message", "path", "available_scopes", "retry_after_seconds"];
         let error = at(&self.body, "error");
         let (value, names) = if error.is_object() { (error, &ERROR[..]) } else { (&self.body, &ANSWER[..]) };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
-use serde_saphyr::{Options, alias_limits, budget, options};
+use serde_saphyr::{Options, UserMessageFormatter, alias_limits, budget, options};
 use toolgate_model::service::{DefinitionError, ServiceDefinition};
 use toolgate_model::strict_json;
 
@@ -54,7 +54,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, String> {
         vec![strict_json::parse(text.as_bytes()).map_err(|error| format!("{name}: {error}"))?]
     } else {
         serde_saphyr::from_multiple_with_options::<Value>(text, yaml())
-            .map_err(|error| format!("{name}: not YAML that can be used: {}", clean(&error.to_string())))?
+            .map_err(|error| format!("{name}: {}", clean(&error.render_with_formatter(&UserMessageFormatter))))?
     };
     if values.is_empty() {
         return Err(format!("{name}: there is no definition in it; write service, version and tools"));
@@ -179,7 +179,7 @@ mod tests {
             text.push_str(&format!("a{level}: &a{level} [{}]\n", vec![above; 10].join(", ")));
         }
         let error = refusal("bomb.yaml", &text);
-        assert!(error.starts_with("bomb.yaml: not YAML that can be used"), "{error}");
+        assert!(error.starts_with("bomb.yaml: ") && error.contains("too complex"), "{error}");
     }
 
     #[test]

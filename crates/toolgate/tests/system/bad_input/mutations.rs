@@ -187,8 +187,8 @@ impl Random {
 
     fn query(&mut self) -> String {
         let names = [
-            "limit", "cursor", "status", "source", "agent_id", "tool", "grant_id", "type", "since", "until", "sequence", "size", "first",
-            "second", "x",
+            "limit", "cursor", "status", "source", "agent_id", "tool", "grant_id", "type", "since", "until",
+            "sequence", "size", "first", "second", "x",
         ];
         let values = [
             "",

@@ -24,17 +24,8 @@ fn the_shape_of_the_rfc_is_carried_out_and_answered(world: &World) {
         "context": {"intent_id": "intent_01HABC", "task_id": "task_01HXYZ", "agent_id": "billing"},
     });
     let answer = shop.agent.invokes(body).ok();
-    let fields = [
-        "cost",
-        "duration_ms",
-        "error",
-        "grant_id",
-        "invocation_id",
-        "result",
-        "status",
-        "timestamp",
-        "tool_name",
-    ];
+    let fields =
+        ["cost", "duration_ms", "error", "grant_id", "invocation_id", "result", "status", "timestamp", "tool_name"];
     assert_eq!(names(&answer), fields);
     assert!(text(&answer, "/invocation_id").starts_with("inv_"));
     assert_eq!((&answer["status"], &answer["error"]), (&json!("success"), &Value::Null));

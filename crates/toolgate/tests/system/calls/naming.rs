@@ -87,15 +87,9 @@ fn a_bare_service_is_refused(world: &World) {
         assert!(error["message"].as_str().unwrap().contains("is a service"), "{error}");
     }
     // Of a service that it holds nothing of, not even that is said.
-    world.agent("stranger", &["tools.invoke"]);
-    let stranger = world.actor("stranger", &key_of(&shop, "stranger"));
+    let stranger = world.agent("stranger", &["tools.invoke"]);
     let error = stranger.invokes(json!({"tool": "payments"})).refused(404, "TOOL_NOT_FOUND");
     assert!(!error["message"].as_str().unwrap().contains("is a service"), "{error}");
-}
-
-fn key_of(shop: &Shop, agent: &str) -> String {
-    let made = shop.admin.ask("POST", &format!("/api/v1/agents/{agent}/keys"), None).created();
-    made["key"].as_str().unwrap().to_owned()
 }
 
 fn an_unknown_name_is_not_found(world: &World) {

@@ -125,18 +125,17 @@ fn null_is_a_value_and_absence_is_none(world: &World) {
         "denied_parameters": {"force": {"any": true}},
     });
     let both = shop(world, rules);
-    let required =
-        [(r#"{"note": "a"}"#, true), (r#"{"note": null}"#, true), ("{}", false), (r#"{"note": ""}"#, false)];
+    let required = [(r#"{"note": "a"}"#, true), (r#"{"note": null}"#, true), ("{}", false), (r#"{"note": ""}"#, false)];
     assert_judged(world, &both, "parameters.note", &required);
     let forbidden = [(r#"{"note": "a", "force": null}"#, false), (r#"{"note": "a", "force": []}"#, false)];
     assert_judged(world, &both, "parameters.force", &forbidden);
-    let bounded = shop_again(&both, json!({"amount_max": 10}));
+    let bounded = through_another_grant(&both, json!({"amount_max": 10}));
     let error = both.denied(&bounded(json!({"amount": null})), 403, "GRANT_PARAMETER_DENIED");
     assert_eq!(error["path"], "parameters.amount", "null is no number");
 }
 
 /// Calls through one more grant of the same agent.
-fn shop_again<'a>(shop: &'a Shop, constraints: Value) -> impl Fn(Value) -> Reply + 'a {
+fn through_another_grant<'a>(shop: &'a Shop, constraints: Value) -> impl Fn(Value) -> Reply + 'a {
     let grant = shop.grant(json!({"constraints": constraints}));
     move |parameters| {
         let body = json!({"tool": "payments.anything", "grant_id": grant["id"], "parameters": parameters});
@@ -146,7 +145,8 @@ fn shop_again<'a>(shop: &'a Shop, constraints: Value) -> impl Fn(Value) -> Reply
 
 fn names_are_compared_letter_by_letter(world: &World) {
     let denied = shop(world, json!({"denied_parameters": {"größe": ["xl"], "a b": {"any": true}}}));
-    let composed = [(r#"{"größe": "xl"}"#, false), (r#"{"gr\u00f6\u00dfe": "xl"}"#, false), (r#"{"Größe": "xl"}"#, true)];
+    let composed =
+        [(r#"{"größe": "xl"}"#, false), (r#"{"gr\u00f6\u00dfe": "xl"}"#, false), (r#"{"Größe": "xl"}"#, true)];
     assert_judged(world, &denied, "parameters.größe", &composed);
     assert_judged(world, &denied, "parameters.a b", &[(r#"{"a b": 1}"#, false), (r#"{"ab": 1}"#, true)]);
     let odd = r#"{"": 1, "\u0000": 2, "__proto__": {"a": 1}, "🦀": "🦀", "a\"b": "\\", "e\u0301": "\u00e9"}"#;

@@ -12,6 +12,8 @@ pub struct Page {
     pub steps: Vec<Step>,
     /// Its `json` blocks, with the line on which each begins.
     pub json: Vec<(usize, String)>,
+    /// Its blocks that are files, such as `yaml payments.yaml`: their names and contents. The commands find them there.
+    pub files: Vec<(String, String)>,
 }
 
 /// One command with what it prints.
@@ -53,7 +55,8 @@ impl Page {
     }
 
     fn parse(path: &str, text: String) -> Self {
-        let mut page = Self { path: path.to_owned(), text: String::new(), steps: Vec::new(), json: Vec::new() };
+        let mut page =
+            Self { path: path.to_owned(), text: String::new(), steps: Vec::new(), json: Vec::new(), files: Vec::new() };
         let mut block = None;
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(mark) = line.trim_start().strip_prefix("```") {
@@ -61,11 +64,15 @@ impl Page {
                 if block == Some("json") {
                     page.json.push((number, String::new()));
                 }
+                if let Some((_, name)) = block.and_then(|mark| mark.split_once(' ')) {
+                    page.files.push((name.to_owned(), String::new()));
+                }
                 continue;
             }
-            match (block, page.json.last_mut()) {
-                (Some("console"), _) => page.take(number, line),
-                (Some("json"), Some((_, json))) => json.extend([line, "\n"]),
+            match (block, page.json.last_mut(), page.files.last_mut()) {
+                (Some("console"), ..) => page.take(number, line),
+                (Some("json"), Some((_, json)), _) => json.extend([line, "\n"]),
+                (Some(mark), _, Some((_, content))) if mark.contains(' ') => content.extend([line, "\n"]),
                 _ => {}
             }
         }
@@ -94,8 +101,8 @@ pub fn root() -> PathBuf {
 
 #[test]
 fn a_page_is_taken_apart_into_commands_and_examples() {
-    let text =
-        "# A\n```console\n$ echo one \\\n    two\none two\n$ true\n```\n```json\n{\"a\": 1}\n```\n```sh\n$ no\n```\n";
+    let text = "# A\n```console\n$ echo one \\\n    two\none two\n$ true\n```\n```json\n{\"a\": 1}\n```\n```sh\n$ no\n```\n\
+         ```yaml a.yaml\na: 1\n```\n";
     let page = Page::parse("a.md", text.to_owned());
     let step = |line, command: &str, expected: &[&str]| Step {
         line,
@@ -104,4 +111,5 @@ fn a_page_is_taken_apart_into_commands_and_examples() {
     };
     assert_eq!(page.steps, [step(3, "echo one \\\n    two", &["one two"]), step(6, "true", &[])]);
     assert_eq!(page.json, [(8, "{\"a\": 1}\n".to_owned())]);
+    assert_eq!(page.files, [("a.yaml".to_owned(), "a: 1\n".to_owned())]);
 }

@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use toolgate_testkit::gate_process::GateProcess;
-
 use super::expectation::fits;
 use super::page::Page;
+use super::surroundings::Surroundings;
 
 /// Runs the commands in order; the error says which one does something else than the page says.
-pub fn try_out(page: &Page, gate: &GateProcess) -> Result<(), String> {
-    let home = gate.setup().home().join("reader");
-    std::fs::create_dir_all(&home).unwrap();
-    let output = shell(gate, &home).arg("-c").arg(script(page)).output().unwrap();
+pub fn try_out(page: &Page) -> Result<(), String> {
+    let surroundings = Surroundings::of(&page.path);
+    for (name, content) in &page.files {
+        std::fs::write(surroundings.home.join(name), content).unwrap();
+    }
+    let output = shell(&surroundings).arg("-c").arg(script(page)).output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     let mut sections = printed.split(MARK).skip(1);
     for step in &page.steps {
@@ -44,12 +45,13 @@ fn script(page: &Page) -> String {
     format!("exec 2>&1\n{}", commands.collect::<String>())
 }
 
-fn shell(gate: &GateProcess, home: &Path) -> Command {
+fn shell(surroundings: &Surroundings) -> Command {
     let binary = Path::new(super::BINARY).parent().unwrap().to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([binary].into_iter().chain(std::env::split_paths(&path))).unwrap();
+    let home = &surroundings.home;
     let mut command = Command::new("sh");
     command.arg("-eu").env_clear().env("PATH", path).env("HOME", home).current_dir(home).stdin(Stdio::null());
-    command.env("TOOLGATE_URL", gate.url()).env("TOOLGATE_TOKEN", gate.token());
+    command.envs(surroundings.variables.iter().map(|(name, value)| (name, value)));
     command
 }

@@ -1,0 +1,255 @@
+//! Settlement: what became of a call, with its event; and the records of calls that were refused or made elsewhere.
+
+use serde_json::{Value, json};
+use toolgate_gate::ports::ledger::{Admission, RecordDenial, ReportInvocation, Settle};
+use toolgate_gate::refusal::Code;
+use toolgate_model::constraint::Cost;
+use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
+use toolgate_testkit::ledger_fixture::LedgerFixture;
+
+use super::support::calls::{Caller, DEADLINE};
+use super::support::refused;
+
+contract!(
+    a_settled_call_has_its_outcome_and_its_event,
+    a_failed_call_says_why,
+    settling_changes_only_the_outcome,
+    a_call_is_settled_once,
+    a_call_that_was_not_admitted_cannot_be_settled,
+    a_call_of_another_tenant_cannot_be_settled,
+    a_call_that_was_cut_off_can_still_be_settled,
+    one_that_cannot_be_settled_does_not_touch_those_beside_it,
+    a_refused_call_has_its_record_and_its_event,
+    a_refused_call_may_know_next_to_nothing,
+    a_reported_call_has_its_record_and_its_event,
+    refused_and_reported_calls_cannot_be_settled,
+);
+
+fn context() -> GrantContext {
+    let id = |text| Some(ContextId::parse(text).unwrap());
+    GrantContext { intent_id: id("intent-1"), plan_id: id("plan-2"), task_id: id("task-3") }
+}
+
+fn error(code: &str) -> InvocationError {
+    InvocationError { code: code.to_owned(), reason: "the service said no".to_owned() }
+}
+
+async fn last_event(caller: &Caller) -> Value {
+    caller.tenant.events().await.pop().unwrap()
+}
+
+async fn a_settled_call_has_its_outcome_and_its_event(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.delegate(&caller.grant(None).await, None).await;
+    let mut call = caller.call(&grant).await;
+    call.invocation.context = context();
+    assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
+    caller.tenant.wait(2);
+    let settle = caller.settlement(&call, "{}");
+
+    fixture.ledger().settle(settle.clone()).await.unwrap();
+
+    assert_eq!(caller.record(call.invocation.id).await, Some(settle.invocation));
+    let event = last_event(&caller).await;
+    assert_eq!(event["type"], "tool.invoked");
+    let data = json!({
+        "invocation_id": call.invocation.id, "grant_id": grant.id, "service": "stripe", "tool": "charges.create",
+        "parameters_summary": {"amount": 1200, "currency": "eur"}, "arguments_hash": "a1".repeat(32),
+        "status": "success", "http_status": 200, "duration_ms": 42,
+        "cost": {"api_units": 1, "estimated_cost_usd": 0.02}, "request_fingerprint": "f2".repeat(32),
+    });
+    assert_eq!(event["data"], data);
+    assert_eq!((&event["actor"], &event["agent_id"]), (&json!("billing"), &json!("worker")));
+    assert_eq!(event["timestamp"], json!(caller.tenant.now()));
+    assert_eq!(event["tenant"], json!(caller.tenant.id));
+    let bound = [&event["intent_id"], &event["plan_id"], &event["task_id"]];
+    assert_eq!(bound, [&json!("intent-1"), &json!("plan-2"), &json!("task-3")]);
+}
+
+async fn a_failed_call_says_why(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let call = caller.running(&caller.grant(None).await).await;
+    let mut settle = Settle { answer: None, ..caller.settlement(&call, "") };
+    settle.invocation.status = InvocationStatus::Error;
+    settle.invocation.error = Some(error("UPSTREAM_ERROR"));
+    (settle.invocation.http_status, settle.invocation.fingerprint) = (None, None);
+
+    fixture.ledger().settle(settle.clone()).await.unwrap();
+
+    assert_eq!(caller.record(call.invocation.id).await, Some(settle.invocation));
+    let event = last_event(&caller).await;
+    assert_eq!((&event["data"]["status"], &event["data"]["error_code"]), (&json!("error"), &json!("UPSTREAM_ERROR")));
+    let data = event["data"].as_object().unwrap();
+    for absent in ["http_status", "request_fingerprint", "reported", "reason"] {
+        assert!(!data.contains_key(absent), "{absent}");
+    }
+}
+
+async fn settling_changes_only_the_outcome(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let call = caller.running(&caller.grant(None).await).await;
+    let mut settle = caller.settlement(&call, "{}");
+    settle.invocation.cost = Cost::from_dollars(0.5);
+    let outcome = settle.invocation.clone();
+    settle.invocation.tool = "another tool".to_owned();
+    settle.invocation.created_at = caller.tenant.later(9);
+    settle.invocation.parameters.clear();
+
+    fixture.ledger().settle(settle).await.unwrap();
+
+    assert_eq!(caller.record(call.invocation.id).await, Some(outcome));
+}
+
+async fn a_call_is_settled_once(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let call = caller.running(&caller.grant(None).await).await;
+    caller.settle(&call, "{}").await;
+    let before = caller.record(call.invocation.id).await;
+    let mut again = caller.settlement(&call, "{}");
+    again.invocation.status = InvocationStatus::Error;
+    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(again)).await;
+    assert_eq!(caller.record(call.invocation.id).await, before);
+}
+
+async fn a_call_that_was_not_admitted_cannot_be_settled(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let call = caller.call(&caller.grant(None).await).await;
+    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(caller.settlement(&call, "{}"))).await;
+    assert!(caller.records().await.is_empty());
+}
+
+async fn a_call_of_another_tenant_cannot_be_settled(fixture: &LedgerFixture) {
+    let (caller, other) = (Caller::new(fixture).await, Caller::new(fixture).await);
+    let call = caller.running(&caller.grant(None).await).await;
+    let mut settle = other.settlement(&call, "{}");
+    settle.invocation.tenant = other.tenant.id.clone();
+    refused(&other.tenant, Code::Internal, fixture.ledger().settle(settle)).await;
+    assert_eq!(caller.record(call.invocation.id).await, Some(call.invocation));
+}
+
+async fn a_call_that_was_cut_off_can_still_be_settled(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let call = caller.running(&caller.grant(None).await).await;
+    caller.tenant.wait(DEADLINE + 1);
+    fixture.ledger().close_calls(caller.tenant.now()).await.unwrap();
+    let settle = caller.settlement(&call, "{}");
+
+    fixture.ledger().settle(settle.clone()).await.unwrap();
+
+    assert_eq!(caller.record(call.invocation.id).await, Some(settle.invocation), "no trace of the error is left");
+    let told: Vec<_> = caller.tenant.events_of("tool.invoked").await;
+    let statuses: Vec<_> = told.iter().map(|event| event["data"]["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["unknown", "success"], "the log tells both");
+    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(caller.settlement(&call, "{}"))).await;
+}
+
+async fn one_that_cannot_be_settled_does_not_touch_those_beside_it(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let mut settlements = Vec::new();
+    for number in 0..40 {
+        let call = if number % 10 == 3 { caller.call(&grant).await } else { caller.running(&grant).await };
+        settlements.push(caller.settlement(&call, "{}"));
+    }
+
+    let attempts = settlements.into_iter().map(|settle| fixture.ledger().settle(settle));
+    let outcomes = futures_util::future::join_all(attempts).await;
+
+    for (number, outcome) in outcomes.into_iter().enumerate() {
+        assert_eq!(outcome.is_ok(), number % 10 != 3, "{number}: {outcome:?}");
+    }
+    let records = caller.records().await;
+    assert_eq!(records.len(), 36);
+    assert!(records.iter().all(|record| record.status == InvocationStatus::Success));
+    assert_eq!(caller.tenant.events_of("tool.invoked").await.len(), 36);
+}
+
+async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let error = error("GRANT_RATE_LIMITED");
+    let invocation = Invocation {
+        status: InvocationStatus::Denied,
+        error: Some(error.clone()),
+        context: context(),
+        ..caller.invocation(&grant)
+    };
+    let stamp = caller.tenant.stamp_of(&caller.agent);
+    let denial = RecordDenial { stamp, invocation: invocation.clone(), stage: "admit", error };
+
+    fixture.ledger().record_denial(denial).await.unwrap();
+
+    assert_eq!(caller.record(invocation.id).await, Some(invocation.clone()));
+    let event = last_event(&caller).await;
+    assert_eq!(event["type"], "tool.denied");
+    let data = json!({
+        "invocation_id": invocation.id, "grant_id": grant.id, "service": "stripe", "tool": "charges.create",
+        "arguments_hash": "a1".repeat(32), "stage": "admit", "error_code": "GRANT_RATE_LIMITED",
+        "reason": "the service said no",
+    });
+    assert_eq!(event["data"], data);
+    assert_eq!((&event["actor"], &event["agent_id"]), (&json!("billing"), &json!("billing")));
+    assert_eq!(event["task_id"], json!("task-3"));
+}
+
+async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let invocation = Invocation {
+        grant: None,
+        service: None,
+        tool: "no such tool \u{202e}\"'; --".to_owned(),
+        status: InvocationStatus::Denied,
+        error: Some(error("TOOL_NOT_FOUND")),
+        cost: None,
+        ..caller.invocation(&caller.grant(None).await)
+    };
+    let denial = RecordDenial {
+        stamp: caller.tenant.stamp_of(&caller.agent),
+        invocation: invocation.clone(),
+        stage: "resolve",
+        error: error("TOOL_NOT_FOUND"),
+    };
+
+    fixture.ledger().record_denial(denial).await.unwrap();
+
+    assert_eq!(caller.record(invocation.id).await, Some(invocation.clone()));
+    let data = &last_event(&caller).await["data"];
+    assert_eq!((&data["grant_id"], &data["service"]), (&json!(null), &json!(null)));
+    assert_eq!(data["tool"], json!(invocation.tool));
+}
+
+async fn a_reported_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let invocation = Invocation {
+        status: InvocationStatus::Success,
+        reported: true,
+        duration_ms: Some(7),
+        context: context(),
+        ..caller.invocation(&grant)
+    };
+    let report = ReportInvocation { stamp: caller.tenant.stamp_of(&caller.agent), invocation: invocation.clone() };
+
+    fixture.ledger().report_invocation(report).await.unwrap();
+
+    assert_eq!(caller.record(invocation.id).await, Some(invocation.clone()));
+    let event = last_event(&caller).await;
+    assert_eq!(event["type"], "tool.invoked");
+    assert_eq!(event["data"]["invocation_id"], json!(invocation.id));
+    assert_eq!((&event["data"]["reported"], &event["data"]["duration_ms"]), (&json!(true), &json!(7)));
+    assert_eq!(event["intent_id"], json!("intent-1"));
+}
+
+async fn refused_and_reported_calls_cannot_be_settled(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let call = caller.call(&caller.grant(None).await).await;
+    for status in [InvocationStatus::Denied, InvocationStatus::Error, InvocationStatus::Success] {
+        let mut call = call.clone();
+        call.invocation = Invocation { status, ..caller.invocation(&caller.grant(None).await) };
+        let stamp = caller.tenant.stamp_of(&caller.agent);
+        let report = ReportInvocation { stamp, invocation: call.invocation.clone() };
+        fixture.ledger().report_invocation(report).await.unwrap();
+        refused(&caller.tenant, Code::Internal, fixture.ledger().settle(caller.settlement(&call, "{}"))).await;
+    }
+}
