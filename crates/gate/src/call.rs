@@ -128,7 +128,7 @@ impl Gate {
             let _under_way = under_way;
             let admitted = match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
                 admit::Outcome::Admitted(admitted) => *admitted,
-                admit::Outcome::Replayed(answer) => return Ok(answer),
+                admit::Outcome::Replayed(answer) => return Ok(*answer),
             };
             let execution = gate.execute(&admitted).await;
             let inspected = gate.inspect(&admitted, execution).await;

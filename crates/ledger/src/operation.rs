@@ -38,6 +38,10 @@ pub trait Operation: Send + Sync + 'static {
     /// anew.
     const CHANGES_AUTHORITY: bool = true;
 
+    /// Whether it must be undone by itself when it fails. One that has nothing to undo by then, short of a fault of the
+    /// database, goes without: a failure of it ends the transaction that it shares with others.
+    const IS_UNDONE_ALONE: bool = true;
+
     /// Does it.
     fn run<T: Transaction>(&self, transaction: &mut T) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
 }

@@ -80,6 +80,69 @@ pub(crate) fn write_members<'a>(members: impl Iterator<Item = (&'a str, &'a Valu
     out.push(b'}');
 }
 
+/// Writes an object member by member, for what is written so often that building a value first would cost.
+///
+/// INVARIANT: the names are ASCII and come in alphabetical order.
+pub(crate) struct ObjectWriter<'a> {
+    out: &'a mut Vec<u8>,
+    empty: bool,
+}
+
+impl<'a> ObjectWriter<'a> {
+    /// Begins an object behind what `out` already holds.
+    pub(crate) fn begin(out: &'a mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, empty: true }
+    }
+
+    /// A member that is a text.
+    pub(crate) fn text(&mut self, name: &str, text: &str) {
+        self.name(name);
+        write_string(text, self.out);
+    }
+
+    /// A member that is shown without anything to escape: an id, a time.
+    pub(crate) fn shown(&mut self, name: &str, shown: impl std::fmt::Display) {
+        self.name(name);
+        // Writing to a Vec cannot fail.
+        drop(write!(self.out, "\"{shown}\""));
+    }
+
+    /// A member of any kind.
+    pub(crate) fn value(&mut self, name: &str, value: &Value) {
+        self.name(name);
+        write_canonical(value, self.out);
+    }
+
+    /// A member that is an object of these members, whatever order they come in.
+    pub(crate) fn members(&mut self, name: &str, members: &serde_json::Map<String, Value>) {
+        self.name(name);
+        write_members(members.iter().map(|(name, value)| (name.as_str(), value)), self.out);
+    }
+
+    /// A member that is an object.
+    pub(crate) fn object(&mut self, name: &str, write: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.name(name);
+        let mut object = ObjectWriter::begin(self.out);
+        write(&mut object);
+        object.end();
+    }
+
+    /// Ends the object.
+    pub(crate) fn end(self) {
+        self.out.push(b'}');
+    }
+
+    fn name(&mut self, name: &str) {
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        write_string(name, self.out);
+        self.out.push(b':');
+    }
+}
+
 fn write_escape(byte: u8, out: &mut Vec<u8>) {
     match byte {
         b'"' => out.extend_from_slice(b"\\\""),

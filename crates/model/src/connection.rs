@@ -103,7 +103,7 @@ impl Connection {
     /// The tools that this credential defines by itself: one for every endpoint and every scope, each under the scope
     /// of its own name. None without an address to call them at.
     pub fn implicit_tools(&self, scopes_available: &ScopeSet) -> BTreeMap<ToolName, ToolDefinition> {
-        if self.base_url.is_none() {
+        if self.base_url.is_none() || self.service_version.is_some() {
             return BTreeMap::new();
         }
         let from_scopes = scopes_available.iter().filter_map(|scope| ToolName::parse(scope.as_str()).ok());

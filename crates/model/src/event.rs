@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::canonical::to_canonical;
+use crate::canonical::ObjectWriter;
 use crate::constraint::Cost;
 use crate::context::GrantContext;
 use crate::credential::{AuthType, ServiceName};
@@ -278,7 +278,8 @@ impl Happening {
                 "invocation_id": invocation, "grant_id": grant, "service": service, "tool": tool,
                 "arguments_hash": arguments_hash, "stage": stage, "error_code": error_code, "reason": reason
             }),
-            Self::ToolInvoked(invoked) => invoked.data(),
+            // Written by itself, member by member.
+            Self::ToolInvoked(_) => Value::Null,
             Self::VaultCreated { vault, owner } => json!({"vault_id": vault, "owner_id": owner}),
             Self::VaultDeleted { vault, revoked_credentials, revoked_grants } => json!({
                 "vault_id": vault, "revoked_credentials": revoked_credentials, "revoked_grants": revoked_grants
@@ -320,20 +321,34 @@ pub struct ToolInvoked {
 }
 
 impl ToolInvoked {
-    fn data(&self) -> Value {
-        let mut data = json!({
-            "invocation_id": self.invocation, "grant_id": self.grant, "service": self.service, "tool": self.tool,
-            "parameters_summary": self.parameters_summary, "arguments_hash": self.arguments_hash,
-            "status": self.status, "duration_ms": self.duration_ms, "cost": cost_shape(self.cost),
-        });
-        if let Value::Object(members) = &mut data {
-            let mut put = |name: &str, value: Option<Value>| value.map(|value| members.insert(name.to_owned(), value));
-            put("error_code", self.error_code.as_ref().map(|code| json!(code)));
-            put("http_status", self.http_status.map(|status| json!(status)));
-            put("request_fingerprint", self.request_fingerprint.as_ref().map(|fingerprint| json!(fingerprint)));
-            put("reported", self.reported.then_some(Value::Bool(true)));
+    fn write(&self, data: &mut ObjectWriter<'_>) {
+        data.text("arguments_hash", &self.arguments_hash);
+        data.value("cost", &cost_shape(self.cost));
+        data.value("duration_ms", &Value::from(self.duration_ms));
+        if let Some(code) = &self.error_code {
+            data.text("error_code", code);
         }
-        data
+        match self.grant {
+            Some(grant) => data.shown("grant_id", grant),
+            None => data.value("grant_id", &Value::Null),
+        }
+        if let Some(status) = self.http_status {
+            data.value("http_status", &Value::from(status));
+        }
+        data.shown("invocation_id", self.invocation);
+        data.members("parameters_summary", &self.parameters_summary);
+        if self.reported {
+            data.value("reported", &Value::Bool(true));
+        }
+        if let Some(fingerprint) = &self.request_fingerprint {
+            data.text("request_fingerprint", fingerprint);
+        }
+        match &self.service {
+            Some(service) => data.text("service", service.as_str()),
+            None => data.value("service", &Value::Null),
+        }
+        data.text("status", self.status.as_str());
+        data.text("tool", &self.tool);
     }
 }
 
@@ -359,31 +374,98 @@ pub struct Event {
 impl Event {
     /// The event as it is hashed, stored and shown: canonical JSON without the sequence, which is its place in the log.
     pub fn to_canonical(&self) -> Vec<u8> {
-        let mut members = Map::new();
-        let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
-        put("id", json!(self.id));
-        put("tenant", json!(self.tenant));
-        put("type", json!(self.happening.name()));
-        put("actor", json!(self.actor));
-        put("timestamp", json!(self.time));
-        put("data", self.happening.data());
+        let mut out = Vec::with_capacity(768);
+        let mut event = ObjectWriter::begin(&mut out);
+        event.text("actor", self.actor.as_str());
         if let Some(agent) = &self.agent {
-            put("agent_id", json!(agent));
+            event.text("agent_id", agent.as_str());
         }
+        match &self.happening {
+            Happening::ToolInvoked(invoked) => event.object("data", |data| invoked.write(data)),
+            other => event.value("data", &other.data()),
+        }
+        event.shown("id", self.id);
         for (name, part) in [
             ("intent_id", &self.context.intent_id),
             ("plan_id", &self.context.plan_id),
             ("task_id", &self.context.task_id),
         ] {
             if let Some(id) = part {
-                put(name, json!(id));
+                event.text(name, id.as_str());
             }
         }
-        to_canonical(&Value::Object(members))
+        event.text("tenant", self.tenant.as_str());
+        event.shown("timestamp", self.time);
+        event.text("type", self.happening.name());
+        event.end();
+        out
     }
 }
 
 /// The leaf of an event's canonical JSON in the log's tree.
 pub fn event_leaf(canonical: &[u8]) -> Hash {
     leaf_hash(canonical)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canonical::to_canonical;
+
+    fn event(invoked: ToolInvoked) -> Event {
+        let time = Timestamp::from_millis(1_770_544_800_123).unwrap();
+        Event {
+            id: EventId::new(time, [7; 10]),
+            tenant: TenantId::parse("default").unwrap(),
+            actor: PrincipalId::parse("admin").unwrap(),
+            agent: Some(PrincipalId::parse("billing").unwrap()),
+            context: serde_json::from_value(json!({"intent_id": "i", "plan_id": "p", "task_id": "t"})).unwrap(),
+            time,
+            happening: Happening::ToolInvoked(Box::new(invoked)),
+        }
+    }
+
+    fn invoked() -> ToolInvoked {
+        let time = Timestamp::from_millis(1_770_544_800_000).unwrap();
+        let parameters = json!({"b": "\u{1f600} \" \n", "a": [1, 2.50], "\u{e9}": null});
+        ToolInvoked {
+            invocation: InvocationId::new(time, [1; 10]),
+            grant: Some(GrantId::new(time, [2; 10])),
+            service: Some(ServiceName::parse("stripe").unwrap()),
+            tool: "charges.create".to_owned(),
+            parameters_summary: parameters.as_object().cloned().unwrap(),
+            arguments_hash: "ab".repeat(32),
+            status: InvocationStatus::Error,
+            error_code: Some("SERVICE_ERROR".to_owned()),
+            http_status: Some(500),
+            duration_ms: Some(342),
+            cost: Cost::from_dollars(0.02),
+            request_fingerprint: Some("cd".repeat(32)),
+            reported: true,
+        }
+    }
+
+    /// What is written member by member is what the general writer makes of the same value.
+    #[test]
+    fn an_event_is_written_in_canonical_form() {
+        let bare = ToolInvoked {
+            grant: None,
+            service: None,
+            error_code: None,
+            http_status: None,
+            duration_ms: None,
+            cost: None,
+            request_fingerprint: None,
+            reported: false,
+            parameters_summary: Map::new(),
+            ..invoked()
+        };
+        for event in [event(invoked()), event(bare)] {
+            let written = event.to_canonical();
+            let read: Value = serde_json::from_slice(&written).unwrap();
+            assert_eq!(String::from_utf8(to_canonical(&read)), String::from_utf8(written));
+            assert_eq!(read["timestamp"], json!(event.time));
+            assert_eq!(read["id"], json!(event.id));
+        }
+    }
 }

@@ -72,7 +72,7 @@ pub struct ToolDefinition {
     pub http: Option<HttpMapping>,
     /// What the log keeps of the parameters.
     pub logging: LoggingRule,
-    /// How long one call may take, where the credential's limit is too long.
+    /// How long one call may take; without it, as long as the credential says.
     pub timeout: Option<Duration>,
 }
 

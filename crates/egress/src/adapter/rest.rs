@@ -25,11 +25,15 @@ impl Adapter for Rest {
         errand: Errand<'_>,
         redactor: &mut Redactor,
     ) -> Result<InboundAnswer, SourceFailure> {
-        let secret = presented(errand.auth_type, &errand.material)?;
-        if errand.auth_type == AuthType::BasicAuth {
-            // A short password is not looked for in encodings, but what carries it is.
-            redactor.add(&secret);
-        }
+        let secret = match errand.auth_type {
+            AuthType::BasicAuth => {
+                let pair = user_and_password(&errand.material)?;
+                // A short password is not looked for in encodings. Together with the name it is.
+                redactor.add(&pair);
+                Secret::new(STANDARD.encode(pair.expose()))
+            }
+            auth_type => presented(auth_type, &errand.material)?,
+        };
         present(client, &errand, &secret).await
     }
 }
@@ -57,20 +61,20 @@ pub(super) async fn present(
     }
 }
 
-/// What stands in the credential's place.
+/// What stands in the credential's place, where it is a field of the material.
 fn presented(auth_type: AuthType, material: &Material) -> Result<Secret, SourceFailure> {
-    let copy = |secret: &Secret| Secret::new(secret.expose().to_owned());
-    match auth_type {
-        AuthType::BasicAuth => {
-            let username = first_field(material, &["username"])?.expose();
-            let password = first_field(material, &["password"])?.expose();
-            if username.contains(':') {
-                return Err(not_executable("a user name with a colon cannot be sent as basic authentication"));
-            }
-            let pair = Zeroizing::new(format!("{username}:{password}"));
-            Ok(Secret::new(STANDARD.encode(pair.as_bytes())))
-        }
-        AuthType::BearerToken => first_field(material, &["token", "access_token", "bearer_token", "api_key"]).map(copy),
-        _ => first_field(material, &["api_key", "token", "secret_key", "access_token"]).map(copy),
+    let names: &[&str] = match auth_type {
+        AuthType::BearerToken => &["token", "access_token", "bearer_token", "api_key"],
+        _ => &["api_key", "token", "secret_key", "access_token"],
+    };
+    first_field(material, names).map(|secret| Secret::new(secret.expose().to_owned()))
+}
+
+fn user_and_password(material: &Material) -> Result<Secret, SourceFailure> {
+    let username = first_field(material, &["username"])?.expose();
+    let password = first_field(material, &["password"])?.expose();
+    if username.contains(':') {
+        return Err(not_executable("a user name with a colon cannot be sent as basic authentication"));
     }
+    Ok(Secret::new(format!("{username}:{password}")))
 }

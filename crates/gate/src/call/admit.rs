@@ -51,7 +51,7 @@ pub(super) enum Outcome {
     /// It may be carried out.
     Admitted(Box<Admitted>),
     /// It was, before; this is what it answered.
-    Replayed(CallAnswer),
+    Replayed(Box<CallAnswer>),
 }
 
 impl Gate {
@@ -85,7 +85,7 @@ impl Gate {
                     let (call, modified) = (Arc::clone(call), modified.cloned());
                     return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, invocation })));
                 }
-                Admission::Replayed(stored) => return Ok(Outcome::Replayed(CallAnswer::replayed(&fit.candidate, &stored)?)),
+                Admission::Replayed(stored) => return Ok(Outcome::Replayed(Box::new(CallAnswer::replayed(&fit.candidate, &stored)?))),
                 Admission::Refused(refusal) => return Err(refusal),
                 Admission::Stale => fit = self.look_again(call, fit, parameters).await?,
             }

@@ -1,15 +1,22 @@
 //! Carrying out: the one credential is unsealed, the source is called, the secret is dropped.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use toolgate_model::credential::Credential;
 use toolgate_model::secret::Material;
 
 use super::Admitted;
 use crate::gate::Gate;
+use crate::ports::clock::pause;
 use crate::ports::ledger::{Freshness, RotateCredential, Stamp};
 use crate::ports::sealer::SealBinding;
 use crate::ports::source::{Exchange, Execution, FailureKind, Renewal, SourceFailure};
 use crate::refusal::{Code, Refusal};
+
+/// How often, and after what time, a replica looks for what another one may have renewed.
+const LOOKS: u32 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 impl Gate {
     /// Carries out an admitted call.
@@ -67,11 +74,7 @@ impl Renewal for CredentialRenewal<'_> {
         }
         let renewed = match exchange.exchange(&current).await {
             Ok(renewed) => renewed,
-            // Another replica may have spent the refresh token a moment before: then what it got is there.
-            Err(failure) => {
-                let (_, newest) = self.current().await?;
-                return if same(&newest, stale) { Err(failure) } else { Ok(newest) };
-            }
+            Err(failure) => return self.renewed_elsewhere(stale).await.ok_or(failure),
         };
         match self.keep(version, &renewed).await {
             Ok(()) => Ok(renewed),
@@ -86,6 +89,19 @@ impl CredentialRenewal<'_> {
     async fn current(&self) -> Result<(u32, Material), SourceFailure> {
         let newest = self.gate.unseal_current(self.credential, Freshness::Newest).await;
         newest.map_err(|refusal| failed(&refusal))
+    }
+
+    /// What another replica has renewed. It may have spent the refresh token a moment before this one tried to, and be
+    /// about to keep what it got for it.
+    async fn renewed_elsewhere(&self, stale: &Material) -> Option<Material> {
+        for _ in 0..LOOKS {
+            let (_, newest) = self.current().await.ok()?;
+            if !same(&newest, stale) {
+                return Some(newest);
+            }
+            pause(BETWEEN_LOOKS).await;
+        }
+        None
     }
 
     async fn keep(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {

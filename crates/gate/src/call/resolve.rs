@@ -8,7 +8,7 @@ use toolgate_model::credential::ServiceName;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::id::GrantId;
 use toolgate_model::scope::Scope;
-use toolgate_model::service::ToolName;
+use toolgate_model::service::{ServiceVersion, ToolName};
 
 use super::Call;
 use super::authorize::require_standing;
@@ -181,8 +181,12 @@ fn bare(call: &Call, holding: &Arc<Holding>, catalog: &Catalog) -> Vec<Candidate
 }
 
 fn registered<'a>(call: &Call, holding: &Holding, catalog: &'a Catalog) -> Option<&'a crate::catalog::Service> {
-    let pinned = holding.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref());
-    catalog.service(&holding.credential.service, call.version.as_ref().or(pinned))
+    catalog.service(&holding.credential.service, call.version.as_ref().or(pinned(holding)))
+}
+
+/// The version of the service that the credential is for, where it says so.
+fn pinned(holding: &Holding) -> Option<&ServiceVersion> {
+    holding.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref())
 }
 
 /// Of several tools, those whose scope the agent holds: the others do not exist for it.

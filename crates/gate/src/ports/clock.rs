@@ -1,5 +1,7 @@
 //! The clock: the only way anything in Toolgate learns the time.
 
+use std::time::Duration;
+
 use toolgate_model::time::Timestamp;
 
 /// Tells the time.
@@ -22,4 +24,9 @@ impl Clock for SystemClock {
             .and_then(|millis| Timestamp::from_millis(millis).ok())
             .unwrap_or(Timestamp::EPOCH)
     }
+}
+
+/// Lets time pass, where another process must act first and cannot say when it has.
+pub async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
 }

@@ -26,6 +26,8 @@ impl Operation for AdmitAll {
     type Output = Vec<Admission>;
 
     const CHANGES_AUTHORITY: bool = false;
+    // What is refused is refused by an answer, not by a failure.
+    const IS_UNDONE_ALONE: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Admission>, Failure> {
         let mut outcomes = vec![Admission::Admitted; self.0.len()];
@@ -186,7 +188,7 @@ impl State {
         );
         let grants = transaction.query(&sql, &ids).await?;
         let (places, ids) = padded(tenants.into_iter().map(Value::from).collect());
-        let sql = format!("SELECT tenant, revision FROM registries WHERE tenant IN ({places})");
+        let sql = format!("SELECT tenant, revision FROM registries WHERE tenant IN ({places}) ORDER BY tenant{share}");
         let registries = transaction.query(&sql, &ids).await?;
         Ok(Self {
             credentials: credentials

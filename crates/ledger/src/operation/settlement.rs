@@ -20,6 +20,8 @@ impl Operation for SettleAll {
     type Output = ();
 
     const CHANGES_AUTHORITY: bool = false;
+    // Only a call that is not running fails, which the gate never settles.
+    const IS_UNDONE_ALONE: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         // A call that was taken for cut off meanwhile is settled all the same: now it is known.

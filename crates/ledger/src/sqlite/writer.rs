@@ -55,7 +55,10 @@ impl Writer {
     pub(super) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         let (answer, answered) = oneshot::channel();
         let run = Box::new(move |connection: &mut Connection, generation| {
-            let outcome = in_savepoint(connection, &operation, generation);
+            let outcome = match O::IS_UNDONE_ALONE {
+                true => in_savepoint(connection, &operation, generation),
+                false => in_company(connection, &operation, generation),
+            };
             Box::new(move |durable: Result<(), SqlError>| {
                 // A caller that has gone away does not need the answer.
                 let _ = answer.send(durable.map_err(Failure::Sql).and(outcome));
@@ -143,6 +146,19 @@ fn in_savepoint<O: Operation>(
             Err(failure)
         }
     }
+}
+
+/// Without a savepoint of its own: a failure takes the whole transaction with it.
+fn in_company<O: Operation>(
+    connection: &mut Connection,
+    operation: &O,
+    generation: Generation,
+) -> Result<O::Output, Failure> {
+    let outcome = run_ready(operation, &mut SqliteTransaction::at(connection, generation));
+    if outcome.is_err() && !connection.is_autocommit() {
+        run_batch(connection, "ROLLBACK")?;
+    }
+    outcome
 }
 
 fn run_batch(connection: &Connection, sql: &str) -> Result<(), SqlError> {

@@ -6,16 +6,17 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::{CallAnswer, CallError, CallRequest};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::{ContextId, GrantContext};
-use toolgate_model::id::GrantId;
+use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::ServiceVersion;
 use toolgate_model::text::check_identifier;
+use toolgate_model::time::Timestamp;
 
 use super::error::{Denied, status};
 use crate::body::{Body, optional_object};
@@ -73,7 +74,7 @@ pub(super) async fn invoke(
     }
     let outcome = app.gate.invoke(caller, request).await;
     app.metrics.called(&outcome);
-    Ok(answered(&outcome?))
+    Ok(answered(outcome?))
 }
 
 /// The one value of a field that has several names.
@@ -93,30 +94,46 @@ fn missing(name: &str) -> Refusal {
     Refusal::new(Code::InvalidField, format!("`{name}` is missing")).with("path", name)
 }
 
-fn answered(answer: &CallAnswer) -> Response {
-    let outcome = &answer.outcome;
-    let mut shape = Map::new();
-    let mut put = |name: &str, value: Value| shape.insert(name.to_owned(), value);
-    put("invocation_id", json!(answer.invocation));
-    put("status", json!(outcome.status));
-    put("tool_name", json!(format!("{}.{}", answer.service, answer.tool)));
-    put("grant_id", json!(answer.grant));
-    put("result", outcome.result.clone().unwrap_or_default());
-    put("error", outcome.error.as_ref().map_or(Value::Null, |error| error_shape(error, answer)));
-    put("cost", outcome.cost.clone());
-    put("duration_ms", json!(outcome.duration_ms));
-    put("timestamp", json!(outcome.timestamp));
-    if outcome.truncated {
-        put("truncated", Value::Bool(true));
-    }
-    if answer.replayed {
-        put("replayed", Value::Bool(true));
-    }
-    if let Some(error) = &outcome.error {
-        put("message", json!(error.message));
-    }
-    let mut response = (http_status(answer), Json(Value::Object(shape))).into_response();
-    if answer.replayed {
+/// The answer of RFC-0014 §3.3, with what its SDK reads (`tool_name`, `message`) and what we add.
+#[derive(Serialize)]
+struct AnswerShape {
+    invocation_id: InvocationId,
+    status: InvocationStatus,
+    tool_name: String,
+    grant_id: Option<GrantId>,
+    result: Option<Value>,
+    error: Option<Value>,
+    cost: Value,
+    duration_ms: u64,
+    timestamp: Timestamp,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+fn answered(answer: CallAnswer) -> Response {
+    let status = http_status(&answer);
+    let replayed = answer.replayed;
+    let error = answer.outcome.error.as_ref().map(|error| error_shape(error, &answer));
+    let shape = AnswerShape {
+        invocation_id: answer.invocation,
+        status: answer.outcome.status,
+        tool_name: format!("{}.{}", answer.service, answer.tool),
+        grant_id: answer.grant,
+        result: answer.outcome.result,
+        error,
+        cost: answer.outcome.cost,
+        duration_ms: answer.outcome.duration_ms,
+        timestamp: answer.outcome.timestamp,
+        truncated: answer.outcome.truncated,
+        replayed,
+        message: answer.outcome.error.map(|error| error.message),
+    };
+    let mut response = (status, Json(shape)).into_response();
+    if replayed {
         let name = HeaderName::from_static("idempotent-replayed");
         response.headers_mut().insert(name, HeaderValue::from_static("true"));
     }

@@ -11,9 +11,19 @@ from importlib.metadata import version
 
 from openintent import AsyncOpenIntentClient, OpenIntentClient
 from openintent.exceptions import ConflictError, LeaseConflictError, NotFoundError, OpenIntentError, ValidationError
-from openintent.models import Credential, CredentialVault, GrantConstraints, GrantSource, GrantStatus
+from openintent.models import (
+    Credential,
+    CredentialVault,
+    GrantConstraints,
+    GrantSource,
+    GrantStatus,
+    InvocationStatus,
+    ToolInvocation,
+)
 
 URL = os.environ["TOOLGATE_URL"]
+SERVICE_URL = os.environ["SERVICE_URL"]
+WORKER = "agent_worker_01"
 SECRET = "sk_live_of_the_python_client"
 SCOPES = ["charges.read", "charges.create", "refunds.create"]
 AUTH_TYPES = {
@@ -184,12 +194,128 @@ def refusals(kind, admin, worker, vault, credential, grant):
     assert not isinstance(conflict, LeaseConflictError)
 
 
+def tool_grant(admin, service, **limits):
+    """A credential that says by itself how its service is called, as the reference has it, and a grant on it."""
+    vault = admin.create_vault(owner_id="user_01HABC", name=service)
+    metadata = {
+        "base_url": SERVICE_URL,
+        "token": SECRET,
+        "endpoints": {
+            "charges.create": {"path": "/v1/charges", "method": "POST", "param_mapping": "body"},
+            "charges.list": {"path": "/v1/charges", "method": "GET", "param_mapping": "query"},
+            "charges.read": {"path": "/v1/charges/{charge_id}", "method": "GET"},
+        },
+    }
+    scopes = [*metadata["endpoints"], "refunds.create"]
+    credential = admin.create_credential(
+        vault["id"], service, service, "bearer_token", scopes_available=scopes, metadata=metadata
+    )
+    return admin.create_tool_grant(
+        credential["id"], WORKER, "admin", scopes=scopes[:3], constraints=GrantConstraints(**limits).to_dict()
+    )
+
+
+def calls(admin, worker, service):
+    grant = tool_grant(admin, service, allowed_parameters={"amount_max": 5000})
+    charge = {"amount": 2500, "currency": "usd"}
+    made = worker.invoke_tool(f"{service}.charges.create", WORKER, charge)
+    assert made["status"] == "success" and made["error"] is None, made
+    assert made["result"]["amount"] == 2500 and made["result"]["id"].startswith("ch_"), made
+    assert made["grant_id"] == grant.id and made["tool_name"] == f"{service}.charges.create", made
+    assert made["duration_ms"] >= 0 and made["invocation_id"].startswith("inv_"), made
+    wanted = {"charge_id": made["result"]["id"]}
+    read = worker.invoke_tool(f"{service}.charges.read", WORKER, wanted, grant_id=grant.id)
+    assert read["result"] == made["result"], read
+    context = {"intent_id": "intent_1", "task_id": "task_1"}
+    listed = worker.invoke_tool(f"{service}.charges.list", WORKER, {"limit": 1}, context=context)
+    assert [found["id"] for found in listed["result"]["data"]] == [made["result"]["id"]], listed
+
+    once = worker.invoke_tool(f"{service}.charges.create", WORKER, charge, idempotency_key=f"{service}-1")
+    again = worker.invoke_tool(f"{service}.charges.create", WORKER, charge, idempotency_key=f"{service}-1")
+    assert again["replayed"] is True and again["invocation_id"] == once["invocation_id"], again
+    assert again["result"] == once["result"], again
+    other = {**charge, "amount": 1}
+    conflict = raises(
+        ConflictError, worker.invoke_tool, f"{service}.charges.create", WORKER, other, idempotency_key=f"{service}-1"
+    )
+    assert code_of(conflict) == "IDEMPOTENCY_CONFLICT" and conflict.message, conflict.response
+    history(admin, worker, service, grant, [made, read, listed, once], context)
+    return grant
+
+
+def history(admin, worker, service, grant, answers, context):
+    reported = worker.record_invocation(
+        grant.id,
+        service,
+        "charges.read",
+        WORKER,
+        parameters={"charge_id": "ch_9"},
+        status="timeout",
+        error="it took too long",
+        cost={"estimated_cost_usd": 0.25},
+        duration_ms=12,
+        context=context,
+    )
+    assert reported["reported"] is True and reported["duration_ms"] == 12, reported
+    for caller in (admin, worker):
+        records = {record["id"]: record for record in caller.list_invocations(grant.id)}
+        assert records.keys() >= {reported["id"], *(answer["invocation_id"] for answer in answers)}, records
+        assert SECRET not in str(records), records
+        for answer in answers:
+            record = ToolInvocation.from_dict(records[answer["invocation_id"]])
+            assert record.status is InvocationStatus.SUCCESS and record.service == service, record
+            assert record.grant_id == grant.id and record.agent_id == WORKER, record
+            assert record.timestamp.utcoffset() == timedelta(0) and record.cost == answer["cost"], record
+        assert records[answers[0]["invocation_id"]]["parameters"] == {"amount": 2500, "currency": "usd"}, records
+        told = records[reported["id"]]
+        assert told["error"]["message"] == "it took too long" and told["status"] == "error", told
+        assert told["context"]["intent_id"] == "intent_1" and told["cost"]["estimated_cost_usd"] == 0.25, told
+        assert len(caller.list_invocations(grant.id, limit=2)) == 2
+
+
+def denials(admin, worker, service, grant):
+    def denied(kind, tool, *arguments, **keywords):
+        error = raises(kind, worker.invoke_tool, f"{service}.{tool}", *arguments, **keywords)
+        assert SECRET not in str(error.response), error.response
+        return error.status_code, code_of(error), error.response
+
+    status, code, body = denied(OpenIntentError, "refunds.create", WORKER)
+    assert (status, code) == (403, "GRANT_SCOPE_INSUFFICIENT"), body
+    assert body["error"]["available_scopes"] == ["charges.create", "charges.list", "charges.read"], body
+    status, code, body = denied(OpenIntentError, "charges.create", WORKER, {"amount": 5001, "currency": "usd"})
+    assert (status, code, body["error"]["path"]) == (403, "GRANT_PARAMETER_DENIED", "parameters.amount"), body
+    record = {record["id"]: record for record in worker.list_invocations(grant.id)}[body["invocation_id"]]
+    assert ToolInvocation.from_dict(record).status is InvocationStatus.DENIED, record
+    status, code, body = denied(ValidationError, "charges.read", WORKER, {"charge_id": "../balance"})
+    assert (status, code) == (400, "PARAMETERS_INVALID"), body
+    status, code, body = denied(OpenIntentError, "charges.create", WORKER, {"amount": 5})
+    assert (status, code, body["error"]["http_status"]) == (502, "SERVICE_ERROR", 400), body
+    assert body["status"] == "error" and body["result"], body
+    # The client says in a header who it is: naming somebody else in the body contradicts that.
+    assert denied(ValidationError, "charges.read", "admin", {"charge_id": "ch_1"})[1] == "INVALID_FIELD"
+    missing = raises(NotFoundError, worker.invoke_tool, "no-such-service.charges.read", WORKER)
+    assert code_of(missing) == "TOOL_NOT_FOUND", missing.response
+    assert code_of(raises(NotFoundError, worker.invoke_tool, service, WORKER)) == "TOOL_NOT_FOUND"
+
+    limited = tool_grant(admin, f"{service}-limited", max_invocations_per_hour=1)
+    worker.invoke_tool(f"{service}-limited.charges.list", WORKER)
+    rate = raises(OpenIntentError, worker.invoke_tool, f"{service}-limited.charges.list", WORKER)
+    assert rate.status_code == 429 and code_of(rate) == "GRANT_RATE_LIMITED", rate.response
+    assert 0 < rate.response["error"]["retry_after_seconds"] <= 3600, rate.response
+    admin.revoke_grant(limited.id)
+    ended = raises(OpenIntentError, worker.invoke_tool, f"{service}-limited.charges.list", WORKER, grant_id=limited.id)
+    assert ended.status_code == 403 and code_of(ended) == "GRANT_REVOKED", ended.response
+
+
 def scenario(kind):
     admin = Caller(kind, os.environ["ADMIN_KEY"], "admin")
     worker = Caller(kind, os.environ["WORKER_KEY"], "agent_worker_01")
     vault, credential = vaults_and_credentials(admin)
     grant = grants(admin, worker, credential)
     refusals(kind, admin, worker, vault, credential, grant)
+    service = f"payments-of-{kind.__name__}"
+    grant = calls(admin, worker, service)
+    denials(admin, worker, service, grant)
     print(f"{kind.__name__}: done")
 
 

@@ -35,7 +35,7 @@ struct Told {
 
 fn survive_kills(setup: &GateSetup, rounds: u64, closes_at_start: bool) {
     let upstream = Upstream::start(|request| match request.json()["number"].as_u64() {
-        Some(number) if number % 7 == 0 => Reply::json(500, json!({"failed": number})),
+        Some(number) if number.is_multiple_of(7) => Reply::json(500, json!({"failed": number})),
         number => Reply::json(200, json!({"done": number})),
     });
     let mut world = World::of(setup, None);
@@ -62,16 +62,17 @@ fn load_and_kill(world: World, user: &ToolUser, upstream: &Upstream, round: u64)
             std::thread::spawn(move || {
                 let first = (round * CALLERS + caller) * 1_000_000;
                 // Ends when the gate has.
-                while let Some(()) = (first..).try_for_each(|number| call(address, &user, number, &tells)) {}
+                let _ = (first..).try_for_each(|number| call(address, &user, number, &tells));
             })
         })
         .collect();
     drop(tells);
     let mut told: Vec<Told> = hears.iter().take(usize::try_from(5 + round * 11 % 37).unwrap()).collect();
-    if round % 2 == 0 {
-        // Now all callers wait for the service, which has seen their calls.
+    if round.is_multiple_of(2) {
+        // The service has seen calls that it will not answer.
+        let before = upstream.count();
         upstream.hold();
-        upstream.wait_for(upstream.count() + 1);
+        upstream.wait_for(before + 1);
     }
     world.gate.kill();
     upstream.release();
@@ -89,13 +90,16 @@ fn call(address: std::net::SocketAddr, user: &ToolUser, number: u64, tells: &Sen
         invocation: text(&answer, "/invocation_id").to_owned(),
         status: text(&answer, "/status").to_owned(),
     };
-    assert_eq!((reply.status, told.status.as_str()), if number % 7 == 0 { (502, "error") } else { (200, "success") });
+    assert_eq!(
+        (reply.status, told.status.as_str()),
+        if number.is_multiple_of(7) { (502, "error") } else { (200, "success") }
+    );
     tells.send(told).ok()
 }
 
 fn body(user: &ToolUser, number: u64) -> Value {
     let mut body = json!({"tool": "service.any", "grant_id": user.grant, "parameters": {"number": number}});
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         body["idempotency_key"] = json!(format!("call-{number}"));
     }
     body
@@ -132,7 +136,7 @@ fn check(user: &ToolUser, upstream: &Upstream, told: &[Told], closes_at_start: b
         // On PostgreSQL its time may be over by now.
         let overdue = !closes_at_start && record["status"] == "unknown";
         assert!(overdue || record["status"] == status, "{record}");
-        if number % 2 == 0 && !overdue {
+        if number.is_multiple_of(2) && !overdue {
             user.agent.post("/api/v1/tools/invoke", &body(user, *number)).refused(409, code);
         }
     }

@@ -150,10 +150,12 @@ fn a_token_endpoint_that_tells_all_gives_nothing_away() {
         let reply = user.calls("any", json!({}));
         match endpoint {
             "token" => assert!(reply.ok()["result"]["raw"].as_str().unwrap().contains("[REDACTED]")),
-            _ => drop(failure(&reply, 502, "PROXY_ERROR")),
+            _ => {
+                failure(&reply, 502, "PROXY_ERROR");
+                answers.push(user.calls("any", json!({})));
+            }
         }
         answers.push(reply);
-        answers.push(user.calls("any", json!({})));
     }
     assert_found_nowhere(world, &answers, &[&Needles::of(secrets)]);
 }

@@ -1,8 +1,10 @@
 //! The official Python client of OpenIntent, unmodified, as people install it: it makes vaults, credentials and grants,
-//! reads them back and revokes them, and understands our refusals.
+//! reads them back and revokes them, calls tools, reads their history, and understands our refusals.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use toolgate_testkit::upstream::Upstream;
 
 use crate::world::{World, on_both_engines};
 
@@ -12,6 +14,7 @@ on_both_engines! {
 
 fn the_official_client_works_unmodified(world: &World) {
     let worker = world.agent("agent_worker_01", &["tools.invoke"]);
+    let service = Upstream::payments();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/openintent_client.py");
     let output = Command::new(python())
         // Nothing of this machine: no proxies, no other packages.
@@ -19,12 +22,14 @@ fn the_official_client_works_unmodified(world: &World) {
         .env("TOOLGATE_URL", world.gate.url())
         .env("ADMIN_KEY", world.gate.token())
         .env("WORKER_KEY", &worker.key)
+        .env("SERVICE_URL", service.url())
         .arg("-B")
         .arg(script)
         .output()
         .unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}: {said}", output.status);
+    assert!(service.received().iter().all(|request| request.bearer() == Some("sk_live_of_the_python_client")));
     assert!(said.contains("OpenIntentClient: done") && said.contains("AsyncOpenIntentClient: done"), "{said}");
 }
 
@@ -32,6 +37,9 @@ fn the_official_client_works_unmodified(world: &World) {
 pub fn python() -> PathBuf {
     let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python");
     let python = std::env::var_os("TOOLGATE_TEST_PYTHON").map_or(usual, PathBuf::from);
-    assert!(python.exists(), "the Python packages of the tests are not installed: run cargo xtask test, which does that");
+    assert!(
+        python.exists(),
+        "the Python packages of the tests are not installed: run cargo xtask test, which does that"
+    );
     python
 }

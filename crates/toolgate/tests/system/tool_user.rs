@@ -6,13 +6,12 @@ use toolgate_testkit::upstream::Upstream;
 
 use crate::world::{Actor, Reply, World, id, merged, text};
 
-/// An agent, its grant and the credential behind it. Every tool is called by POST to a path of its name, unless the
+/// An agent and its grant. Every tool is called by POST to a path of its name, unless the
 /// credential's metadata says otherwise.
 #[derive(Clone)]
 pub struct ToolUser {
     pub admin: Actor,
     pub agent: Actor,
-    pub credential: String,
     pub grant: String,
 }
 
@@ -33,7 +32,7 @@ impl ToolUser {
         let credential = id(&admin.post(&format!("/api/v1/vaults/{}/credentials", admin.vault()), &body).created());
         let agent = admin.registers(&format!("user-of-{credential}"), &["tools.invoke"]);
         let grant = id(&admin.grants(&credential, &agent.id, merged(json!({"scopes": tools}), more)));
-        Self { admin, agent, credential, grant }
+        Self { admin, agent, grant }
     }
 
     /// The same agent at another gate of the same ledger.

@@ -78,5 +78,6 @@ pub fn all() -> Vec<Kind> {
 }
 
 /// In the shape of a key file, and none.
-const PRIVATE_KEY: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n\
+const PRIVATE_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+    MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n\
     aW5kZWVkL25vdCthK2tleStidXQvbGluZXMrb2YvdGhlK3NhbWUrbGVuZ3Ro\n-----END PRIVATE KEY-----";

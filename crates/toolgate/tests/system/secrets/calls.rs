@@ -1,4 +1,4 @@
-//! Secrets at work: credentials of every kind in calls to a service that tells all that it is sent and all that it knows.
+//! Secrets at work: credentials of every kind in calls to a service that tells all that it is sent and that it knows.
 
 use serde_json::json;
 
