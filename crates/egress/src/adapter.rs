@@ -160,8 +160,9 @@ pub(crate) fn first_field<'a>(material: &'a Material, names: &[&str]) -> Result<
 pub(crate) fn secret_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), SourceFailure> {
     let name = HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| not_executable("the credential's header name is none; correct `metadata.auth.header_name`"))?;
-    let mut value = HeaderValue::from_str(value)
-        .map_err(|_| not_executable("the credential cannot stand in a header: it has line breaks or control characters"))?;
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        not_executable("the credential cannot stand in a header: it has line breaks or control characters")
+    })?;
     value.set_sensitive(true);
     Ok((name, value))
 }

@@ -157,8 +157,7 @@ impl Gate {
     fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
         let arrived = self.clock.now();
         let agent = request.agent.unwrap_or_else(|| caller.id().clone());
-        let permitted =
-            caller.require_acting_for(&agent).and_then(|()| caller.require(Permission::InvokeTools));
+        let permitted = caller.require_acting_for(&agent).and_then(|()| caller.require(Permission::InvokeTools));
         let parameters = Value::Object(request.parameters);
         let call = Call {
             id: InvocationId::new(arrived, random()?),

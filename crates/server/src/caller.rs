@@ -47,6 +47,8 @@ impl FromRequestParts<Arc<App>> for Calling {
         // Whether the caller may act for the agent is for the path to say, which writes a refusal down.
         let (caller, agent) = identify(parts, app, Freshness::Recent).await?;
         let Nothing {} = parameters::query(&parts.uri)?;
+        // The SDK names itself in the header of every request: that says nothing about for whom this one is.
+        let agent = agent.filter(|agent| agent != caller.id());
         Ok(Self { caller, agent, address: peer(parts)?.ip() })
     }
 }

@@ -14,7 +14,9 @@ use toolgate_model::time::Timestamp;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
-use crate::ports::ledger::{CreateCredential, Freshness, Page, PageRequest, RevokeCredential, Revoked, RotateCredential};
+use crate::ports::ledger::{
+    CreateCredential, Freshness, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
+};
 use crate::ports::sealer::SealBinding;
 use crate::refusal::{Code, Refusal};
 

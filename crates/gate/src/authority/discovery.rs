@@ -124,8 +124,7 @@ fn implicit_tools(credential: &Credential, catalog: &Catalog) -> Vec<Arc<Tool>> 
     }
     let registered = catalog.service(&credential.service, connection.service_version.as_ref());
     let tools = connection.implicit_tools(&credential.scopes_available).into_iter();
-    let unregistered =
-        tools.filter(|(name, _)| registered.is_none_or(|service| service.tool(name.as_str()).is_none()));
+    let unregistered = tools.filter(|(name, _)| registered.is_none_or(|service| service.tool(name.as_str()).is_none()));
     unregistered
         .map(|(name, definition)| Arc::new(Tool::implicit(credential.service.clone(), name, Arc::new(definition))))
         .collect()

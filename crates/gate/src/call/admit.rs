@@ -85,7 +85,9 @@ impl Gate {
                     let (call, modified) = (Arc::clone(call), modified.cloned());
                     return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, invocation })));
                 }
-                Admission::Replayed(stored) => return Ok(Outcome::Replayed(Box::new(CallAnswer::replayed(&fit.candidate, &stored)?))),
+                Admission::Replayed(stored) => {
+                    return Ok(Outcome::Replayed(Box::new(CallAnswer::replayed(&fit.candidate, &stored)?)));
+                }
                 Admission::Refused(refusal) => return Err(refusal),
                 Admission::Stale => fit = self.look_again(call, fit, parameters).await?,
             }
@@ -125,10 +127,8 @@ impl Gate {
             status: InvocationStatus::Running,
             error: None,
             parameters: summary,
-            arguments_hash: modified.map_or_else(
-                || call.arguments_hash.clone(),
-                |parameters| sha256(&to_canonical(parameters)).to_hex(),
-            ),
+            arguments_hash: modified
+                .map_or_else(|| call.arguments_hash.clone(), |parameters| sha256(&to_canonical(parameters)).to_hex()),
             fingerprint: None,
             http_status: None,
             cost: tool.definition.estimated_cost,

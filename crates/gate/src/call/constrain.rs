@@ -101,7 +101,8 @@ fn adapter(candidate: &Candidate, connection: &Connection) -> Result<AdapterName
     let adapter = connection.adapter.or_else(|| usual_adapter(credential.auth_type));
     let adapter = adapter.ok_or_else(|| {
         let kind = credential.auth_type.as_str();
-        let why = format!("no adapter serves credentials of type {kind}; name one in the credential's `metadata.adapter`");
+        let why =
+            format!("no adapter serves credentials of type {kind}; name one in the credential's `metadata.adapter`");
         not_executable(candidate, &why)
     })?;
     if credential.version == 0 {
@@ -138,11 +139,7 @@ fn placement(adapter: AdapterName, auth_type: AuthType, connection: &Connection)
     }
 }
 
-fn render(
-    candidate: &Candidate,
-    connection: &Connection,
-    parameters: &Value,
-) -> Result<RenderedRequest, Refusal> {
+fn render(candidate: &Candidate, connection: &Connection, parameters: &Value) -> Result<RenderedRequest, Refusal> {
     let base = connection.base_url.as_ref().or(candidate.tool.base_url.as_ref()).ok_or_else(|| {
         let why = "nothing says where its service is; give the service or the credential's metadata a `base_url`";
         not_executable(candidate, why)

@@ -126,9 +126,10 @@ impl CredentialRenewal<'_> {
 fn same(current: &Material, stale: &Material) -> bool {
     use subtle::ConstantTimeEq;
     current.names().eq(stale.names())
-        && current.iter().zip(stale.iter()).all(|((_, left), (_, right))| {
-            bool::from(left.expose().as_bytes().ct_eq(right.expose().as_bytes()))
-        })
+        && current
+            .iter()
+            .zip(stale.iter())
+            .all(|((_, left), (_, right))| bool::from(left.expose().as_bytes().ct_eq(right.expose().as_bytes())))
 }
 
 fn failed(refusal: &Refusal) -> SourceFailure {

@@ -29,7 +29,8 @@ pub struct Unattended;
 #[async_trait]
 impl Approver for Unattended {
     async fn approve(&self, ask: Ask<'_>) -> Result<(), Refusal> {
-        let reason = format!("this call needs a person's approval ({}), and nobody can be asked", ask.reasons.join("; "));
+        let reason =
+            format!("this call needs a person's approval ({}), and nobody can be asked", ask.reasons.join("; "));
         Err(Refusal::new(Code::ApprovalRequired, reason))
     }
 }

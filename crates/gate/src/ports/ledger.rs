@@ -20,8 +20,8 @@ use crate::refusal::Refusal;
 
 pub use self::audit::{EventFilter, LogHead, LoggedEvent};
 pub use self::calls::{
-    Admission, Admit, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial, ReportInvocation, Settle,
-    StoredAnswer,
+    Admission, Admit, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial, ReportInvocation,
+    Settle, StoredAnswer,
 };
 pub use self::grants::{
     CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
@@ -179,12 +179,8 @@ pub trait Ledger: Send + Sync {
     /// Removes versions of a service; answers how many.
     async fn remove_service(&self, command: RemoveService) -> Result<u64, Refusal>;
     /// All services of a tenant.
-    async fn registry(
-        &self,
-        tenant: &TenantId,
-        now: Timestamp,
-        freshness: Freshness,
-    ) -> Result<Arc<Registry>, Refusal>;
+    async fn registry(&self, tenant: &TenantId, now: Timestamp, freshness: Freshness)
+    -> Result<Arc<Registry>, Refusal>;
 
     /// What an agent holds and has not ended by `now`.
     async fn holdings(

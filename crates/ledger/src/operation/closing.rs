@@ -59,11 +59,7 @@ impl Operation for CloseCalls {
         transaction.execute_many(sql, &updates).await?;
         let by_the_clock: Vec<Stamp> = cut_off
             .iter()
-            .map(|invocation| Stamp {
-                tenant: invocation.tenant.clone(),
-                actor: PrincipalId::system(),
-                time: self.now,
-            })
+            .map(|invocation| Stamp { tenant: invocation.tenant.clone(), actor: PrincipalId::system(), time: self.now })
             .collect();
         record_each(transaction, by_the_clock.iter().zip(cut_off.iter().map(invoked))).await?;
         Ok(u32::try_from(cut_off.len()).unwrap_or(u32::MAX))

@@ -57,7 +57,8 @@ impl Operation for AnnounceExpired {
             record(transaction, &stamp, Entry::new(happening)).await?;
             count += 1;
         }
-        let ended: Vec<_> = grants.iter().map(|row| row.text(0).map(|id| vec![Value::from(id)])).collect::<Result<_, _>>()?;
+        let ended: Vec<_> =
+            grants.iter().map(|row| row.text(0).map(|id| vec![Value::from(id)])).collect::<Result<_, _>>()?;
         rates::forget(transaction, &ended).await?;
         for row in grants {
             // A grant that was revoked before had its end announced then.

@@ -106,7 +106,9 @@ impl Operation for SuspendGrant {
         let mut grant = lineage.grant().clone();
         match grant.status(self.stamp.time) {
             GrantStatus::Active => {}
-            ended => return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
+            ended => {
+                return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into());
+            }
         }
         let sql = "UPDATE grants SET suspended_at = $1, suspended_by = $2 WHERE id = $3";
         transaction.execute(sql, values![self.stamp.time, &self.stamp.actor, self.id]).await?;
@@ -129,7 +131,9 @@ impl Operation for ResumeGrant {
                 let reason = format!("grant {} is not suspended", grant.id);
                 return Err(Refusal::new(Code::GrantNotSuspended, reason).with("grant_id", grant.id).into());
             }
-            ended => return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into()),
+            ended => {
+                return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into());
+            }
         }
         let sql = "UPDATE grants SET suspended_at = NULL, suspended_by = NULL WHERE id = $1";
         transaction.execute(sql, values![self.id]).await?;

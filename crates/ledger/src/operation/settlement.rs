@@ -44,8 +44,7 @@ impl Operation for SettleAll {
         };
         let kept: Vec<Vec<Value>> = kept.iter().map(with_answer).collect();
         transaction.execute_many(keep, &kept).await?;
-        let release =
-            "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
+        let release = "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
         let free: Vec<Vec<Value>> = free.iter().map(|settle| claim(settle).to_vec()).collect();
         transaction.execute_many(release, &free).await?;
         Ok(())

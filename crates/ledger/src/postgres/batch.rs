@@ -65,7 +65,8 @@ where
         // One of them may be the reason: each gets a transaction of its own.
         Err(refusal) if !alone && refusal.code() == toolgate_gate::refusal::Code::Internal => {
             for one in waiting {
-                let answer = run(vec![one.command]).await.and_then(|answers| answers.into_iter().next().ok_or_else(unavailable));
+                let answer =
+                    run(vec![one.command]).await.and_then(|answers| answers.into_iter().next().ok_or_else(unavailable));
                 let _ = one.answer.send(answer);
             }
         }

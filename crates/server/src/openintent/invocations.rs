@@ -159,7 +159,8 @@ async fn listed(
 /// What the query asks for, inside of what the path says.
 fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<InvocationFilter, Refusal> {
     let twice = |name: &str| {
-        Err(Refusal::new(Code::InvalidField, format!("`{name}` is in the path already; leave it out")).with("path", name))
+        Err(Refusal::new(Code::InvalidField, format!("`{name}` is in the path already; leave it out"))
+            .with("path", name))
     };
     match &query {
         InvocationQuery { intent_id: Some(_), .. } if within.intent.is_some() => return twice("intent_id"),
@@ -184,8 +185,7 @@ fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<Invocation
 }
 
 fn shape(invocation: &Invocation) -> Value {
-    let error =
-        invocation.error.as_ref().map(|error| json!({"code": error.code, "message": error.reason}));
+    let error = invocation.error.as_ref().map(|error| json!({"code": error.code, "message": error.reason}));
     json!({
         "id": invocation.id,
         "invocation_id": invocation.id,
@@ -235,7 +235,8 @@ fn cost(cost: Option<&Value>) -> Result<Option<Cost>, Refusal> {
         Some(dollars) => dollars.as_f64(),
     };
     let cost = dollars.and_then(Cost::from_dollars);
-    cost.map(Some).ok_or_else(|| wrong("cost", "must be an amount in US dollars, or an object with one in `estimated_cost_usd`"))
+    cost.map(Some)
+        .ok_or_else(|| wrong("cost", "must be an amount in US dollars, or an object with one in `estimated_cost_usd`"))
 }
 
 fn wrong(name: &str, reason: &str) -> Refusal {

@@ -62,11 +62,7 @@ pub(super) async fn invoke(
         agent: one("agent_id", [body.agent_id, context.agent_id, agent])?,
         parameters: body.parameters.unwrap_or_default(),
         idempotency_key: body.idempotency_key,
-        context: GrantContext {
-            intent_id: context.intent_id,
-            plan_id: context.plan_id,
-            task_id: context.task_id,
-        },
+        context: GrantContext { intent_id: context.intent_id, plan_id: context.plan_id, task_id: context.task_id },
         address,
     };
     if let Err(error) = check_identifier(&request.tool) {

@@ -58,9 +58,7 @@ fn by_service(tools: &[Arc<Tool>]) -> Vec<Value> {
             None => services.push((tool, Map::from_iter([(tool.name.to_string(), tool_shape(tool))]))),
         }
     }
-    let shape = |(of, tools): (&Tool, Map<String, Value>)| {
-        json!({"service": of.service, "version": of.version, "implicit": of.version.is_none(), "tools": tools})
-    };
+    let shape = |(of, tools): (&Tool, Map<String, Value>)| json!({"service": of.service, "version": of.version, "implicit": of.version.is_none(), "tools": tools});
     services.into_iter().map(shape).collect()
 }
 

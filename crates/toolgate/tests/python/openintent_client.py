@@ -225,6 +225,8 @@ def calls(admin, worker, service):
     assert made["duration_ms"] >= 0 and made["invocation_id"].startswith("inv_"), made
     wanted = {"charge_id": made["result"]["id"]}
     read = worker.invoke_tool(f"{service}.charges.read", WORKER, wanted, grant_id=grant.id)
+    acted = admin.invoke_tool(f"{service}.charges.read", WORKER, wanted)
+    assert acted["status"] == "success" and acted["grant_id"] == grant.id, acted
     assert read["result"] == made["result"], read
     context = {"intent_id": "intent_1", "task_id": "task_1"}
     listed = worker.invoke_tool(f"{service}.charges.list", WORKER, {"limit": 1}, context=context)
@@ -292,7 +294,7 @@ def denials(admin, worker, service, grant):
     assert (status, code, body["error"]["http_status"]) == (502, "SERVICE_ERROR", 400), body
     assert body["status"] == "error" and body["result"], body
     # The client says in a header who it is: naming somebody else in the body contradicts that.
-    assert denied(ValidationError, "charges.read", "admin", {"charge_id": "ch_1"})[1] == "INVALID_FIELD"
+    assert denied(OpenIntentError, "charges.read", "admin", {"charge_id": "ch_1"})[1] == "PERMISSION_DENIED"
     missing = raises(NotFoundError, worker.invoke_tool, "no-such-service.charges.read", WORKER)
     assert code_of(missing) == "TOOL_NOT_FOUND", missing.response
     assert code_of(raises(NotFoundError, worker.invoke_tool, service, WORKER)) == "TOOL_NOT_FOUND"

@@ -1,3 +1,5 @@
+//! The document says what the routes are, and is a valid document.
+
 use std::collections::BTreeSet;
 
 use super::*;

@@ -102,9 +102,12 @@ fn a_request_that_contradicts_itself_is_refused(world: &World) {
         assert_eq!(error["path"], path);
     }
     let body = read(json!({"agent_id": "other"}));
-    let header = [("X-Agent-ID", "billing")];
+    let header = [("X-Agent-ID", "third")];
     let reply = shop.agent.ask_with("POST", "/api/v1/tools/invoke", &header, Some(&body));
     assert_eq!(reply.refused(400, "INVALID_FIELD")["path"], "agent_id");
+    // Naming oneself in the header is no contradiction, as the SDK does so in every request; nor is it leave.
+    let header = [("X-Agent-ID", "billing")];
+    shop.agent.ask_with("POST", "/api/v1/tools/invoke", &header, Some(&body)).refused(403, "PERMISSION_DENIED");
     assert_eq!(shop.upstream.count(), 0);
 }
 
