@@ -53,8 +53,8 @@ pub enum OpenError {
 /// A ledger in a PostgreSQL database.
 pub struct PostgresEngine {
     connections: Connections,
-    admissions: Batches<Admit, Admission>,
-    settlements: Batches<Settle, ()>,
+    admissions: Batches<Arc<Admit>, Admission>,
+    settlements: Batches<Arc<Settle>, ()>,
 }
 
 /// The pool, and what is known of the history of authority.
@@ -80,7 +80,7 @@ impl PostgresEngine {
                 let connections = admitting.clone();
                 async move { connections.write(AdmitAll(commands)).await }
             }),
-            settlements: Batches::start(move |commands: Vec<Settle>| {
+            settlements: Batches::start(move |commands: Vec<Arc<Settle>>| {
                 let connections = settling.clone();
                 async move {
                     let count = commands.len();
@@ -195,11 +195,11 @@ impl Engine for PostgresEngine {
         self.connections.read(operation).await
     }
 
-    async fn admit(&self, command: Admit) -> Result<Admission, Refusal> {
+    async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {
         self.admissions.submit(command).await
     }
 
-    async fn settle(&self, command: Settle) -> Result<(), Refusal> {
+    async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal> {
         self.settlements.submit(command).await
     }
 }

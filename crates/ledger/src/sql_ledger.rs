@@ -47,10 +47,10 @@ pub trait Engine: Send + Sync + 'static {
     fn generation(&self) -> Generation;
 
     /// Admits a call, together with others that come at the same time.
-    fn admit(&self, command: Admit) -> impl Future<Output = Result<Admission, Refusal>> + Send;
+    fn admit(&self, command: Arc<Admit>) -> impl Future<Output = Result<Admission, Refusal>> + Send;
 
     /// Settles a call, together with others that come at the same time.
-    fn settle(&self, command: Settle) -> impl Future<Output = Result<(), Refusal>> + Send;
+    fn settle(&self, command: Arc<Settle>) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Runs an operation that only reads, on one consistent and current state.
     fn read<O: Operation>(&self, operation: O) -> impl Future<Output = Result<O::Output, Refusal>> + Send;
@@ -367,11 +367,11 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         self.engine.read(ReadEnded { tenant: tenant.clone(), agent: agent.clone(), now }).await
     }
 
-    async fn admit(&self, command: Admit) -> Result<Admission, Refusal> {
+    async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {
         self.engine.admit(command).await
     }
 
-    async fn settle(&self, command: Settle) -> Result<(), Refusal> {
+    async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal> {
         self.engine.settle(command).await
     }
 

@@ -83,12 +83,12 @@ impl Engine for SqliteEngine {
         self.writer.generation()
     }
 
-    async fn admit(&self, command: Admit) -> Result<Admission, Refusal> {
+    async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {
         let admitted = self.write(AdmitAll(vec![command])).await?;
         admitted.into_iter().next().ok_or_else(unavailable)
     }
 
-    async fn settle(&self, command: Settle) -> Result<(), Refusal> {
+    async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal> {
         self.write(SettleAll(vec![command])).await
     }
 

@@ -3,7 +3,9 @@
 //! Statements are written in the SQL that both engines share, with parameters `$1`, `$2`, ... which must first appear in
 //! this order.
 
+use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_gate::ports::ledger::{Generation, Revision};
 
@@ -61,8 +63,20 @@ pub trait Transaction: Send {
     }
 }
 
-/// An INSERT of this many rows of this many columns.
-pub(crate) fn insert_statement(into: &str, rows: usize, columns: usize) -> String {
+/// An INSERT of this many rows of this many columns, made once and then remembered.
+pub(crate) fn insert_statement(into: &str, rows: usize, columns: usize) -> Arc<str> {
+    static MADE: Mutex<BTreeMap<(usize, usize), BTreeMap<String, Arc<str>>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_this_size = made.entry((rows, columns)).or_default();
+    if let Some(statement) = of_this_size.get(into) {
+        return Arc::clone(statement);
+    }
+    let statement: Arc<str> = write_insert_statement(into, rows, columns).into();
+    of_this_size.insert(into.to_owned(), Arc::clone(&statement));
+    statement
+}
+
+fn write_insert_statement(into: &str, rows: usize, columns: usize) -> String {
     let row = |number: usize| {
         let places = (1..=columns).map(|column| format!("${}", number * columns + column));
         format!("({})", places.collect::<Vec<_>>().join(", "))

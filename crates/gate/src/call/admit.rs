@@ -43,7 +43,7 @@ pub struct Admitted {
     call: Arc<Call>,
     fit: Fit,
     modified: Option<Value>,
-    invocation: Invocation,
+    command: Arc<Admit>,
 }
 
 /// What became of an admission.
@@ -78,12 +78,11 @@ impl Gate {
     ) -> Result<Outcome, Refusal> {
         let parameters = modified.unwrap_or(&call.parameters);
         for _ in 0..ATTEMPTS {
-            let command = self.command(call, &fit, modified);
-            let invocation = command.invocation.clone();
-            match self.ledger.admit(command).await? {
+            let command = Arc::new(self.command(call, &fit, modified));
+            match self.ledger.admit(Arc::clone(&command)).await? {
                 Admission::Admitted => {
                     let (call, modified) = (Arc::clone(call), modified.cloned());
-                    return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, invocation })));
+                    return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command })));
                 }
                 Admission::Replayed(stored) => {
                     return Ok(Outcome::Replayed(Box::new(CallAnswer::replayed(&fit.candidate, &stored)?)));
@@ -209,7 +208,7 @@ impl Admitted {
 
     /// The record of the call, as running.
     pub fn invocation(&self) -> &Invocation {
-        &self.invocation
+        &self.command.invocation
     }
 
     /// The sets that must all contain the host that is called.
@@ -237,7 +236,8 @@ impl Admitted {
     }
 
     pub(super) fn into_invocation(self) -> Invocation {
-        self.invocation
+        // By now nobody else holds it.
+        Arc::try_unwrap(self.command).map_or_else(|shared| shared.invocation.clone(), |command| command.invocation)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Settlement: one atomic, durable step with the outcome, its cost and its event. Only then the answer leaves.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::credential::ServiceName;
@@ -118,7 +120,8 @@ impl Gate {
             true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
             false => None,
         };
-        self.ledger.settle(Settle { stamp, invocation, answer, never_sent: inspected.never_sent }).await?;
+        let settle = Settle { stamp, invocation, answer, never_sent: inspected.never_sent };
+        self.ledger.settle(Arc::new(settle)).await?;
         Ok(CallAnswer { invocation: id, grant: Some(grant), service, tool, outcome, replayed: false })
     }
 }

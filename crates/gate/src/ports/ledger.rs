@@ -201,9 +201,9 @@ pub trait Ledger: Send + Sync {
     ) -> Result<Vec<Arc<Holding>>, Refusal>;
 
     /// Admits a call.
-    async fn admit(&self, command: Admit) -> Result<Admission, Refusal>;
+    async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal>;
     /// Settles an admitted call.
-    async fn settle(&self, command: Settle) -> Result<(), Refusal>;
+    async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal>;
     /// Writes down a refused call.
     async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal>;
     /// Writes down a call that its caller made by itself.

@@ -3,6 +3,7 @@
 //! one that is refused does not touch the others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use toolgate_gate::ports::ledger::{Admission, Admit, StoredAnswer};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -19,7 +20,7 @@ use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
 
 /// Admits calls.
-pub struct AdmitAll(pub Vec<Admit>);
+pub struct AdmitAll(pub Vec<Arc<Admit>>);
 
 impl Operation for AdmitAll {
     /// One for each, in order.
@@ -48,14 +49,21 @@ impl AdmitAll {
     /// Those that nothing stands in the way of so far.
     fn standing<'a>(&'a self, outcomes: &[Admission]) -> Vec<(usize, &'a Admit)> {
         let calls = self.0.iter().enumerate().zip(outcomes);
-        calls.filter(|(_, outcome)| **outcome == Admission::Admitted).map(|(call, _)| call).collect()
+        calls
+            .filter(|(_, outcome)| **outcome == Admission::Admitted)
+            .map(|((number, call), _)| (number, &**call))
+            .collect()
     }
 
     /// Looks whether all that the calls rest on is still so, and keeps it from changing until this transaction ends.
     async fn recheck<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
         let keys = live_keys(transaction, &self.0).await?;
-        let unsure: Vec<&Admit> =
-            self.0.iter().filter(|admit| !transaction.unchanged_since(admit.generation)).collect();
+        let unsure: Vec<&Admit> = self
+            .0
+            .iter()
+            .map(|admit| &**admit)
+            .filter(|admit| !transaction.unchanged_since(admit.generation))
+            .collect();
         let state = if unsure.is_empty() { None } else { Some(State::hold(transaction, &unsure).await?) };
         for (admit, outcome) in self.0.iter().zip(outcomes) {
             let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.stamp.time);
@@ -149,7 +157,7 @@ impl AdmitAll {
 /// grant was read, so the state that the grant was read from does not vouch for it.
 async fn live_keys<T: Transaction>(
     transaction: &mut T,
-    calls: &[Admit],
+    calls: &[Arc<Admit>],
 ) -> Result<BTreeMap<KeyId, Option<Timestamp>>, Failure> {
     let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
     let (places, ids) = padded(keys.into_iter().map(Value::from).collect());

@@ -15,7 +15,7 @@ use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
 
 /// How many events one transaction integrates: few enough that other writers hardly wait.
-pub const BATCH: u32 = 4096;
+pub const BATCH: u32 = 1024;
 
 /// Names the tenants with events that are not in their tree yet.
 pub struct ListPending;

@@ -88,6 +88,6 @@ fn row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
         Value::from(event.time),
         Value::from(leaf.as_bytes().as_slice()),
         // INVARIANT: canonical JSON is UTF-8.
-        Value::Text(String::from_utf8_lossy(&canonical).into_owned()),
+        Value::Text(String::from_utf8(canonical).unwrap_or_default()),
     ])
 }

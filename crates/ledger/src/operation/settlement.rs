@@ -1,6 +1,8 @@
 //! Settlement: in one transaction the outcome of a call, its event, and its answer for whoever sends it again. Also the
 //! record of a call that was refused, and of one that its caller reports.
 
+use std::sync::Arc;
+
 use toolgate_gate::ports::ledger::{RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Cost;
@@ -14,7 +16,7 @@ use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
 /// Settles calls.
-pub struct SettleAll(pub Vec<Settle>);
+pub struct SettleAll(pub Vec<Arc<Settle>>);
 
 impl Operation for SettleAll {
     type Output = ();
@@ -28,13 +30,13 @@ impl Operation for SettleAll {
         let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, fingerprint = $4, \
              http_status = $5, cost = $6, duration_ms = $7 WHERE tenant = $8 AND id = $9 \
              AND (status = 'running' OR status = 'unknown')";
-        let rows: Vec<_> = self.0.iter().map(outcome).collect();
+        let rows: Vec<_> = self.0.iter().map(|settle| outcome(settle)).collect();
         let settled = transaction.execute_many(sql, &rows).await?;
         if settled.iter().any(|&changed| changed != 1) {
             return Err(Refusal::new(Code::Internal, "a call was to be settled that was not running").into());
         }
         record_each(transaction, self.0.iter().map(|settle| (&settle.stamp, invoked(&settle.invocation)))).await?;
-        let keyed = self.0.iter().filter(|settle| settle.invocation.idempotency_key.is_some());
+        let keyed = self.0.iter().map(|settle| &**settle).filter(|settle| settle.invocation.idempotency_key.is_some());
         let (free, kept): (Vec<_>, Vec<_>) = keyed.partition(|settle| settle.never_sent);
         let keep = "UPDATE idempotency_keys SET answer = $1 \
              WHERE tenant = $2 AND agent = $3 AND key = $4 AND invocation = $5";

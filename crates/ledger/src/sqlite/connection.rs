@@ -15,7 +15,7 @@ pub(super) fn configure(connection: &Connection) -> Result<(), SqlError> {
          PRAGMA temp_store = MEMORY;
          PRAGMA mmap_size = 0;
          PRAGMA busy_timeout = 10000;
-         PRAGMA cache_size = -16384;
+         PRAGMA cache_size = -8192;
          PRAGMA wal_autocheckpoint = 4000;
          PRAGMA journal_size_limit = 33554432;";
     connection.execute_batch(statements).map_err(|error| sql_error(&error))?;

@@ -55,7 +55,8 @@ impl Readers {
 fn connect(path: &Path) -> Result<Connection, SqlError> {
     let connection = Connection::open_with_flags(path, flags()).map_err(|error| sql_error(&error))?;
     configure(&connection)?;
-    connection.execute_batch("PRAGMA query_only = ON").map_err(|error| sql_error(&error))?;
+    // There are several of them, and what is read often is remembered above.
+    connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048").map_err(|error| sql_error(&error))?;
     Ok(connection)
 }
 

@@ -60,8 +60,13 @@ impl Writer {
                 false => in_company(connection, &operation, generation),
             };
             Box::new(move |durable: Result<(), SqlError>| {
+                let outcome = match outcome {
+                    // It is itself what ended the transaction.
+                    Err(failure) if !O::IS_UNDONE_ALONE => Err(failure),
+                    outcome => durable.map_err(Failure::Sql).and(outcome),
+                };
                 // A caller that has gone away does not need the answer.
-                let _ = answer.send(durable.map_err(Failure::Sql).and(outcome));
+                let _ = answer.send(outcome);
             }) as Acknowledge
         });
         self.submit(Job { run, changes_authority: O::CHANGES_AUTHORITY }).await?;

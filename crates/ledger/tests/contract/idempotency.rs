@@ -1,5 +1,6 @@
 //! Idempotency: a call that its caller names is made once, and whoever sends it again gets the same answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -106,7 +107,7 @@ async fn a_call_that_failed_answers_the_same_call_again(fixture: &LedgerFixture)
     let mut settle = caller.settlement(&first, "the error");
     settle.invocation.status = InvocationStatus::Error;
     settle.invocation.error = Some(InvocationError { code: "UPSTREAM_ERROR".to_owned(), reason: "no".to_owned() });
-    fixture.ledger().settle(settle).await.unwrap();
+    fixture.ledger().settle(Arc::new(settle)).await.unwrap();
     assert_eq!(repeat(&caller, &grant).await, answered(&first, InvocationStatus::Error, "the error"));
 }
 
@@ -145,7 +146,7 @@ async fn a_call_that_was_never_sent_gives_its_key_up(fixture: &LedgerFixture) {
     let grant = caller.grant(None).await;
     let first = begin(&caller, &grant).await;
     let settle = Settle { answer: None, never_sent: true, ..caller.settlement(&first, "") };
-    fixture.ledger().settle(settle).await.unwrap();
+    fixture.ledger().settle(Arc::new(settle)).await.unwrap();
 
     assert_eq!(repeat(&caller, &grant).await, Admission::Admitted);
     assert_eq!(caller.records().await.len(), 2, "each try has its record");
@@ -240,7 +241,7 @@ async fn a_key_that_was_forgotten_belongs_to_its_next_call(fixture: &LedgerFixtu
     // Settled a day late: neither the answer nor the release is for those who have the keys now.
     caller.settle(&first, "of the first").await;
     let settle = Settle { never_sent: true, ..caller.settlement(&never_sent, "") };
-    fixture.ledger().settle(settle).await.unwrap();
+    fixture.ledger().settle(Arc::new(settle)).await.unwrap();
 
     assert_refused(&caller, &grant, Code::IdempotencyInProgress, &next).await;
     let again = caller.call_keyed(&grant, "order-2", "d1").await;

@@ -1,6 +1,7 @@
 //! Settlement: what became of a call, with its event; and the records of calls that were refused or made elsewhere.
 
 use serde_json::{Value, json};
+use std::sync::Arc;
 use toolgate_gate::ports::ledger::{Admission, RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::Code;
 use toolgate_model::constraint::Cost;
@@ -48,7 +49,7 @@ async fn a_settled_call_has_its_outcome_and_its_event(fixture: &LedgerFixture) {
     caller.tenant.wait(2);
     let settle = caller.settlement(&call, "{}");
 
-    fixture.ledger().settle(settle.clone()).await.unwrap();
+    fixture.ledger().settle(Arc::new(settle.clone())).await.unwrap();
 
     assert_eq!(caller.record(call.invocation.id).await, Some(settle.invocation));
     let event = last_event(&caller).await;
@@ -75,7 +76,7 @@ async fn a_failed_call_says_why(fixture: &LedgerFixture) {
     settle.invocation.error = Some(error("UPSTREAM_ERROR"));
     (settle.invocation.http_status, settle.invocation.fingerprint) = (None, None);
 
-    fixture.ledger().settle(settle.clone()).await.unwrap();
+    fixture.ledger().settle(Arc::new(settle.clone())).await.unwrap();
 
     assert_eq!(caller.record(call.invocation.id).await, Some(settle.invocation));
     let event = last_event(&caller).await;
@@ -96,7 +97,7 @@ async fn settling_changes_only_the_outcome(fixture: &LedgerFixture) {
     settle.invocation.created_at = caller.tenant.later(9);
     settle.invocation.parameters.clear();
 
-    fixture.ledger().settle(settle).await.unwrap();
+    fixture.ledger().settle(Arc::new(settle)).await.unwrap();
 
     assert_eq!(caller.record(call.invocation.id).await, Some(outcome));
 }
@@ -108,14 +109,14 @@ async fn a_call_is_settled_once(fixture: &LedgerFixture) {
     let before = caller.record(call.invocation.id).await;
     let mut again = caller.settlement(&call, "{}");
     again.invocation.status = InvocationStatus::Error;
-    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(again)).await;
+    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(Arc::new(again))).await;
     assert_eq!(caller.record(call.invocation.id).await, before);
 }
 
 async fn a_call_that_was_not_admitted_cannot_be_settled(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let call = caller.call(&caller.grant(None).await).await;
-    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(caller.settlement(&call, "{}"))).await;
+    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(Arc::new(caller.settlement(&call, "{}")))).await;
     assert!(caller.records().await.is_empty());
 }
 
@@ -124,7 +125,7 @@ async fn a_call_of_another_tenant_cannot_be_settled(fixture: &LedgerFixture) {
     let call = caller.running(&caller.grant(None).await).await;
     let mut settle = other.settlement(&call, "{}");
     settle.invocation.tenant = other.tenant.id.clone();
-    refused(&other.tenant, Code::Internal, fixture.ledger().settle(settle)).await;
+    refused(&other.tenant, Code::Internal, fixture.ledger().settle(Arc::new(settle))).await;
     assert_eq!(caller.record(call.invocation.id).await, Some(call.invocation));
 }
 
@@ -135,13 +136,13 @@ async fn a_call_that_was_cut_off_can_still_be_settled(fixture: &LedgerFixture) {
     fixture.ledger().close_calls(caller.tenant.now()).await.unwrap();
     let settle = caller.settlement(&call, "{}");
 
-    fixture.ledger().settle(settle.clone()).await.unwrap();
+    fixture.ledger().settle(Arc::new(settle.clone())).await.unwrap();
 
     assert_eq!(caller.record(call.invocation.id).await, Some(settle.invocation), "no trace of the error is left");
     let told: Vec<_> = caller.tenant.events_of("tool.invoked").await;
     let statuses: Vec<_> = told.iter().map(|event| event["data"]["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["unknown", "success"], "the log tells both");
-    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(caller.settlement(&call, "{}"))).await;
+    refused(&caller.tenant, Code::Internal, fixture.ledger().settle(Arc::new(caller.settlement(&call, "{}")))).await;
 }
 
 async fn one_that_cannot_be_settled_does_not_touch_those_beside_it(fixture: &LedgerFixture) {
@@ -153,7 +154,7 @@ async fn one_that_cannot_be_settled_does_not_touch_those_beside_it(fixture: &Led
         settlements.push(caller.settlement(&call, "{}"));
     }
 
-    let attempts = settlements.into_iter().map(|settle| fixture.ledger().settle(settle));
+    let attempts = settlements.into_iter().map(|settle| fixture.ledger().settle(Arc::new(settle)));
     let outcomes = futures_util::future::join_all(attempts).await;
 
     for (number, outcome) in outcomes.into_iter().enumerate() {
@@ -250,6 +251,7 @@ async fn refused_and_reported_calls_cannot_be_settled(fixture: &LedgerFixture) {
         let stamp = caller.tenant.stamp_of(&caller.agent);
         let report = ReportInvocation { stamp, invocation: call.invocation.clone() };
         fixture.ledger().report_invocation(report).await.unwrap();
-        refused(&caller.tenant, Code::Internal, fixture.ledger().settle(caller.settlement(&call, "{}"))).await;
+        refused(&caller.tenant, Code::Internal, fixture.ledger().settle(Arc::new(caller.settlement(&call, "{}"))))
+            .await;
     }
 }

@@ -1,6 +1,7 @@
 //! Calls for the rules: an agent with its key, grants with rates, and the commands that the gate sends for them.
 
 use serde_json::json;
+use std::sync::Arc;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{Admission, Admit, Holding, InvocationFilter, PageRequest, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -120,7 +121,7 @@ impl Caller {
 
     /// Has a call admitted.
     pub async fn send(&self, call: Admit) -> Admission {
-        self.tenant.ledger.admit(call).await.unwrap()
+        self.tenant.ledger.admit(Arc::new(call)).await.unwrap()
     }
 
     /// Has a call through this grant admitted, decided on what is known now.
@@ -152,7 +153,7 @@ impl Caller {
 
     /// Settles this call as carried out, with this answer.
     pub async fn settle(&self, call: &Admit, answer: &str) {
-        self.tenant.ledger.settle(self.settlement(call, answer)).await.unwrap();
+        self.tenant.ledger.settle(Arc::new(self.settlement(call, answer))).await.unwrap();
     }
 
     /// The record of a call.
