@@ -78,13 +78,14 @@ impl PostgresEngine {
             connections,
             admissions: Batches::start(move |commands| {
                 let connections = admitting.clone();
-                async move { connections.write(AdmitAll(commands)).await }
+                async move { connections.write(AdmitAll::new(commands).map_err(Failure::into_refusal)?).await }
             }),
             settlements: Batches::start(move |commands: Vec<Arc<Settle>>| {
                 let connections = settling.clone();
                 async move {
                     let count = commands.len();
-                    connections.write(SettleAll(commands)).await.map(|()| vec![(); count])
+                    let settle = SettleAll::new(commands).map_err(Failure::into_refusal)?;
+                    connections.write(settle).await.map(|()| vec![(); count])
                 }
             }),
         })

@@ -19,7 +19,7 @@ use crate::migration::{SQLITE, TooNew, outstanding};
 use crate::operation::Operation;
 use crate::operation::admission::AdmitAll;
 use crate::operation::settlement::SettleAll;
-use crate::sql::{SqlError, unavailable};
+use crate::sql::{Failure, SqlError, unavailable};
 use crate::sql_ledger::Engine;
 
 mod connection;
@@ -84,12 +84,13 @@ impl Engine for SqliteEngine {
     }
 
     async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {
-        let admitted = self.write(AdmitAll(vec![command])).await?;
+        let admit = AdmitAll::new(vec![command]).map_err(Failure::into_refusal)?;
+        let admitted = self.write(admit).await?;
         admitted.into_iter().next().ok_or_else(unavailable)
     }
 
     async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal> {
-        self.write(SettleAll(vec![command])).await
+        self.write(SettleAll::new(vec![command]).map_err(Failure::into_refusal)?).await
     }
 
     async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {

@@ -20,7 +20,20 @@ use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
 
 /// Admits calls.
-pub struct AdmitAll(pub Vec<Arc<Admit>>);
+pub struct AdmitAll {
+    calls: Vec<Arc<Admit>>,
+    /// What is written down of each. Made beforehand: a transaction keeps others waiting.
+    rows: Vec<Vec<Value>>,
+}
+
+impl AdmitAll {
+    /// Admits these.
+    pub fn new(calls: Vec<Arc<Admit>>) -> Result<Self, Failure> {
+        let row = |admit: &Arc<Admit>| invocations::row(&admit.invocation, Some(admit.deadline));
+        let rows = calls.iter().map(row).collect::<Result<_, _>>()?;
+        Ok(Self { calls, rows })
+    }
+}
 
 impl Operation for AdmitAll {
     /// One for each, in order.
@@ -31,16 +44,17 @@ impl Operation for AdmitAll {
     const IS_UNDONE_ALONE: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Admission>, Failure> {
-        let mut outcomes = vec![Admission::Admitted; self.0.len()];
+        let mut outcomes = vec![Admission::Admitted; self.calls.len()];
         self.recheck(transaction, &mut outcomes).await?;
         self.claim_keys(transaction, &mut outcomes).await?;
         self.reserve_rates(transaction, &mut outcomes).await?;
-        let rows: Vec<_> = self
-            .standing(&outcomes)
-            .into_iter()
-            .map(|(_, admit)| invocations::row(&admit.invocation, Some(admit.deadline)))
-            .collect::<Result<_, _>>()?;
-        transaction.insert_many(invocations::INTO, &rows).await?;
+        let standing = self.standing(&outcomes);
+        if standing.len() == self.rows.len() {
+            transaction.insert_many(invocations::INTO, &self.rows).await?;
+        } else {
+            let rows: Vec<_> = standing.iter().filter_map(|(number, _)| self.rows.get(*number).cloned()).collect();
+            transaction.insert_many(invocations::INTO, &rows).await?;
+        }
         Ok(outcomes)
     }
 }
@@ -48,7 +62,7 @@ impl Operation for AdmitAll {
 impl AdmitAll {
     /// Those that nothing stands in the way of so far.
     fn standing<'a>(&'a self, outcomes: &[Admission]) -> Vec<(usize, &'a Admit)> {
-        let calls = self.0.iter().enumerate().zip(outcomes);
+        let calls = self.calls.iter().enumerate().zip(outcomes);
         calls
             .filter(|(_, outcome)| **outcome == Admission::Admitted)
             .map(|((number, call), _)| (number, &**call))
@@ -57,15 +71,15 @@ impl AdmitAll {
 
     /// Looks whether all that the calls rest on is still so, and keeps it from changing until this transaction ends.
     async fn recheck<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
-        let keys = live_keys(transaction, &self.0).await?;
+        let keys = live_keys(transaction, &self.calls).await?;
         let unsure: Vec<&Admit> = self
-            .0
+            .calls
             .iter()
             .map(|admit| &**admit)
             .filter(|admit| !transaction.unchanged_since(admit.generation))
             .collect();
         let state = if unsure.is_empty() { None } else { Some(State::hold(transaction, &unsure).await?) };
-        for (admit, outcome) in self.0.iter().zip(outcomes) {
+        for (admit, outcome) in self.calls.iter().zip(outcomes) {
             let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.stamp.time);
             let changed = match &state {
                 Some(state) if !transaction.unchanged_since(admit.generation) => !state.supports(admit),

@@ -10,7 +10,7 @@ use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::invocations::{COLUMNS, invoked, read};
-use super::record::record_each;
+use super::record::{event_rows, record_rows};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
@@ -61,7 +61,8 @@ impl Operation for CloseCalls {
             .iter()
             .map(|invocation| Stamp { tenant: invocation.tenant.clone(), actor: PrincipalId::system(), time: self.now })
             .collect();
-        record_each(transaction, by_the_clock.iter().zip(cut_off.iter().map(invoked))).await?;
+        let events = event_rows(by_the_clock.iter().zip(cut_off.iter().map(invoked)))?;
+        record_rows(transaction, &events).await?;
         Ok(u32::try_from(cut_off.len()).unwrap_or(u32::MAX))
     }
 }

@@ -54,14 +54,15 @@ pub async fn record_all<T: Transaction>(
     Ok(())
 }
 
-/// Records many things that happened to many, in order.
-pub async fn record_each<'a, T: Transaction>(
-    transaction: &mut T,
-    entries: impl Iterator<Item = (&'a Stamp, Entry)>,
-) -> Result<(), Failure> {
-    let rows = entries.map(|(stamp, entry)| row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
+/// The rows of many things that happened to many, in order.
+pub fn event_rows<'a>(entries: impl Iterator<Item = (&'a Stamp, Entry)>) -> Result<Vec<Vec<Value>>, Failure> {
+    entries.map(|(stamp, entry)| row(stamp, entry)).collect()
+}
+
+/// Records what [`event_rows`] made.
+pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>]) -> Result<(), Failure> {
     if !rows.is_empty() {
-        transaction.insert_many(INTO, &rows).await?;
+        transaction.insert_many(INTO, rows).await?;
     }
     Ok(())
 }

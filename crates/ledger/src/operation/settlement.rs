@@ -11,12 +11,26 @@ use toolgate_model::invocation::IdempotencyKey;
 
 use super::Operation;
 use super::invocations::{INTO, invoked, row};
-use super::record::{Entry, record, record_each};
+use super::record::{Entry, event_rows, record, record_rows};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
 /// Settles calls.
-pub struct SettleAll(pub Vec<Arc<Settle>>);
+pub struct SettleAll {
+    calls: Vec<Arc<Settle>>,
+    /// What is written down of each, and its event. Made beforehand: a transaction keeps others waiting.
+    outcomes: Vec<Vec<Value>>,
+    events: Vec<Vec<Value>>,
+}
+
+impl SettleAll {
+    /// Settles these.
+    pub fn new(calls: Vec<Arc<Settle>>) -> Result<Self, Failure> {
+        let outcomes = calls.iter().map(|settle| outcome(settle)).collect();
+        let events = event_rows(calls.iter().map(|settle| (&settle.stamp, invoked(&settle.invocation))))?;
+        Ok(Self { calls, outcomes, events })
+    }
+}
 
 impl Operation for SettleAll {
     type Output = ();
@@ -30,13 +44,13 @@ impl Operation for SettleAll {
         let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, fingerprint = $4, \
              http_status = $5, cost = $6, duration_ms = $7 WHERE tenant = $8 AND id = $9 \
              AND (status = 'running' OR status = 'unknown')";
-        let rows: Vec<_> = self.0.iter().map(|settle| outcome(settle)).collect();
-        let settled = transaction.execute_many(sql, &rows).await?;
+        let settled = transaction.execute_many(sql, &self.outcomes).await?;
         if settled.iter().any(|&changed| changed != 1) {
             return Err(Refusal::new(Code::Internal, "a call was to be settled that was not running").into());
         }
-        record_each(transaction, self.0.iter().map(|settle| (&settle.stamp, invoked(&settle.invocation)))).await?;
-        let keyed = self.0.iter().map(|settle| &**settle).filter(|settle| settle.invocation.idempotency_key.is_some());
+        record_rows(transaction, &self.events).await?;
+        let keyed =
+            self.calls.iter().map(|settle| &**settle).filter(|settle| settle.invocation.idempotency_key.is_some());
         let (free, kept): (Vec<_>, Vec<_>) = keyed.partition(|settle| settle.never_sent);
         let keep = "UPDATE idempotency_keys SET answer = $1 \
              WHERE tenant = $2 AND agent = $3 AND key = $4 AND invocation = $5";
