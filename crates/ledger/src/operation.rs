@@ -38,8 +38,8 @@ pub trait Operation: Send + Sync + 'static {
     /// anew.
     const CHANGES_AUTHORITY: bool = true;
 
-    /// Whether it must be undone by itself when it fails. One that has nothing to undo by then, short of a fault of the
-    /// database, goes without: a failure of it ends the transaction that it shares with others.
+    /// Whether it may refuse after it has written something, so that it must be undone by itself. One that refuses before
+    /// goes without that; only a fault of the database in it then ends the transaction that it shares with others.
     const IS_UNDONE_ALONE: bool = true;
 
     /// Does it.

@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// A call that may be carried out: the ledger has it as running.
 ///
-/// INVARIANT: made only by [`Gate::admit`].
+/// INVARIANT: made only by `Gate::admit`, here.
 pub struct Admitted {
     call: Arc<Call>,
     fit: Fit,

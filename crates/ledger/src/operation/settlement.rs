@@ -36,7 +36,7 @@ impl Operation for SettleAll {
     type Output = ();
 
     const CHANGES_AUTHORITY: bool = false;
-    // Only a call that is not running fails, which the gate never settles.
+    // A call that is not running is refused by the first statement, which then changes nothing.
     const IS_UNDONE_ALONE: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {

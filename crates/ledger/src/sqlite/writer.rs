@@ -66,7 +66,7 @@ impl Writer {
             Box::new(move |durable: Result<(), SqlError>| {
                 let outcome = match outcome {
                     // It is itself what ended the transaction.
-                    Err(failure) if !O::IS_UNDONE_ALONE => Err(failure),
+                    Err(Failure::Sql(error)) if !O::IS_UNDONE_ALONE => Err(Failure::Sql(error)),
                     outcome => durable.map_err(Failure::Sql).and(outcome),
                 };
                 // A caller that has gone away does not need the answer.
@@ -169,14 +169,14 @@ fn in_savepoint<O: Operation>(
     }
 }
 
-/// Without a savepoint of its own: a failure takes the whole transaction with it.
+/// Without a savepoint of its own: a refusal has written nothing, and a fault takes the whole transaction with it.
 fn in_company<O: Operation>(
     connection: &mut Connection,
     operation: &O,
     generation: Generation,
 ) -> Result<O::Output, Failure> {
     let outcome = run_ready(operation, &mut SqliteTransaction::at(connection, generation));
-    if outcome.is_err() && !connection.is_autocommit() {
+    if matches!(outcome, Err(Failure::Sql(_))) && !connection.is_autocommit() {
         run_batch(connection, "ROLLBACK")?;
     }
     outcome
