@@ -63,9 +63,12 @@ pub trait Transaction: Send {
     }
 }
 
+/// Statements by the table with its columns.
+type ByTable = BTreeMap<String, Arc<str>>;
+
 /// An INSERT of this many rows of this many columns, made once and then remembered.
 pub(crate) fn insert_statement(into: &str, rows: usize, columns: usize) -> Arc<str> {
-    static MADE: Mutex<BTreeMap<(usize, usize), BTreeMap<String, Arc<str>>>> = Mutex::new(BTreeMap::new());
+    static MADE: Mutex<BTreeMap<(usize, usize), ByTable>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let of_this_size = made.entry((rows, columns)).or_default();
     if let Some(statement) = of_this_size.get(into) {
