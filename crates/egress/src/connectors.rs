@@ -22,6 +22,9 @@ use crate::client::GuardedClient;
 use crate::redaction::Redactor;
 use crate::time::deadline_after;
 
+/// From this many bytes on an answer is read beside the calls, not among them.
+const LARGE: usize = 32 * 1024;
+
 /// Calls services over HTTP.
 pub struct Connectors {
     client: GuardedClient,
@@ -64,7 +67,7 @@ impl Source for Connectors {
             }
         };
         let outcome = match answered {
-            Ok(answer) => judge(call, answer, &redactor),
+            Ok(answer) => judge(call, answer, redactor).await,
             Err(mut failure) => {
                 redactor.redact_text(&mut failure.reason);
                 if let Some(result) = &mut failure.result {
@@ -85,9 +88,15 @@ fn adapter(name: AdapterName) -> &'static dyn Adapter {
     }
 }
 
-fn judge(call: &Admitted, answer: InboundAnswer, redactor: &Redactor) -> Result<ServiceAnswer, SourceFailure> {
+async fn judge(call: &Admitted, answer: InboundAnswer, redactor: Redactor) -> Result<ServiceAnswer, SourceFailure> {
     let (status, truncated) = (answer.status, answer.truncated);
-    let result = result(answer, redactor);
+    let result = if answer.body.len() <= LARGE {
+        result(answer, &redactor)
+    } else {
+        // A large answer, above all one made to be hard to read, must not keep other calls waiting.
+        let read = tokio::task::spawn_blocking(move || result(answer, &redactor)).await;
+        read.map_err(|_| unreadable(status))?
+    };
     if call.is_success(status) {
         return Ok(ServiceAnswer { http_status: status, result, truncated });
     }
@@ -100,6 +109,18 @@ fn judge(call: &Admitted, answer: InboundAnswer, redactor: &Redactor) -> Result<
         sent: true,
         timed_out: false,
     })
+}
+
+fn unreadable(status: u16) -> SourceFailure {
+    SourceFailure {
+        kind: FailureKind::Proxy,
+        reason: "the service's answer could not be read".to_owned(),
+        http_status: Some(status),
+        result: None,
+        truncated: false,
+        sent: true,
+        timed_out: false,
+    }
 }
 
 /// What the service said, without the secret: JSON as it is, anything else wrapped.

@@ -1,6 +1,8 @@
 //! Which grant: its whole lineage active, its credential usable, the scope held, the context fitting. Several may fit;
 //! they are put in the order in which they will be used.
 
+use std::collections::BTreeSet;
+
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::CredentialStatus;
 use toolgate_model::grant::{GrantStatus, Standing};
@@ -37,16 +39,39 @@ impl Gate {
     /// Keeps the grants that authorize the call.
     pub(super) fn authorize(&self, call: &Call, resolved: Resolved) -> Result<Authorized, Refusal> {
         let now = self.clock.now();
-        let (candidates, refusals) = split(resolved.into_candidates(), |candidate| authorizes(call, candidate, now));
+        let mut candidates = resolved.into_candidates();
+        let mut refusals = Vec::new();
+        let mut without_scope = Vec::new();
+        candidates.retain(|candidate| match authorizes(call, candidate, now) {
+            Ok(()) => true,
+            Err(refusal) => {
+                if refusal.code() == Code::GrantScopeInsufficient {
+                    without_scope.push(candidate.clone());
+                }
+                refusals.push(refusal);
+                false
+            }
+        });
         match first_of(&candidates, refusals) {
+            Some(refusal) if refusal.code() == Code::GrantScopeInsufficient && without_scope.len() > 1 => {
+                Err(no_grant_includes(&without_scope).unwrap_or(refusal))
+            }
             Some(refusal) => Err(refusal),
             None => {
-                let mut candidates = candidates;
                 candidates.sort_by_cached_key(preference);
                 Ok(Authorized { candidates })
             }
         }
     }
+}
+
+/// The refusal of a scope that none of several grants has, with what they have together.
+fn no_grant_includes(candidates: &[Candidate]) -> Option<Refusal> {
+    let scope = &candidates.first()?.tool.definition.scope;
+    let held: BTreeSet<_> = candidates.iter().flat_map(|candidate| candidate.holding.effective.scopes.iter()).collect();
+    let reason = format!("no grant of the agent includes scope '{scope}'");
+    let refusal = Refusal::new(Code::GrantScopeInsufficient, reason).with("requested_scope", scope);
+    Some(refusal.with("available_scopes", held))
 }
 
 /// Whether one grant authorizes the call.
@@ -116,13 +141,6 @@ fn preference(candidate: &Candidate) -> (bool, usize, bool, Option<Timestamp>, G
         effective.expires_at,
         candidate.grant(),
     )
-}
-
-/// Those that pass, and the refusals of those that do not.
-pub(super) fn split<T, U>(items: Vec<T>, mut check: impl FnMut(&T) -> Result<U, Refusal>) -> (Vec<T>, Vec<Refusal>) {
-    let mut refusals = Vec::new();
-    let passed = items.into_iter().filter(|item| check(item).map_err(|refusal| refusals.push(refusal)).is_ok());
-    (passed.collect(), refusals)
 }
 
 /// The refusal to give where nothing passed: the one of the first in order.

@@ -57,11 +57,17 @@ impl Serve {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?;
         let outcome = runtime.block_on(composition::run(configuration));
         // Whatever is left now was given up on by the drain: it must not hold the end up.
         runtime.shutdown_timeout(LAST_PATIENCE);
         Ok(outcome?)
     }
+}
+
+/// One thread for each processor but one: that one is the ledger's, which writes on a thread of its own. More would only
+/// wake each other.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).max(1)
 }
