@@ -3,8 +3,10 @@
 //! without one:
 //!
 //! ```compile_fail
-//! // There is no way to make one outside of this module.
-//! let admitted = toolgate_gate::call::Admitted { call: todo!(), fit: todo!(), parameters: todo!() };
+//! // Compiles only where the fields can be seen, which is nowhere outside of this module.
+//! fn make(other: toolgate_gate::call::Admitted) -> toolgate_gate::call::Admitted {
+//!     toolgate_gate::call::Admitted { ..other }
+//! }
 //! ```
 
 use std::sync::Arc;
