@@ -15,12 +15,14 @@ pub struct Migration {
 pub const SQLITE: &[Migration] = &[
     Migration { number: 1, sql: include_str!("../migrations/sqlite/0001_authority.sql") },
     Migration { number: 2, sql: include_str!("../migrations/sqlite/0002_calls.sql") },
+    Migration { number: 3, sql: include_str!("../migrations/sqlite/0003_trail.sql") },
 ];
 
 /// The steps on PostgreSQL.
 pub const POSTGRES: &[Migration] = &[
     Migration { number: 1, sql: include_str!("../migrations/postgres/0001_authority.sql") },
     Migration { number: 2, sql: include_str!("../migrations/postgres/0002_calls.sql") },
+    Migration { number: 3, sql: include_str!("../migrations/postgres/0003_trail.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

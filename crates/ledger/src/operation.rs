@@ -38,10 +38,21 @@ pub trait Operation: Send + Sync + 'static {
     /// anew.
     const CHANGES_AUTHORITY: bool = true;
 
-    /// Whether it may refuse after it has written something, so that it must be undone by itself. One that refuses before
-    /// goes without that; only a fault of the database in it then ends the transaction that it shares with others.
-    const IS_UNDONE_ALONE: bool = true;
-
     /// Does it.
     fn run<T: Transaction>(&self, transaction: &mut T) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
+}
+
+/// An operation on many commands of one kind that gives each its answer. Where it fails as a whole, each command can be
+/// run by itself.
+pub trait Joint: Operation<Output = Vec<Self::Answer>> + Sized {
+    /// One command, with what could be made ready for it.
+    type Part: Send + 'static;
+    /// What one command is answered.
+    type Answer: Send + 'static;
+
+    /// All of these together, answered in this order.
+    fn of(parts: Vec<Self::Part>) -> Self;
+
+    /// What it was made of.
+    fn into_parts(self) -> Vec<Self::Part>;
 }

@@ -13,9 +13,9 @@ use toolgate_gate::refusal::{Code, Refusal};
 use self::batch::Batches;
 use self::transaction::{PostgresTransaction, sql_error};
 use crate::migration::{POSTGRES, TooNew, outstanding};
-use crate::operation::Operation;
-use crate::operation::admission::AdmitAll;
-use crate::operation::settlement::SettleAll;
+use crate::operation::admission::{AdmitAll, Admitting};
+use crate::operation::settlement::{SettleAll, Settling};
+use crate::operation::{Joint, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
 use crate::sql_ledger::Engine;
 
@@ -78,15 +78,11 @@ impl PostgresEngine {
             connections,
             admissions: Batches::start(move |commands| {
                 let connections = admitting.clone();
-                async move { connections.write(AdmitAll::new(commands).map_err(Failure::into_refusal)?).await }
+                async move { connections.write(together::<AdmitAll, _>(commands, Admitting::new)?).await }
             }),
             settlements: Batches::start(move |commands: Vec<Arc<Settle>>| {
                 let connections = settling.clone();
-                async move {
-                    let count = commands.len();
-                    let settle = SettleAll::new(commands).map_err(Failure::into_refusal)?;
-                    connections.write(settle).await.map(|()| vec![(); count])
-                }
+                async move { connections.write(together::<SettleAll, _>(commands, Settling::new)?).await }
             }),
         })
     }
@@ -203,6 +199,11 @@ impl Engine for PostgresEngine {
     async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal> {
         self.settlements.submit(command).await
     }
+}
+
+fn together<J: Joint, C>(commands: Vec<C>, ready: impl Fn(C) -> Result<J::Part, Failure>) -> Result<J, Refusal> {
+    let parts = commands.into_iter().map(ready).collect::<Result<_, _>>().map_err(Failure::into_refusal)?;
+    Ok(J::of(parts))
 }
 
 fn pool(config: Config, connections: usize) -> Result<Pool, OpenError> {

@@ -14,12 +14,12 @@ use toolgate_gate::refusal::Refusal;
 use self::connection::{configure, sql_error};
 use self::readers::Readers;
 use self::transaction::SqliteTransaction;
-use self::writer::Writer;
+use self::writer::{Job, Writer};
 use crate::migration::{SQLITE, TooNew, outstanding};
 use crate::operation::Operation;
-use crate::operation::admission::AdmitAll;
-use crate::operation::settlement::SettleAll;
-use crate::sql::{Failure, SqlError, unavailable};
+use crate::operation::admission::Admitting;
+use crate::operation::settlement::Settling;
+use crate::sql::{Failure, SqlError};
 use crate::sql_ledger::Engine;
 
 mod connection;
@@ -84,13 +84,13 @@ impl Engine for SqliteEngine {
     }
 
     async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {
-        let admit = AdmitAll::new(vec![command]).map_err(Failure::into_refusal)?;
-        let admitted = self.write(admit).await?;
-        admitted.into_iter().next().ok_or_else(unavailable)
+        let admitting = Admitting::new(command).map_err(Failure::into_refusal)?;
+        self.writer.join(admitting, Job::Admit).await
     }
 
     async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal> {
-        self.write(SettleAll::new(vec![command]).map_err(Failure::into_refusal)?).await
+        let settling = Settling::new(command).map_err(Failure::into_refusal)?;
+        self.writer.join(settling, Job::Settle).await
     }
 
     async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {

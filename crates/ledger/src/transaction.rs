@@ -27,6 +27,10 @@ pub trait Transaction: Send {
     /// Like [`Transaction::FOR_UPDATE`], passing over rows that another transaction holds.
     const FOR_UPDATE_SKIPPING: &'static str;
 
+    /// Whether transactions are committed one after the other, so that an event has its place in the log as soon as it
+    /// is written. Where not, it gets one when it is taken into the tree.
+    const ORDERS_EVENTS: bool;
+
     /// Runs a statement and answers its rows.
     fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send;
 

@@ -12,26 +12,45 @@ use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
 use super::invocations;
 use super::listing::padded;
 use super::rates::Rates;
+use super::{Joint, Operation};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
+
+/// A call that is to be admitted.
+pub struct Admitting {
+    command: Arc<Admit>,
+    /// What is written down of it. Made beforehand: a transaction keeps others waiting.
+    row: Vec<Value>,
+}
+
+impl Admitting {
+    /// This one.
+    pub fn new(command: Arc<Admit>) -> Result<Self, Failure> {
+        let row = invocations::row(&command.invocation, Some(command.deadline))?;
+        Ok(Self { command, row })
+    }
+}
 
 /// Admits calls.
 pub struct AdmitAll {
     calls: Vec<Arc<Admit>>,
-    /// What is written down of each. Made beforehand: a transaction keeps others waiting.
     rows: Vec<Vec<Value>>,
 }
 
-impl AdmitAll {
-    /// Admits these.
-    pub fn new(calls: Vec<Arc<Admit>>) -> Result<Self, Failure> {
-        let row = |admit: &Arc<Admit>| invocations::row(&admit.invocation, Some(admit.deadline));
-        let rows = calls.iter().map(row).collect::<Result<_, _>>()?;
-        Ok(Self { calls, rows })
+impl Joint for AdmitAll {
+    type Part = Admitting;
+    type Answer = Admission;
+
+    fn of(parts: Vec<Admitting>) -> Self {
+        let (calls, rows) = parts.into_iter().map(|part| (part.command, part.row)).unzip();
+        Self { calls, rows }
+    }
+
+    fn into_parts(self) -> Vec<Admitting> {
+        self.calls.into_iter().zip(self.rows).map(|(command, row)| Admitting { command, row }).collect()
     }
 }
 
@@ -40,8 +59,6 @@ impl Operation for AdmitAll {
     type Output = Vec<Admission>;
 
     const CHANGES_AUTHORITY: bool = false;
-    // What is refused is refused by an answer, not by a failure.
-    const IS_UNDONE_ALONE: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Admission>, Failure> {
         let mut outcomes = vec![Admission::Admitted; self.calls.len()];

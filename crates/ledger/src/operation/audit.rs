@@ -17,6 +17,18 @@ use crate::transaction::{Transaction, values};
 /// How many events one transaction integrates: few enough that other writers hardly wait.
 pub const BATCH: u32 = 1024;
 
+/// The next events of a log whose places are known.
+const IN_ORDER: &str =
+    "SELECT sequence, leaf FROM events WHERE sequence >= $1 AND tenant = $2 ORDER BY sequence LIMIT $3";
+
+/// Gives the next events their places. Those of transactions that commit later get later ones; what was committed before
+/// another transaction began has an earlier position, so cause still comes before effect.
+const PUT_IN_ORDER: &str = "UPDATE events SET sequence = batch.place FROM ( \
+         SELECT position, row_number() OVER (ORDER BY position) - 1 + $1 AS place FROM ( \
+             SELECT position FROM events WHERE tenant = $2 AND sequence IS NULL ORDER BY position LIMIT $3 \
+         ) AS pending \
+     ) AS batch WHERE events.position = batch.position RETURNING sequence, leaf";
+
 /// Names the tenants with events that are not in their tree yet.
 pub struct ListPending;
 
@@ -24,7 +36,14 @@ impl Operation for ListPending {
     type Output = Vec<TenantId>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<TenantId>, Failure> {
-        let rows = transaction.query("SELECT DISTINCT tenant FROM events WHERE sequence IS NULL", &[]).await?;
+        let sql = match T::ORDERS_EVENTS {
+            true => {
+                "SELECT tenants.id FROM tenants LEFT JOIN heads ON heads.tenant = tenants.id WHERE EXISTS \
+                 (SELECT 1 FROM events WHERE tenant = tenants.id AND sequence >= COALESCE(heads.size, 0))"
+            }
+            false => "SELECT DISTINCT tenant FROM events WHERE sequence IS NULL",
+        };
+        let rows = transaction.query(sql, &[]).await?;
         Ok(rows.iter().map(|row| row.parsed(0, TenantId::parse)).collect::<Result<Vec<_>, _>>()?)
     }
 }
@@ -49,13 +68,7 @@ impl Operation for Integrate {
         let head = read_head(transaction, &self.tenant).await?;
         // Another replica may have signed a head while this one waited for the lock: time does not run back.
         let (size, time) = head.map_or((0, self.now), |head| (head.head.size, self.now.max(head.head.time)));
-        // Events of transactions that commit later get later places; what was committed before another transaction began
-        // has an earlier position, so cause still comes before effect.
-        let sql = "UPDATE events SET sequence = batch.place FROM ( \
-                 SELECT position, row_number() OVER (ORDER BY position) - 1 + $1 AS place FROM ( \
-                     SELECT position FROM events WHERE tenant = $2 AND sequence IS NULL ORDER BY position LIMIT $3 \
-                 ) AS pending \
-             ) AS batch WHERE events.position = batch.position RETURNING sequence, leaf";
+        let sql = if T::ORDERS_EVENTS { IN_ORDER } else { PUT_IN_ORDER };
         let rows = transaction.query(sql, values![size, &self.tenant, BATCH]).await?;
         if rows.is_empty() {
             return Ok(0);
@@ -139,10 +152,9 @@ impl ListEvents {
             after.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
-        match after {
-            Some(after) => conditions.and("sequence >", after),
-            None => conditions.and_that("sequence IS NOT NULL"),
-        }
+        // What is not in the tree yet cannot be proved yet.
+        conditions.and_that("sequence < COALESCE((SELECT size FROM heads WHERE heads.tenant = events.tenant), 0)");
+        conditions.and_if("sequence >", after);
         let filter = &self.filter;
         conditions.and_if("kind =", filter.kind.as_deref());
         conditions.and_if("actor =", filter.actor.as_ref());

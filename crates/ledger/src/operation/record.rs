@@ -34,6 +34,11 @@ impl Entry {
 
 const INTO: &str = "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical)";
 
+/// Gives an event the next place in its tenant's log at once.
+const INTO_PLACE: &str = "INSERT INTO events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, sequence) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+     (SELECT COALESCE(MAX(sequence), -1) + 1 FROM events WHERE tenant = $1))";
+
 /// Records one thing.
 pub async fn record<T: Transaction>(transaction: &mut T, stamp: &Stamp, entry: Entry) -> Result<(), Failure> {
     record_all(transaction, stamp, vec![entry]).await
@@ -45,29 +50,30 @@ pub async fn record_all<T: Transaction>(
     stamp: &Stamp,
     entries: Vec<Entry>,
 ) -> Result<(), Failure> {
-    if entries.is_empty() {
-        // A cascade that reached nothing; an INSERT without rows is no statement.
-        return Ok(());
-    }
-    let rows = entries.into_iter().map(|entry| row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
-    transaction.insert_many(INTO, &rows).await?;
-    Ok(())
+    let rows = entries.into_iter().map(|entry| event_row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
+    record_rows(transaction, &rows).await
 }
 
 /// The rows of many things that happened to many, in order.
 pub fn event_rows<'a>(entries: impl Iterator<Item = (&'a Stamp, Entry)>) -> Result<Vec<Vec<Value>>, Failure> {
-    entries.map(|(stamp, entry)| row(stamp, entry)).collect()
+    entries.map(|(stamp, entry)| event_row(stamp, entry)).collect()
 }
 
 /// Records what [`event_rows`] made.
 pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>]) -> Result<(), Failure> {
-    if !rows.is_empty() {
-        transaction.insert_many(INTO, rows).await?;
+    if rows.is_empty() {
+        // A cascade that reached nothing; an INSERT without rows is no statement.
+        return Ok(());
+    }
+    match T::ORDERS_EVENTS {
+        true => transaction.execute_many(INTO_PLACE, rows).await.map(drop)?,
+        false => transaction.insert_many(INTO, rows).await?,
     }
     Ok(())
 }
 
-fn row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
+/// The row of one thing that happened.
+pub fn event_row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
     let event = Event {
         id: EventId::new(stamp.time, random()?),
         tenant: stamp.tenant.clone(),

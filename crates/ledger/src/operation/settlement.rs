@@ -9,37 +9,64 @@ use toolgate_model::constraint::Cost;
 use toolgate_model::event::Happening;
 use toolgate_model::invocation::IdempotencyKey;
 
-use super::Operation;
 use super::invocations::{INTO, invoked, row};
-use super::record::{Entry, event_rows, record, record_rows};
+use super::record::{Entry, event_row, record, record_rows};
+use super::{Joint, Operation};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
+
+/// A call that is to be settled.
+pub struct Settling {
+    command: Arc<Settle>,
+    /// What is written down of it, and its event. Made beforehand: a transaction keeps others waiting.
+    outcome: Vec<Value>,
+    event: Vec<Value>,
+}
+
+impl Settling {
+    /// This one.
+    pub fn new(command: Arc<Settle>) -> Result<Self, Failure> {
+        let outcome = outcome(&command);
+        let event = event_row(&command.stamp, invoked(&command.invocation))?;
+        Ok(Self { command, outcome, event })
+    }
+}
 
 /// Settles calls.
 pub struct SettleAll {
     calls: Vec<Arc<Settle>>,
-    /// What is written down of each, and its event. Made beforehand: a transaction keeps others waiting.
     outcomes: Vec<Vec<Value>>,
     events: Vec<Vec<Value>>,
 }
 
-impl SettleAll {
-    /// Settles these.
-    pub fn new(calls: Vec<Arc<Settle>>) -> Result<Self, Failure> {
-        let outcomes = calls.iter().map(|settle| outcome(settle)).collect();
-        let events = event_rows(calls.iter().map(|settle| (&settle.stamp, invoked(&settle.invocation))))?;
-        Ok(Self { calls, outcomes, events })
+impl Joint for SettleAll {
+    type Part = Settling;
+    type Answer = ();
+
+    fn of(parts: Vec<Settling>) -> Self {
+        let mut all = Self { calls: Vec::new(), outcomes: Vec::new(), events: Vec::new() };
+        for part in parts {
+            all.calls.push(part.command);
+            all.outcomes.push(part.outcome);
+            all.events.push(part.event);
+        }
+        all
+    }
+
+    fn into_parts(self) -> Vec<Settling> {
+        let written = self.outcomes.into_iter().zip(self.events);
+        let calls = self.calls.into_iter().zip(written);
+        calls.map(|(command, (outcome, event))| Settling { command, outcome, event }).collect()
     }
 }
 
 impl Operation for SettleAll {
-    type Output = ();
+    /// One for each.
+    type Output = Vec<()>;
 
     const CHANGES_AUTHORITY: bool = false;
-    // A call that is not running is refused by the first statement, which then changes nothing.
-    const IS_UNDONE_ALONE: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<()>, Failure> {
         // A call that was taken for cut off meanwhile is settled all the same: now it is known.
         let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, fingerprint = $4, \
              http_status = $5, cost = $6, duration_ms = $7 WHERE tenant = $8 AND id = $9 \
@@ -63,7 +90,7 @@ impl Operation for SettleAll {
         let release = "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
         let free: Vec<Vec<Value>> = free.iter().map(|settle| claim(settle).to_vec()).collect();
         transaction.execute_many(release, &free).await?;
-        Ok(())
+        Ok(vec![(); self.calls.len()])
     }
 }
 

@@ -35,6 +35,7 @@ impl Transaction for PostgresTransaction<'_> {
     const FOR_SHARE: &'static str = " FOR SHARE";
     const FOR_UPDATE: &'static str = " FOR UPDATE";
     const FOR_UPDATE_SKIPPING: &'static str = " FOR UPDATE SKIP LOCKED";
+    const ORDERS_EVENTS: bool = false;
 
     async fn query(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Row>, SqlError> {
         let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;

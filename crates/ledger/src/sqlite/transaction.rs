@@ -60,6 +60,7 @@ impl Transaction for SqliteTransaction<'_> {
     const FOR_SHARE: &'static str = "";
     const FOR_UPDATE: &'static str = "";
     const FOR_UPDATE_SKIPPING: &'static str = "";
+    const ORDERS_EVENTS: bool = true;
 
     fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send {
         ready(self.query_now(sql, parameters).map_err(|error| sql_error(&error)))

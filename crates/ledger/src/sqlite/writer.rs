@@ -2,53 +2,58 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use toolgate_gate::ports::ledger::Generation;
 use toolgate_gate::refusal::Refusal;
 
+use self::company::Company;
+use self::queue::Queue;
 use super::connection::sql_error;
 use super::run_ready;
 use super::transaction::SqliteTransaction;
-use crate::operation::Operation;
+use crate::operation::admission::{AdmitAll, Admitting};
+use crate::operation::settlement::{SettleAll, Settling};
+use crate::operation::{Joint, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
 
-/// How many operations one flush may carry.
-const BATCH: usize = 512;
-/// How many may wait; beyond this callers wait for a place, which slows them down instead of filling memory.
-const QUEUE: usize = 4096;
-
-/// How long a transaction waits for company.
-const GATHERING: Duration = Duration::from_micros(100);
+mod company;
+mod queue;
 
 /// What is left to do for an operation once it is known whether its transaction became durable.
 type Acknowledge = Box<dyn FnOnce(Result<(), SqlError>) + Send>;
 /// Runs an operation at this point in the history of authority.
 type Run = Box<dyn FnOnce(&mut Connection, Generation) -> Acknowledge + Send>;
-/// An operation, ready to run. A refusal waits for the flush too: it may rest on what was done just before it.
-struct Job {
-    run: Run,
-    changes_authority: bool,
+/// Where the answer of one command goes.
+type Answer<J> = oneshot::Sender<Result<<J as Joint>::Answer, Failure>>;
+
+/// Something to be written. A refusal waits for the flush too: it may rest on what was done just before it.
+pub(super) enum Job {
+    /// An operation of its own.
+    Alone { run: Run, changes_authority: bool },
+    /// A call to be admitted, together with the others of its transaction.
+    Admit(Admitting, Answer<AdmitAll>),
+    /// A call to be settled, together with the others of its transaction.
+    Settle(Settling, Answer<SettleAll>),
 }
 
 /// A handle on the thread.
 pub(super) struct Writer {
-    jobs: SyncSender<Job>,
+    queue: Arc<Queue<Job>>,
     generation: Arc<AtomicU64>,
 }
 
 impl Writer {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
-        let (jobs, queue) = sync_channel(QUEUE);
+        let queue = Arc::new(Queue::new());
+        let jobs = Arc::clone(&queue);
         let generation = Arc::new(AtomicU64::new(1));
         let shared = Arc::clone(&generation);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || write(connection, &queue, &shared))?;
-        Ok(Self { jobs, generation })
+            .spawn(move || write(connection, &jobs, &shared))?;
+        Ok(Self { queue, generation })
     }
 
     /// The point in the history of authority that whoever reads from now on has reached.
@@ -59,93 +64,99 @@ impl Writer {
     pub(super) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         let (answer, answered) = oneshot::channel();
         let run = Box::new(move |connection: &mut Connection, generation| {
-            let outcome = match O::IS_UNDONE_ALONE {
-                true => in_savepoint(connection, &operation, generation),
-                false => in_company(connection, &operation, generation),
-            };
+            let outcome = in_savepoint(connection, &operation, generation);
             Box::new(move |durable: Result<(), SqlError>| {
-                let outcome = match outcome {
-                    // It is itself what ended the transaction.
-                    Err(Failure::Sql(error)) if !O::IS_UNDONE_ALONE => Err(Failure::Sql(error)),
-                    outcome => durable.map_err(Failure::Sql).and(outcome),
-                };
                 // A caller that has gone away does not need the answer.
-                let _ = answer.send(outcome);
+                let _ = answer.send(durable.map_err(Failure::Sql).and(outcome));
             }) as Acknowledge
         });
-        self.submit(Job { run, changes_authority: O::CHANGES_AUTHORITY }).await?;
-        match answered.await {
-            Ok(result) => result.map_err(Failure::into_refusal),
-            Err(_) => Err(unavailable()),
-        }
+        self.submit(Job::Alone { run, changes_authority: O::CHANGES_AUTHORITY }).await?;
+        answered.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
+    }
+
+    /// Has a command carried out together with its like.
+    pub(super) async fn join<P, A>(
+        &self,
+        part: P,
+        job: impl FnOnce(P, oneshot::Sender<Result<A, Failure>>) -> Job,
+    ) -> Result<A, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.submit(job(part, answer)).await?;
+        answered.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
     }
 
     async fn submit(&self, job: Job) -> Result<(), Refusal> {
-        use std::sync::mpsc::TrySendError;
-        match self.jobs.try_send(job) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Disconnected(_)) => Err(unavailable()),
-            Err(TrySendError::Full(job)) => {
-                let jobs = self.jobs.clone();
-                let sent = tokio::task::spawn_blocking(move || jobs.send(job).is_ok()).await;
-                if sent.unwrap_or(false) { Ok(()) } else { Err(unavailable()) }
-            }
-        }
+        self.queue.push(job).await.map_err(|_| unavailable())
     }
 }
 
-fn write(mut connection: Connection, queue: &Receiver<Job>, published: &AtomicU64) {
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+/// Abandons the queue when the thread ends, by a panic too.
+struct Abandoning<'a>(&'a Queue<Job>);
+
+impl Drop for Abandoning<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) {
+    let _abandoning = Abandoning(queue);
     let mut generation = published.load(Ordering::Acquire);
-    // How many operations the last transaction carried.
+    // How many jobs the last transaction carried.
     let mut last = 0;
-    while let Ok(first) = queue.recv() {
-        if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+    while let Some(jobs) = queue.take(last) {
+        last = jobs.len();
+        if let Err(error) = run_statement(&connection, "BEGIN IMMEDIATE") {
             tracing::error!(%error, "the ledger does not begin a transaction");
-            // Dropped unrun, the job tells its caller that the ledger is not available.
-            drop(first);
+            // Dropped unrun, a job tells its caller that the ledger is not available.
             continue;
         }
         let mut acknowledge = Vec::new();
-        let mut next = Some(first);
-        let mut taken = 0;
-        while let Some(job) = next {
-            // INVARIANT: published only once it is durable. Whoever reads meanwhile reads the state before the change,
-            // and must not be taken for one who knows of it by what follows in the same transaction.
-            if job.changes_authority {
-                generation += 1;
+        let (mut admissions, mut settlements) = (Company::<AdmitAll>::default(), Company::<SettleAll>::default());
+        for job in jobs {
+            // Some errors, such as a full disk, end the whole transaction: the rest is dropped unrun.
+            if connection.is_autocommit() {
+                break;
             }
-            acknowledge.push((job.run)(&mut connection, generation));
-            taken += 1;
-            // Some errors, such as a full disk, end the whole transaction.
-            let ended = connection.is_autocommit();
-            next = match ended || taken >= BATCH {
-                true => None,
-                false => queue.try_recv().ok().or_else(|| gather(queue, taken, last)),
-            };
+            match job {
+                Job::Alone { run, changes_authority } => {
+                    // INVARIANT: published only once it is durable. Whoever reads meanwhile reads the state before the
+                    // change, and must not be taken for one who knows of it by what follows in the same transaction.
+                    if changes_authority {
+                        generation += 1;
+                    }
+                    acknowledge.push(run(&mut connection, generation));
+                }
+                Job::Admit(part, answer) => admissions.take(part, answer),
+                Job::Settle(part, answer) => settlements.take(part, answer),
+            }
         }
-        last = taken;
+        let settled = settlements.run(&mut connection, generation);
+        // After everything else in this transaction, so that what it changed is seen by every admission in it.
+        let admitted = admissions.run(&mut connection, generation);
         let durable = commit(&mut connection);
         published.store(generation, Ordering::Release);
         for acknowledge in acknowledge {
             acknowledge(durable.clone());
         }
+        settled.acknowledge(&durable);
+        admitted.acknowledge(&durable);
     }
-}
-
-/// Waits a moment for more, where the last transaction shows that more are on their way: a flush costs the same for one
-/// as for many. Who is alone never waits.
-fn gather(queue: &Receiver<Job>, taken: usize, last: usize) -> Option<Job> {
-    if taken < last / 2 { queue.recv_timeout(GATHERING).ok() } else { None }
 }
 
 fn commit(connection: &mut Connection) -> Result<(), SqlError> {
     if connection.is_autocommit() {
         return Err(SqlError::Unavailable("the transaction was ended by an error in it".to_owned()));
     }
-    connection.execute_batch("COMMIT").map_err(|error| {
+    run_statement(connection, "COMMIT").inspect_err(|_| {
         // Whatever the rollback says, the next transaction begins anew.
-        let _ = connection.execute_batch("ROLLBACK");
-        sql_error(&error)
+        let _ = run_statement(connection, "ROLLBACK");
     })
 }
 
@@ -154,36 +165,25 @@ fn in_savepoint<O: Operation>(
     operation: &O,
     generation: Generation,
 ) -> Result<O::Output, Failure> {
-    run_batch(connection, "SAVEPOINT operation")?;
+    run_statement(connection, "SAVEPOINT operation")?;
     match run_ready(operation, &mut SqliteTransaction::at(connection, generation)) {
         Ok(output) => {
-            run_batch(connection, "RELEASE operation")?;
+            run_statement(connection, "RELEASE operation")?;
             Ok(output)
         }
         Err(failure) => {
             if !connection.is_autocommit() {
-                run_batch(connection, "ROLLBACK TO operation; RELEASE operation")?;
+                run_statement(connection, "ROLLBACK TO operation")?;
+                run_statement(connection, "RELEASE operation")?;
             }
             Err(failure)
         }
     }
 }
 
-/// Without a savepoint of its own: a refusal has written nothing, and a fault takes the whole transaction with it.
-fn in_company<O: Operation>(
-    connection: &mut Connection,
-    operation: &O,
-    generation: Generation,
-) -> Result<O::Output, Failure> {
-    let outcome = run_ready(operation, &mut SqliteTransaction::at(connection, generation));
-    if matches!(outcome, Err(Failure::Sql(_))) && !connection.is_autocommit() {
-        run_batch(connection, "ROLLBACK")?;
-    }
-    outcome
-}
-
-fn run_batch(connection: &Connection, sql: &str) -> Result<(), SqlError> {
-    connection.execute_batch(sql).map_err(|error| sql_error(&error))
+fn run_statement(connection: &Connection, sql: &str) -> Result<(), SqlError> {
+    let run = || connection.prepare_cached(sql)?.execute([]);
+    run().map(drop).map_err(|error| sql_error(&error))
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
             let _ = held.recv();
             Box::new(|_| {}) as Acknowledge
         });
-        writer.submit(Job { run, changes_authority: false }).await.unwrap();
+        writer.submit(Job::Alone { run, changes_authority: false }).await.unwrap();
         has_begun.await.unwrap();
 
         let (changing, following) =

@@ -1,0 +1,23 @@
+-- The one writer gives every event its place in its tenant's log as it writes it; nothing of an event changes afterwards.
+CREATE TABLE ordered_events (
+    position INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    agent TEXT,
+    intent TEXT,
+    task TEXT,
+    time INTEGER NOT NULL,
+    leaf BLOB NOT NULL,
+    canonical TEXT NOT NULL
+) STRICT;
+INSERT INTO ordered_events (position, tenant, sequence, kind, actor, agent, intent, task, time, leaf, canonical)
+    SELECT position, tenant, row_number() OVER (PARTITION BY tenant ORDER BY sequence IS NULL, sequence, position) - 1,
+        kind, actor, agent, intent, task, time, leaf, canonical
+    FROM events ORDER BY position;
+DROP TABLE events;
+ALTER TABLE ordered_events RENAME TO events;
+CREATE UNIQUE INDEX events_in_sequence ON events (tenant, sequence);
+CREATE INDEX events_of_kind ON events (tenant, kind, sequence);
+CREATE INDEX events_of_agent ON events (tenant, agent, sequence) WHERE agent IS NOT NULL;
