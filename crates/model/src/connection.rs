@@ -9,7 +9,7 @@ use url::Url;
 use crate::constraint::HostSet;
 use crate::scope::{Scope, ScopeSet};
 use crate::service::{
-    HttpMapping, HttpMethod, LoggingRule, PathTemplate, RenderedRequest, ServiceVersion, ToolDefinition, ToolName,
+    HttpMapping, HttpMethod, PathTemplate, RenderedRequest, ServiceVersion, ToolDefinition, ToolName,
 };
 
 pub use self::base_url::BaseUrl;
@@ -112,17 +112,8 @@ impl Connection {
     }
 
     fn implicit_tool(&self, name: &ToolName) -> Option<ToolDefinition> {
-        Some(ToolDefinition {
-            description: None,
-            scope: Scope::parse(name.as_str()).ok()?,
-            parameters: None,
-            returns: None,
-            idempotent: false,
-            estimated_cost: None,
-            http: Some(self.endpoint(name)),
-            logging: LoggingRule::default(),
-            timeout: None,
-        })
+        let scope = Scope::parse(name.as_str()).ok()?;
+        Some(ToolDefinition { http: Some(self.endpoint(name)), ..ToolDefinition::of_scope(scope) })
     }
 }
 

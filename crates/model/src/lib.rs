@@ -4,6 +4,7 @@
 //! This room refuses IO, async and the clock: everything here is a value or a function of its arguments. Time and
 //! randomness come in as parameters.
 
+pub mod arguments;
 pub mod audit_export;
 pub mod canonical;
 pub mod checkpoint;
@@ -11,6 +12,7 @@ pub mod connection;
 pub mod constraint;
 pub mod context;
 pub mod credential;
+pub mod descriptor;
 pub mod event;
 pub mod grant;
 pub mod id;
@@ -19,9 +21,12 @@ pub mod key;
 pub mod merkle;
 pub mod permission;
 pub mod principal;
+pub mod principal_scope;
+pub mod rate_limit;
 pub mod schema;
 pub mod scope;
 pub mod secret;
+mod secret_name;
 pub mod service;
 pub mod strict_json;
 pub mod text;

@@ -39,6 +39,11 @@ pub(crate) fn is_keyword(name: &str) -> bool {
     keyword::under(name).is_some()
 }
 
+/// The part of a schema that a reference of it names.
+pub(crate) fn referenced<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
+    recursion::target(document, reference)
+}
+
 impl Schema {
     /// Compiles a schema.
     pub fn compile(document: &Value) -> Result<Self, SchemaError> {

@@ -1,7 +1,7 @@
 //! Services and their tools, as the registry knows them (RFC-0014 §8): what can be called, with which parameters, and
 //! how a call becomes an HTTP request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,8 +10,11 @@ use thiserror::Error;
 use crate::connection::BaseUrl;
 use crate::constraint::Cost;
 use crate::credential::ServiceName;
+use crate::descriptor::{ApprovalNeed, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind};
+use crate::principal_scope::RequiredScope;
+use crate::rate_limit::RateLimit;
 use crate::scope::Scope;
-use crate::text::identifiers;
+use crate::text::{Line, identifiers};
 
 pub(crate) use self::http_mapping::header::{
     check_credential_name, check_value as check_header_value, is_same as is_same_header,
@@ -22,6 +25,7 @@ pub use self::http_mapping::{
 };
 pub use self::logging::{FieldRule, LoggingRule};
 
+mod declarations;
 mod http_mapping;
 mod logging;
 mod parameters;
@@ -47,19 +51,39 @@ pub struct ServiceDefinition {
     pub version: ServiceVersion,
     /// What it is, for people and agents.
     pub description: Option<String>,
+    /// What backs its tools: a connector or a host extension.
+    pub source: SourceKind,
     /// Where it is, unless the credential says otherwise.
     pub base_url: Option<BaseUrl>,
     /// What can be called.
     pub tools: BTreeMap<ToolName, ToolDefinition>,
 }
 
-/// Something that can be called.
+/// Something that can be called. What it does not declare stays `None`, so that it can be asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
+    /// What people call it.
+    pub title: Option<Line>,
     /// What it does, for people and agents.
     pub description: Option<String>,
     /// The scope that a grant must hold.
     pub scope: Scope,
+    /// How dangerous it is, as declared; [`ToolDefinition::tier`] is what counts.
+    pub safety_tier: Option<SafetyTier>,
+    /// The scopes that the principal itself must hold, all of them.
+    pub required_scopes: Option<BTreeSet<RequiredScope>>,
+    /// Whether a person must approve a call.
+    pub approval: Option<ApprovalNeed>,
+    /// How it reaches the network.
+    pub egress: Option<Egress>,
+    /// What happens when a call is made again.
+    pub replay_policy: Option<ReplayPolicy>,
+    /// What a call costs, roughly.
+    pub cost_hint: Option<Hint>,
+    /// How long a call takes, roughly.
+    pub latency_hint: Option<Hint>,
+    /// How often one principal may call it.
+    pub rate_limit: Option<RateLimit>,
     /// What the parameters must look like: JSON Schema 2020-12, an object at the top. Without one anything passes.
     pub parameters: Option<Value>,
     /// What the answer looks like: JSON Schema 2020-12. Told, not checked.
@@ -74,6 +98,37 @@ pub struct ToolDefinition {
     pub logging: LoggingRule,
     /// How long one call may take; without it, as long as the credential says.
     pub timeout: Option<Duration>,
+}
+
+impl ToolDefinition {
+    /// A tool of which nothing is known but the scope that it needs.
+    pub fn of_scope(scope: Scope) -> Self {
+        Self {
+            title: None,
+            description: None,
+            scope,
+            safety_tier: None,
+            required_scopes: None,
+            approval: None,
+            egress: None,
+            replay_policy: None,
+            cost_hint: None,
+            latency_hint: None,
+            rate_limit: None,
+            parameters: None,
+            returns: None,
+            idempotent: false,
+            estimated_cost: None,
+            http: None,
+            logging: LoggingRule::default(),
+            timeout: None,
+        }
+    }
+
+    /// How dangerous it is: what is not declared is taken to write, never guessed lower.
+    pub fn tier(&self) -> SafetyTier {
+        self.safety_tier.unwrap_or(SafetyTier::Write)
+    }
 }
 
 /// A definition that cannot be understood or stored.

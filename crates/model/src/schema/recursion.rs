@@ -69,7 +69,7 @@ impl<'a> Search<'a> {
         let mut schemas = Vec::new();
         for (keyword, value) in schema.as_object().into_iter().flatten() {
             match (keyword.as_str(), under(keyword)) {
-                ("$ref", _) => schemas.extend(value.as_str().and_then(|target| self.target(target))),
+                ("$ref", _) => schemas.extend(value.as_str().and_then(|reference| target(self.document, reference))),
                 (_, Some(under @ (Under::InPlace | Under::InPlaceList | Under::InPlaceMap))) => {
                     schemas.extend(schemas_under(under, value).into_iter().map(|(_, schema)| schema));
                 }
@@ -78,11 +78,12 @@ impl<'a> Search<'a> {
         }
         schemas
     }
+}
 
-    fn target(&self, reference: &str) -> Option<&'a Value> {
-        let pointer = reference.strip_prefix('#')?;
-        self.document.pointer(&percent_decoded(pointer)?)
-    }
+/// What a reference inside a document names.
+pub(super) fn target<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
+    let pointer = reference.strip_prefix('#')?;
+    document.pointer(&percent_decoded(pointer)?)
 }
 
 /// A pointer in a reference may be percent-encoded.

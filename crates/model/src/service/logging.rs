@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::canonical::to_canonical;
 use crate::constraint::ParameterPath;
+use crate::secret_name::is_secret;
 
-mod secret_name;
 mod wire;
 
 #[cfg(test)]
@@ -73,19 +73,19 @@ impl Writer<'_> {
                 break;
             }
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            if let Some(value) = self.member(&path, value, inherited) {
+            if let Some(value) = self.member(&path, name, value, inherited) {
                 kept.insert(name.clone(), value);
             }
         }
         kept
     }
 
-    fn member(&mut self, path: &str, value: &Value, inherited: FieldRule) -> Option<Value> {
+    fn member(&mut self, path: &str, name: &str, value: &Value, inherited: FieldRule) -> Option<Value> {
         match self.rule.of(path) {
             Some(FieldRule::Log) => self.inside(path, value, FieldRule::Log),
             Some(FieldRule::Hash) => Some(self.leaf(Value::from(hash(value)))),
             Some(FieldRule::Omit) => None,
-            None if secret_name::is_secret(path) => None,
+            None if is_secret(path.strip_suffix(name).unwrap_or_default(), name) => None,
             None => self.inside(path, value, inherited),
         }
     }

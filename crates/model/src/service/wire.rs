@@ -4,27 +4,39 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::declarations::{host_extensions_only, read_rate_limit, read_required_scopes, read_source};
 use super::parameters::{check_together, read_parameters, read_returns};
-use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout};
+use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout, word};
 use super::{DefinitionError, HttpMapping, LoggingRule, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
 use crate::connection::BaseUrl;
 use crate::constraint::Cost;
 use crate::credential::ServiceName;
+use crate::descriptor::{ApprovalNeed, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind};
 use crate::scope::Scope;
+use crate::text::Line;
 
 /// How many tools a service may have.
 const TOOL_LIMIT: usize = 2_000;
-const SERVICE_MEMBERS: [&str; 5] = ["base_url", "description", "service", "tools", "version"];
-const TOOL_MEMBERS: [&str; 9] = [
+const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
+const TOOL_MEMBERS: [&str; 18] = [
+    "approval",
+    "cost_hint",
     "description",
+    "egress",
     "estimated_cost_usd",
     "http",
     "idempotent",
+    "latency_hint",
     "logging",
     "parameters",
+    "rate_limit",
+    "replay_policy",
+    "required_scopes",
     "returns",
+    "safety_tier",
     "scope",
     "timeout_ms",
+    "title",
 ];
 
 impl ServiceDefinition {
@@ -34,13 +46,16 @@ impl ServiceDefinition {
             return Err(refuse("definition", "must be an object with service, version and tools"));
         }
         let fields = Fields::of(value, "", &SERVICE_MEMBERS)?;
-        Ok(Self {
+        let definition = Self {
             service: fields.need("service", parsed(ServiceName::parse))?,
             version: fields.need("version", parsed(ServiceVersion::parse))?,
             description: fields.read("description", description)?,
+            source: fields.read("source", read_source)?.unwrap_or(SourceKind::Connector),
             base_url: fields.read("base_url", parsed(BaseUrl::parse))?,
             tools: fields.need("tools", read_tools)?,
-        })
+        };
+        host_extensions_only(&definition, &fields.at("tools"))?;
+        Ok(definition)
     }
 
     /// Writes the normal form: only what is set, and schemas in full. Reading it gives the same definition.
@@ -49,6 +64,8 @@ impl ServiceDefinition {
         members.insert("service".to_owned(), json!(self.service));
         members.insert("version".to_owned(), json!(self.version));
         insert(&mut members, "description", self.description.as_ref().map(|text| json!(text)));
+        let source = Some(self.source).filter(|&source| source != SourceKind::Connector);
+        insert(&mut members, "source", source.map(|source| json!(source)));
         insert(&mut members, "base_url", self.base_url.as_ref().map(|url| json!(url.to_string())));
         let tools = self.tools.iter().map(|(name, tool)| (name.to_string(), tool.to_json()));
         members.insert("tools".to_owned(), Value::Object(tools.collect()));
@@ -63,9 +80,19 @@ impl ToolDefinition {
             Some(scope) => scope,
             None => Scope::parse(name.as_str()).map_err(|error| refuse(&fields.at("scope"), error.to_string()))?,
         };
+        let hint = |value: &Value, path: &str| word(value, path, Hint::WORDS);
         let tool = Self {
+            title: fields.read("title", parsed(Line::parse))?,
             description: fields.read("description", description)?,
             scope,
+            safety_tier: fields.read("safety_tier", |value, path| word(value, path, SafetyTier::WORDS))?,
+            required_scopes: fields.read("required_scopes", read_required_scopes)?,
+            approval: fields.read("approval", |value, path| word(value, path, ApprovalNeed::WORDS))?,
+            egress: fields.read("egress", |value, path| word(value, path, Egress::WORDS))?,
+            replay_policy: fields.read("replay_policy", |value, path| word(value, path, ReplayPolicy::WORDS))?,
+            cost_hint: fields.read("cost_hint", hint)?,
+            latency_hint: fields.read("latency_hint", hint)?,
+            rate_limit: fields.read("rate_limit", read_rate_limit)?,
             parameters: fields.read("parameters", read_parameters)?,
             returns: fields.read("returns", read_returns)?,
             idempotent: fields.read("idempotent", flag)?.unwrap_or(false),
@@ -83,8 +110,17 @@ impl ToolDefinition {
     /// Writes the normal form: only what is set, and schemas in full.
     pub fn to_json(&self) -> Value {
         let mut members = Map::new();
+        insert(&mut members, "title", self.title.as_ref().map(|title| json!(title)));
         insert(&mut members, "description", self.description.as_ref().map(|text| json!(text)));
         members.insert("scope".to_owned(), json!(self.scope));
+        insert(&mut members, "safety_tier", self.safety_tier.map(|tier| json!(tier)));
+        insert(&mut members, "required_scopes", self.required_scopes.as_ref().map(|scopes| json!(scopes)));
+        insert(&mut members, "approval", self.approval.map(|approval| json!(approval)));
+        insert(&mut members, "egress", self.egress.map(|egress| json!(egress)));
+        insert(&mut members, "replay_policy", self.replay_policy.map(|policy| json!(policy)));
+        insert(&mut members, "cost_hint", self.cost_hint.map(|hint| json!(hint)));
+        insert(&mut members, "latency_hint", self.latency_hint.map(|hint| json!(hint)));
+        insert(&mut members, "rate_limit", self.rate_limit.map(|limit| json!(limit)));
         insert(&mut members, "parameters", self.parameters.clone());
         insert(&mut members, "returns", self.returns.clone());
         members.insert("idempotent".to_owned(), json!(self.idempotent));

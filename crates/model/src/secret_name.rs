@@ -1,0 +1,260 @@
+//! Names that look like a secret's: judged word by word, so that `api_key` and `apiKey` are found and `monkey`,
+//! `author`, `keywords` and `token_count` are not. Every name of every call is looked at, so nothing is allocated here.
+
+/// A name with one of these words in it is a secret's.
+const ANYWHERE: [&str; 28] = [
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "authorization",
+    "authtoken",
+    "cardnumber",
+    "clientsecret",
+    "cookie",
+    "credential",
+    "cvc",
+    "cvv",
+    "jwt",
+    "otp",
+    "passcode",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "pwd",
+    "refreshtoken",
+    "secret",
+    "secretkey",
+    "sessionid",
+    "sessiontoken",
+    "setcookie",
+    "ssn",
+    "totp",
+];
+/// A name that ends in one of these is; `token_count` is about tokens, and is none.
+const AT_THE_END: [&str; 6] = ["auth", "bearer", "pass", "pin", "session", "token"];
+/// Words that may follow those and change nothing.
+const CARRIERS: [&str; 9] = ["base64", "data", "hash", "header", "id", "key", "string", "text", "value"];
+/// Two words that make a secret together.
+const PAIRS: [(&str, &str); 20] = [
+    ("access", "key"),
+    ("access", "token"),
+    ("account", "key"),
+    ("api", "key"),
+    ("api", "token"),
+    ("auth", "key"),
+    ("auth", "token"),
+    ("backup", "code"),
+    ("bearer", "token"),
+    ("card", "number"),
+    ("credit", "card"),
+    ("encryption", "key"),
+    ("master", "key"),
+    ("private", "key"),
+    ("recovery", "code"),
+    ("refresh", "token"),
+    ("security", "code"),
+    ("shared", "key"),
+    ("signing", "key"),
+    ("social", "security"),
+];
+
+/// Whether this name looks like that of a secret. Of the name around it, or the path to it, the last word counts too:
+/// the `number` of a `card` is one.
+pub(crate) fn is_secret(parent: &str, name: &str) -> bool {
+    let mut previous = words(parent).last();
+    let mut significant = None;
+    for word in words(name) {
+        if is_among(&ANYWHERE, singular(word)) {
+            return true;
+        }
+        let is_pair = |&(first, second): &(&str, &str)| {
+            same(singular(word), second) && previous.is_some_and(|previous| same(previous, first))
+        };
+        if PAIRS.iter().any(is_pair) {
+            return true;
+        }
+        if !is_among(&CARRIERS, word) {
+            significant = Some(word);
+        }
+        previous = Some(word);
+    }
+    significant.is_some_and(|word| is_among(&AT_THE_END, word))
+}
+
+/// The words of a name in snake_case, kebab-case or camelCase, without trailing digits.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    let words = std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|letter: char| !letter.is_alphanumeric());
+        let (word, after) = rest.split_at_checked(end_of_word(rest))?;
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    });
+    // `base64` is a word with its number; what is a number only says nothing.
+    words.map(|word: &str| if same(word, "base64") { word } else { bare(word) }).filter(|word| !word.is_empty())
+}
+
+/// Where the first word ends: before what is no letter or digit, and before a capital that begins the next word.
+fn end_of_word(text: &str) -> usize {
+    let mut letters = text.char_indices().peekable();
+    let mut previous: Option<char> = None;
+    while let Some((position, letter)) = letters.next() {
+        let next_is_lower = letters.peek().is_some_and(|(_, next)| next.is_lowercase());
+        let begins = letter.is_uppercase() && previous.is_some_and(|before| !before.is_uppercase() || next_is_lower);
+        if begins || !letter.is_alphanumeric() {
+            return position;
+        }
+        previous = Some(letter);
+    }
+    text.len()
+}
+
+fn bare(word: &str) -> &str {
+    word.trim_end_matches(|letter: char| letter.is_ascii_digit())
+}
+
+fn singular(word: &str) -> &str {
+    word.strip_suffix(['s', 'S']).unwrap_or(word)
+}
+
+fn is_among(list: &[&str], word: &str) -> bool {
+    list.iter().any(|known| same(word, known))
+}
+
+/// Whether this is the known word, which is in lower case.
+fn same(word: &str, known: &str) -> bool {
+    // Some letters beyond ASCII are those of ASCII in lower case, such as the sign of the Kelvin.
+    word.eq_ignore_ascii_case(known) || !word.is_ascii() && word.chars().flat_map(char::to_lowercase).eq(known.chars())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_judged_by_their_words() {
+        let secret = [
+            "password",
+            "PASSWORD",
+            "userPassword",
+            "user_passwd",
+            "passwords",
+            "client_secret",
+            "clientSecret",
+            "secret",
+            "token",
+            "access_token",
+            "accessToken",
+            "refresh-token",
+            "token_id",
+            "api_key",
+            "apikey",
+            "apiKey",
+            "APIKey",
+            "X-Api-Key",
+            "api_keys",
+            "x_api_key_2",
+            "authorization",
+            "Authorization",
+            "credentials",
+            "private_key",
+            "privateKey",
+            "access_key",
+            "AWSAccessKey",
+            "cookie",
+            "Set-Cookie",
+            "session",
+            "session_id",
+            "sessionId",
+            "ssn",
+            "card_number",
+            "cardNumber",
+            "card.number",
+            "cvv",
+            "cvc",
+            "cvv2",
+            "otp",
+            "jwt",
+            "pin",
+            "auth",
+            "smtp_pass",
+            "password2",
+            "signing_key",
+            "api.key",
+            "a.b.private.key",
+            "social_security_number",
+            "security_code",
+            "bearerToken",
+        ];
+        for name in secret {
+            assert!(is_secret("", name), "{name}");
+        }
+        let plain = [
+            "token_count",
+            "max_tokens",
+            "tokens",
+            "author",
+            "authority",
+            "authors",
+            "monkey",
+            "keywords",
+            "key",
+            "keyboard",
+            "keys",
+            "public_key_count",
+            "secretary",
+            "session_count",
+            "passenger",
+            "compass",
+            "passed",
+            "pinned",
+            "pin_color",
+            "spinner",
+            "tokenize",
+            "number",
+            "phone.number",
+            "card_brand",
+            "cookery",
+            "api",
+            "api_version",
+            "access",
+            "access_level",
+            "auth_type",
+            "token_type",
+            "description",
+            "amount",
+            "id",
+            "",
+            "bypass",
+            "classname",
+            "issn",
+            "assn",
+            "accessibility",
+            "cardinality",
+            "keyset",
+            "primary_key",
+        ];
+        for name in plain {
+            assert!(!is_secret("", name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_name_around_it_counts() {
+        for (parent, name) in [("card", "number"), ("payment.card", "number"), ("apiPrivate", "keys"), ("api", "KEY2")]
+        {
+            assert!(is_secret(parent, name), "{parent} {name}");
+        }
+        for (parent, name) in [("phone", "number"), ("card.holder", "number"), ("token", "count"), ("", "number")] {
+            assert!(!is_secret(parent, name), "{parent} {name}");
+        }
+    }
+
+    #[test]
+    fn letters_that_only_look_different_change_nothing() {
+        assert!(is_secret("", "api\u{212a}ey"));
+        assert!(!is_secret("", "clé"));
+    }
+}

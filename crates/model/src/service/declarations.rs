@@ -1,0 +1,77 @@
+//! What a definition declares of a tool's danger and needs: the readings that take more than one word.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::reading::{Fields, join, refuse, text, texts, word};
+use super::{DefinitionError, ServiceDefinition, ToolDefinition};
+use crate::descriptor::{SafetyTier, SourceKind};
+use crate::principal_scope::RequiredScope;
+use crate::rate_limit::RateLimit;
+
+#[cfg(test)]
+mod tests;
+
+/// More scopes than any tool needs.
+const SCOPE_LIMIT: usize = 64;
+/// The longest period of a rate limit, in seconds: a day.
+const LONGEST_PERIOD: u64 = 86_400;
+/// The sources whose tools are described by definitions.
+const SOURCES: [(&str, SourceKind); 2] =
+    [("connector", SourceKind::Connector), ("host-extension", SourceKind::HostExtension)];
+
+/// Reads what backs a service.
+pub(super) fn read_source(value: &Value, path: &str) -> Result<SourceKind, DefinitionError> {
+    match SourceKind::parse(text(value, path)?) {
+        Some(other @ (SourceKind::Mcp | SourceKind::NodePack | SourceKind::Workflow)) => {
+            let reason = format!("must be connector or host-extension: tools of source {other} have no definition");
+            Err(refuse(path, reason))
+        }
+        _ => word(value, path, &SOURCES),
+    }
+}
+
+/// Reads the scopes that a principal must hold. An empty list declares that it needs none.
+pub(super) fn read_required_scopes(value: &Value, path: &str) -> Result<BTreeSet<RequiredScope>, DefinitionError> {
+    let scopes = texts(value, path)?;
+    if scopes.len() > SCOPE_LIMIT {
+        return Err(refuse(path, format!("names more than {SCOPE_LIMIT} scopes")));
+    }
+    scopes
+        .into_iter()
+        .enumerate()
+        .map(|(position, scope)| {
+            RequiredScope::parse(scope).map_err(|error| refuse(&join(path, &position.to_string()), error.to_string()))
+        })
+        .collect()
+}
+
+/// Reads `{requests, per_seconds, burst}`.
+pub(super) fn read_rate_limit(value: &Value, path: &str) -> Result<RateLimit, DefinitionError> {
+    let fields = Fields::of(value, path, &["burst", "per_seconds", "requests"])?;
+    let requests = fields.need("requests", count)?;
+    let per_seconds = fields.need("per_seconds", count)?;
+    let burst = fields.read("burst", count)?;
+    if per_seconds > LONGEST_PERIOD {
+        return Err(refuse(&fields.at("per_seconds"), format!("must be at most {LONGEST_PERIOD}, which is a day")));
+    }
+    RateLimit::new(requests, per_seconds, burst).map_err(|error| refuse(path, format!("is no rate limit: {error}")))
+}
+
+/// Checks that nothing but a host extension has tools that run commands.
+pub(super) fn host_extensions_only(definition: &ServiceDefinition, path: &str) -> Result<(), DefinitionError> {
+    let runs_commands = |tool: &ToolDefinition| tool.safety_tier == Some(SafetyTier::Exec);
+    match definition.tools.iter().find(|(_, tool)| runs_commands(tool)) {
+        Some((name, _)) if definition.source != SourceKind::HostExtension => {
+            let reason =
+                "must not be exec unless the service has `source: host-extension`: a connector runs no commands";
+            Err(refuse(&join(&join(path, name.as_str()), "safety_tier"), reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn count(value: &Value, path: &str) -> Result<u64, DefinitionError> {
+    value.as_u64().filter(|&count| count > 0).ok_or_else(|| refuse(path, "must be a whole number of at least 1"))
+}
