@@ -72,7 +72,8 @@ impl Errand<'_> {
         let mut headers = self.headers()?;
         let body = match &self.request.body {
             Some(body) => {
-                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(body.content_type));
+                let kind = HeaderValue::from_str(&body.content_type).map_err(|_| unusable("the content type"))?;
+                headers.insert(header::CONTENT_TYPE, kind);
                 Bytes::copy_from_slice(&body.bytes)
             }
             None => Bytes::new(),

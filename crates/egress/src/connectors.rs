@@ -8,17 +8,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header;
 use serde_json::{Value, json};
-use toolgate_gate::call::Admitted;
+use toolgate_gate::call::{Admitted, Target};
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::source::{Execution, FailureKind, Renewal, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::ports::source::{Access, Execution, FailureKind, ServiceAnswer, Source, SourceFailure};
 use toolgate_model::canonical::write_canonical;
 use toolgate_model::connection::AdapterName;
 use toolgate_model::merkle::sha256;
-use toolgate_model::secret::Material;
+use toolgate_model::service::RenderedRequest;
 
 use crate::adapter::{Adapter, Errand, OAuth2, Rest, Webhook, not_executable};
 use crate::body::InboundAnswer;
 use crate::client::GuardedClient;
+use crate::fetch;
+use crate::pool::PoolKey;
 use crate::redaction::Redactor;
 use crate::time::deadline_after;
 
@@ -40,43 +42,58 @@ impl Connectors {
 
 #[async_trait]
 impl Source for Connectors {
-    async fn execute(&self, call: &Admitted, material: Material, renewal: &dyn Renewal) -> Execution {
-        let fingerprint = Some(fingerprint(call));
-        let mut redactor = Redactor::new(&material);
-        let answered = match call.connection() {
-            None => Err(not_executable("the credential's metadata is wrong")),
-            Some(connection) => {
+    async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
+        match (call.target(), access) {
+            (Some(Target::Connector { credential, connection, adapter: name, placement, request }), Some(access)) => {
+                let mut redactor = Redactor::new(&access.material);
                 let hosts = call.allowed_hosts();
-                let credential = call.credential();
                 let errand = Errand {
                     invocation: call.invocation().id,
                     credential: credential.id,
                     auth_type: credential.auth_type,
                     connection,
-                    placement: call.placement(),
+                    placement,
                     tool: call.tool(),
                     parameters: call.parameters(),
-                    request: call.request(),
+                    request,
                     hosts: &hosts,
                     deadline: deadline_after(call.deadline()),
                     now: self.clock.now(),
-                    material,
-                    renewal,
+                    material: access.material,
+                    renewal: access.renewal,
                 };
-                adapter(call.adapter()).carry_out(&self.client, errand, &mut redactor).await
+                let answered = adapter(name).carry_out(&self.client, errand, &mut redactor).await;
+                let outcome = match answered {
+                    Ok(answer) => judge(call, answer, redactor).await,
+                    Err(mut failure) => {
+                        redactor.redact_text(&mut failure.reason);
+                        if let Some(result) = &mut failure.result {
+                            redactor.redact_json(result);
+                        }
+                        Err(failure)
+                    }
+                };
+                Execution { fingerprint: Some(fingerprint(call, request)), outcome }
             }
-        };
-        let outcome = match answered {
-            Ok(answer) => judge(call, answer, redactor).await,
-            Err(mut failure) => {
-                redactor.redact_text(&mut failure.reason);
-                if let Some(result) = &mut failure.result {
-                    redactor.redact_json(result);
-                }
-                Err(failure)
+            (Some(Target::Fetch(request)), _) => {
+                let invocation = call.invocation();
+                let pool = PoolKey::of_agent(&invocation.tenant, &invocation.agent);
+                let outcome = fetch::fetch(&self.client, pool, request, deadline_after(call.deadline())).await;
+                Execution { fingerprint: Some(fingerprint(call, request)), outcome }
             }
-        };
-        Execution { fingerprint, outcome }
+            (Some(Target::Conformance { fails: false }), _) => {
+                let answer = ServiceAnswer { http_status: 200, result: json!({}), truncated: false };
+                Execution { fingerprint: None, outcome: Ok(answer) }
+            }
+            (Some(Target::Conformance { fails: true }), _) => {
+                let failure = SourceFailure { sent: true, ..not_executable("the tool was asked to fail") };
+                Execution { fingerprint: None, outcome: Err(SourceFailure { kind: FailureKind::Service, ..failure }) }
+            }
+            (None | Some(Target::Connector { .. }), _) => {
+                let failure = not_executable("the credential's metadata is wrong");
+                Execution { fingerprint: None, outcome: Err(failure) }
+            }
+        }
     }
 }
 
@@ -124,7 +141,7 @@ fn unreadable(status: u16) -> SourceFailure {
 }
 
 /// What the service said, without the secret: JSON as it is, anything else wrapped.
-fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
+pub(crate) fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
     let mut body = answer.body;
     if body.is_empty() {
         return Value::Null;
@@ -160,8 +177,7 @@ fn drop_half_character(body: &mut Vec<u8>) {
 }
 
 /// What was asked, without the credential: the same for the same request.
-fn fingerprint(call: &Admitted) -> String {
-    let request = call.request();
+fn fingerprint(call: &Admitted, request: &RenderedRequest) -> String {
     let mut text = Vec::with_capacity(256);
     text.extend_from_slice(request.method.as_str().as_bytes());
     text.push(b'\n');

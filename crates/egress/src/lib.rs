@@ -9,6 +9,7 @@ mod connector;
 pub mod connectors;
 pub mod destination;
 pub mod error;
+mod fetch;
 pub mod pool;
 pub mod redaction;
 pub mod resolver;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 use toolgate_model::id::CredentialId;
+use toolgate_model::merkle::sha256;
+use toolgate_model::principal::{PrincipalId, TenantId};
 
 use crate::connector::Sender;
 use crate::destination::Destination;
@@ -26,13 +28,26 @@ const CREDENTIAL_LIMIT: usize = 128;
 /// How many connections wait altogether.
 const TOTAL_LIMIT: usize = 512;
 
-/// Among whose requests connections are shared: those with the same credential, of whatever version.
+/// Among whose requests connections are shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PoolKey(CredentialId);
+pub enum PoolKey {
+    /// Those with the same credential, of whatever version.
+    Credential(CredentialId),
+    /// Those of one agent that fetches without a credential; by the hash of its name.
+    Agent([u8; 32]),
+}
+
+impl PoolKey {
+    /// The one of this agent.
+    pub fn of_agent(tenant: &TenantId, agent: &PrincipalId) -> Self {
+        // Neither has a line break in it.
+        Self::Agent(*sha256(format!("{tenant}\n{agent}").as_bytes()).as_bytes())
+    }
+}
 
 impl From<CredentialId> for PoolKey {
     fn from(credential: CredentialId) -> Self {
-        Self(credential)
+        Self::Credential(credential)
     }
 }
 

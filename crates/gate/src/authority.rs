@@ -4,9 +4,11 @@
 //! What a caller may not see is answered like what does not exist.
 
 pub mod access;
+mod allowlists;
 pub mod audit;
 pub mod bootstrap;
 pub mod credentials;
+pub mod descriptors;
 pub mod discovery;
 pub mod grants;
 pub mod invocations;

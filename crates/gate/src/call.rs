@@ -8,23 +8,25 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_model::canonical::to_canonical;
+use toolgate_model::arguments::arguments_hash;
 use toolgate_model::context::GrantContext;
+use toolgate_model::hook::{CallTrace, RunId, ToolCalled, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
-use toolgate_model::merkle::sha256;
 use toolgate_model::permission::Permission;
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{PrincipalId, PrincipalKind};
 use toolgate_model::service::ServiceVersion;
 use toolgate_model::time::Timestamp;
 
+use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
 use crate::ports::ledger::{Freshness, RecordDenial};
-use crate::refusal::{Code, Refusal, Stage};
+use crate::refusal::{Code, Kind, Refusal, Stage};
 
-pub use self::admit::Admitted;
+pub use self::admit::{Admitted, Target};
+pub use self::explain::{Explanation, Question, Step};
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
 
 mod admit;
@@ -32,6 +34,7 @@ mod approve;
 mod authorize;
 mod constrain;
 mod execute;
+mod explain;
 mod fit;
 mod guard;
 mod inspect;
@@ -57,6 +60,8 @@ pub struct CallRequest {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The intent, plan and task that it belongs to.
     pub context: GrantContext,
+    /// The execution that it belongs to; `None` is one of its own.
+    pub run: Option<RunId>,
     /// From where it comes.
     pub address: IpAddr,
 }
@@ -75,6 +80,9 @@ pub(crate) struct Call {
     pub(crate) arguments_hash: String,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) context: GrantContext,
+    pub(crate) run: Option<RunId>,
+    /// A tool that is not in any catalog: one of the conformance seams.
+    pub(crate) own_tool: Option<Arc<Tool>>,
     pub(crate) address: IpAddr,
     pub(crate) arrived: Timestamp,
 }
@@ -126,11 +134,11 @@ impl Gate {
         let under_way = self.under_way.enter();
         let carried_out = tokio::spawn(async move {
             let _under_way = under_way;
-            let admitted = match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
-                admit::Outcome::Admitted(admitted) => *admitted,
+            let (admitted, opened) = match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
+                admit::Outcome::Admitted(admitted, opened) => (*admitted, opened),
                 admit::Outcome::Replayed(answer) => return Ok(*answer),
             };
-            let execution = gate.execute(&admitted).await;
+            let execution = gate.execute(&admitted, opened).await;
             let inspected = gate.inspect(&admitted, execution).await;
             gate.settle(admitted, inspected).await.map_err(|refusal| refusal.at(Stage::Settle))
         });
@@ -149,7 +157,7 @@ impl Gate {
         let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
         progress.found = resolved.first();
         let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
-        progress.grant = Some(authorized.preferred());
+        progress.grant = authorized.preferred();
         self.constrain(call, authorized).map_err(|refusal| refusal.at(Stage::Constrain))
     }
 
@@ -161,7 +169,7 @@ impl Gate {
         let parameters = Value::Object(request.parameters);
         let call = Call {
             id: InvocationId::new(arrived, random()?),
-            arguments_hash: sha256(&to_canonical(&parameters)).to_hex(),
+            arguments_hash: arguments_hash(&parameters, &[]),
             // Whoever may not speak for another is written down as itself.
             agent: if permitted.is_ok() { agent } else { caller.id().clone() },
             caller,
@@ -171,6 +179,8 @@ impl Gate {
             parameters,
             idempotency_key: request.idempotency_key,
             context: request.context,
+            run: request.run,
+            own_tool: None,
             address: request.address,
             arrived,
         };
@@ -182,7 +192,22 @@ impl Gate {
         let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
         let invocation = call.record(progress.found.as_ref(), progress.grant, &error, self.clock.now());
         let stage = refusal.stage().map_or("", Stage::as_str);
-        let command = RecordDenial { stamp: self.stamp(&call.caller), invocation, stage, error };
+        let code = refusal.code();
+        let kind = code.kind();
+        let returned = match kind {
+            Kind::TooMany => ToolReturned::rate_limited(&invocation),
+            Kind::Forbidden => ToolReturned::forbidden(&invocation),
+            _ => ToolReturned::error(&invocation, code.as_str(), format!("the call was refused: {stage}"), None),
+        };
+        let command = RecordDenial {
+            stamp: self.stamp(&call.caller),
+            stage,
+            error,
+            called: ToolCalled::of(&invocation, None),
+            returned,
+            about_authority: kind == Kind::Forbidden,
+            invocation,
+        };
         match self.ledger.record_denial(command).await {
             Ok(()) => Denial { invocation: Some(call.id), refusal },
             // No record, no answer: what was to be said is not said.
@@ -222,8 +247,20 @@ impl Call {
             duration_ms: Some(self.milliseconds_until(now)),
             idempotency_key: self.idempotency_key.clone(),
             context: self.context.clone(),
+            trace: self.trace(found),
             reported: false,
             created_at: self.arrived,
+        }
+    }
+
+    fn trace(&self, found: Option<&fit::Candidate>) -> CallTrace {
+        let is_agent = |kind: PrincipalKind| kind == PrincipalKind::Agent;
+        let own = || self.agent == *self.caller.id() && is_agent(self.caller.principal().kind);
+        let agent = found.and_then(|candidate| candidate.agent.as_ref());
+        CallTrace {
+            run: self.run.clone(),
+            by_agent: agent.map_or_else(own, |agent| is_agent(agent.kind)),
+            transport: found.map(|candidate| candidate.tool.backing.transport()).unwrap_or_default(),
         }
     }
 

@@ -1,5 +1,5 @@
 //! The catalog: the registered services of a tenant, ready for use. It is built once for each revision of the registry;
-//! the schema of a tool is compiled when the tool is first called.
+//! the schema of a tool is compiled when the tool is first called, its descriptor made when it is first shown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 use toolgate_model::connection::BaseUrl;
 use toolgate_model::credential::ServiceName;
+use toolgate_model::descriptor::{DescriptorError, SourceKind, ToolDescriptor, ToolId};
+use toolgate_model::hook::Transport;
 use toolgate_model::principal::TenantId;
 use toolgate_model::schema::{Schema, SchemaError, SchemaViolation};
 use toolgate_model::scope::Scope;
@@ -15,6 +17,30 @@ use toolgate_model::service::{ServiceVersion, ToolDefinition, ToolName};
 use crate::gate::Gate;
 use crate::ports::ledger::{Freshness, RegisteredService, Registry};
 use crate::refusal::Refusal;
+
+/// What carries a tool out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backing {
+    /// A service over HTTP, with a credential that a grant opens.
+    Connector,
+    /// The guarded client, for whoever may fetch: no credential, no grant.
+    Fetch,
+    /// Nothing: a tool of the conformance seams, which answers by itself.
+    Conformance {
+        /// Whether it answers with a failure.
+        fails: bool,
+    },
+}
+
+impl Backing {
+    /// How the tool is reached.
+    pub fn transport(self) -> Transport {
+        match self {
+            Self::Connector | Self::Fetch => Transport::Http,
+            Self::Conformance { .. } => Transport::Native,
+        }
+    }
+}
 
 /// A tool that can be called.
 #[derive(Debug)]
@@ -29,13 +55,48 @@ pub struct Tool {
     pub definition: Arc<ToolDefinition>,
     /// Where the service is, as its definition says.
     pub base_url: Option<BaseUrl>,
+    /// What carries it out.
+    pub backing: Backing,
+    /// What backs it, in the words of the catalog.
+    pub source: SourceKind,
     schema: OnceLock<Result<Schema, SchemaError>>,
+    descriptor: OnceLock<Result<Arc<ToolDescriptor>, DescriptorError>>,
 }
 
 impl Tool {
     /// A tool that a credential defines.
     pub fn implicit(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>) -> Self {
-        Self { service, version: None, name, definition, base_url: None, schema: OnceLock::new() }
+        Self {
+            service,
+            version: None,
+            name,
+            definition,
+            base_url: None,
+            backing: Backing::Connector,
+            source: SourceKind::Connector,
+            schema: OnceLock::new(),
+            descriptor: OnceLock::new(),
+        }
+    }
+
+    /// A tool that needs no grant.
+    pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, backing: Backing) -> Self {
+        Self { backing, ..Self::implicit(service, name, definition) }
+    }
+
+    /// Its id in the catalog; `None` for a tool that is in none.
+    pub fn id(&self) -> Option<ToolId> {
+        match self.backing {
+            Backing::Connector => ToolId::of_service(self.source, &self.service, &self.name),
+            Backing::Fetch => ToolId::parse("openwop:http.fetch").ok(),
+            Backing::Conformance { .. } => None,
+        }
+    }
+
+    /// How the catalog describes it, if it is a tool of a service.
+    pub fn descriptor(&self) -> Result<Arc<ToolDescriptor>, DescriptorError> {
+        let describe = || ToolDescriptor::of_connector(&self.service, self.source, &self.name, &self.definition);
+        self.descriptor.get_or_init(|| describe().map(Arc::new)).clone()
     }
 
     /// Checks parameters against the schema. A schema that does not compile admits nothing.
@@ -58,23 +119,31 @@ pub struct Service {
     /// As it is registered.
     pub registered: RegisteredService,
     tools: BTreeMap<ToolName, Arc<Tool>>,
+    /// The same tools, so that whoever holds few scopes of a large service does not go through all of it.
+    by_scope: HashMap<Scope, Vec<Arc<Tool>>>,
 }
 
 impl Service {
     fn new(registered: &RegisteredService) -> Self {
         let definition = &registered.definition;
-        let tools = definition.tools.iter().map(|(name, tool)| {
-            let tool = Tool {
+        let mut tools = BTreeMap::new();
+        let mut by_scope: HashMap<Scope, Vec<Arc<Tool>>> = HashMap::new();
+        for (name, tool) in &definition.tools {
+            let tool = Arc::new(Tool {
                 service: definition.service.clone(),
                 version: Some(definition.version.clone()),
                 name: name.clone(),
                 definition: Arc::new(tool.clone()),
                 base_url: definition.base_url.clone(),
+                backing: Backing::Connector,
+                source: definition.source,
                 schema: OnceLock::new(),
-            };
-            (name.clone(), Arc::new(tool))
-        });
-        Self { registered: registered.clone(), tools: tools.collect() }
+                descriptor: OnceLock::new(),
+            });
+            by_scope.entry(tool.definition.scope.clone()).or_default().push(Arc::clone(&tool));
+            tools.insert(name.clone(), tool);
+        }
+        Self { registered: registered.clone(), tools, by_scope }
     }
 
     /// The tool of this name.
@@ -82,9 +151,9 @@ impl Service {
         ToolName::parse(name).ok().and_then(|name| self.tools.get(&name))
     }
 
-    /// The tools that need this scope.
+    /// The tools that need this scope, by name.
     pub fn tools_of_scope(&self, scope: &Scope) -> impl Iterator<Item = &Arc<Tool>> {
-        self.tools.values().filter(move |tool| tool.definition.scope == *scope)
+        self.by_scope.get(scope).into_iter().flatten()
     }
 
     /// All tools, by name.
@@ -117,6 +186,11 @@ impl Catalog {
             None => versions.first(),
             Some(version) => versions.iter().find(|service| service.registered.definition.version == *version),
         }
+    }
+
+    /// All versions of a service, the one registered last first.
+    pub fn versions(&self, name: &ServiceName) -> &[Service] {
+        self.services.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// All versions of all services, each service's newest first.

@@ -18,7 +18,7 @@ mod attempts;
 
 /// A principal that has shown a valid key.
 ///
-/// INVARIANT: made only by [`Gate::identify`].
+/// INVARIANT: made only by [`Gate::identify`] and, from one that it made, by [`Gate::identify_again`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     principal: Arc<Principal>,
@@ -124,6 +124,16 @@ impl Gate {
         self.attempts.succeeded(digest, now);
         self.note_key_use(key.id, now);
         Ok(Caller { principal: Arc::clone(principal), key: key.id, generation })
+    }
+
+    /// The caller as it is now, for an answer that goes on for long. Refused once its key has ended.
+    pub async fn identify_again(&self, caller: &Caller) -> Result<Caller, Refusal> {
+        let generation = self.ledger.generation();
+        self.require_key(caller).await?;
+        let principal = self.ledger.principal(caller.tenant(), caller.id()).await?;
+        let principal = principal.filter(|principal| principal.removed_at.is_none());
+        let gone = || Refusal::new(Code::KeyRevoked, format!("`{}` was removed", caller.id()));
+        Ok(Caller { principal: Arc::new(principal.ok_or_else(gone)?), key: caller.key(), generation })
     }
 
     /// Refuses a caller whose key has ended since it was shown.

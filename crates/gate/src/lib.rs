@@ -5,6 +5,7 @@
 //! the clock are traits.
 
 pub mod authority;
+pub mod builtin;
 pub mod call;
 pub mod catalog;
 pub mod gate;

@@ -8,6 +8,7 @@ use crate::transaction::Transaction;
 
 pub mod admission;
 pub mod audit;
+pub mod buckets;
 pub mod cascade;
 pub mod closing;
 pub mod credentials;
@@ -17,6 +18,7 @@ pub mod grant_rows;
 pub mod grants;
 pub mod holdings;
 pub mod invocations;
+pub mod keys;
 pub mod listing;
 pub mod master_keys;
 pub mod principals;

@@ -28,8 +28,9 @@ use crate::operation::expiry::{AnnounceExpired, DestroyRetired};
 use crate::operation::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
 use crate::operation::holdings::{ReadEnded, ReadHolding, ReadHoldings};
 use crate::operation::invocations::{ListInvocations, ReadInvocation};
+use crate::operation::keys::{Identify, NoteKeyUse, ReadKeys};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
-use crate::operation::principals::{Identify, ListPrincipals, NoteKeyUse, ReadKeys, ReadPrincipal};
+use crate::operation::principals::{ListPrincipals, ReadPrincipal};
 use crate::operation::services::ReadRegistry;
 use crate::operation::settings::{CheckWrite, ReadRevision, ReadSetting, SetSettingOnce};
 use crate::operation::tenants::{ListTenants, ReadTenant};
@@ -118,6 +119,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
 
     async fn principals(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<Principal>, Refusal> {
         self.engine.read(ListPrincipals { tenant: tenant.clone(), page }).await
+    }
+
+    async fn update_principal(&self, command: UpdatePrincipal) -> Result<Principal, Refusal> {
+        self.engine.write(command).await
     }
 
     async fn remove_principal(&self, command: RemovePrincipal) -> Result<Removed, Refusal> {

@@ -50,6 +50,7 @@ mod contract {
     mod model;
     mod opening;
     mod paging;
+    mod principal_changes;
     mod principals;
     mod rate_model;
     mod rates;

@@ -13,6 +13,7 @@ use crate::service::{
 };
 
 pub use self::base_url::BaseUrl;
+pub(crate) use self::base_url::parse_address;
 
 mod base_url;
 mod wire;

@@ -4,14 +4,17 @@ use serde_json::{Map, Value, json};
 
 use crate::canonical::ObjectWriter;
 use crate::constraint::Cost;
-use crate::context::GrantContext;
+use crate::context::{ContextId, GrantContext};
 use crate::credential::{AuthType, ServiceName};
+use crate::descriptor::ToolId;
 use crate::grant::DelegationDepth;
-use crate::id::{CredentialId, EventId, GrantId, InvocationId, KeyId, VaultId};
+use crate::hook::{CALLED, NO_AGENT, RETURNED, ReturnStatus, ToolCalled, ToolReturned, agent_label};
+use crate::id::{CredentialId, EventId, GrantId, InvocationId, KeyId, SessionId, VaultId};
 use crate::invocation::{InvocationStatus, cost_shape};
-use crate::merkle::{Hash, leaf_hash};
+use crate::merkle::{Hash, leaf_hash, sha256};
 use crate::permission::PermissionSet;
 use crate::principal::{PrincipalId, PrincipalKind, TenantId};
+use crate::principal_scope::HeldScopes;
 use crate::scope::ScopeSet;
 use crate::service::ServiceVersion;
 use crate::time::Timestamp;
@@ -36,6 +39,19 @@ pub enum Happening {
         revoked_keys: u64,
         /// How many grants were revoked.
         revoked_grants: u64,
+    },
+    /// A principal was changed.
+    AgentUpdated {
+        /// Who.
+        principal: PrincipalId,
+        /// The count of its changes, with this one.
+        revision: u64,
+        /// What of it, by the names of the fields.
+        changed: Vec<&'static str>,
+        /// The scopes that it holds now, where they changed.
+        scopes: Option<HeldScopes>,
+        /// What it may do now, where that changed.
+        permissions: Option<PermissionSet>,
     },
     /// RFC-0014.
     CredentialCreated {
@@ -155,6 +171,19 @@ pub enum Happening {
         /// Which version.
         version: ServiceVersion,
     },
+    /// RFC 0064: a call is about to be made.
+    AgentToolCalled(Box<ToolCalled>),
+    /// RFC 0049: somebody was refused something.
+    AuthorizationDecided {
+        /// Who.
+        principal: PrincipalId,
+        /// What was to be done.
+        action: &'static str,
+        /// To what.
+        resource: String,
+        /// Why not, as a code.
+        reason: String,
+    },
     /// A tenant was made.
     TenantCreated {
         /// Which.
@@ -178,6 +207,31 @@ pub enum Happening {
         error_code: String,
         /// Its sentence.
         reason: String,
+        /// The same in the words of RFC 0064.
+        returned: Box<ToolReturned>,
+    },
+    /// RFC 0064: an allowlist names a tool that there is not, so that no call of it will ever be made.
+    ToolForbiddenAtLoad {
+        /// Whose allowlist; `None` where it is no agent's.
+        agent: Option<PrincipalId>,
+        /// What it names.
+        tool: ToolId,
+    },
+    /// RFC 0078: a multi-step use of a tool came to its end.
+    ToolSessionClosed {
+        /// Which.
+        session: SessionId,
+        /// Of which tool.
+        tool: String,
+        /// Whether it was brought to its end.
+        completed: bool,
+    },
+    /// RFC 0078: a multi-step use of a tool begins.
+    ToolSessionOpened {
+        /// Which.
+        session: SessionId,
+        /// Of which tool.
+        tool: String,
     },
     /// RFC-0014. Also for a call that was cut off (`unknown`) and for one that its caller reports.
     ToolInvoked(Box<ToolInvoked>),
@@ -212,6 +266,7 @@ impl Happening {
         match self {
             Self::AgentCreated { .. } => "agent.created",
             Self::AgentRemoved { .. } => "agent.removed",
+            Self::AgentUpdated { .. } => "agent.updated",
             Self::CredentialCreated { .. } => "credential.created",
             Self::CredentialExpired { .. } => "credential.expired",
             Self::CredentialRevoked { .. } => "credential.revoked",
@@ -226,9 +281,14 @@ impl Happening {
             Self::KeyRevoked { .. } => "key.revoked",
             Self::ServiceApplied { .. } => "service.applied",
             Self::ServiceRemoved { .. } => "service.removed",
+            Self::AgentToolCalled(_) => CALLED,
+            Self::AuthorizationDecided { .. } => "authorization.decided",
             Self::TenantCreated { .. } => "tenant.created",
             Self::ToolDenied { .. } => "tool.denied",
+            Self::ToolForbiddenAtLoad { .. } => RETURNED,
             Self::ToolInvoked(_) => "tool.invoked",
+            Self::ToolSessionClosed { .. } => "tool.session.closed",
+            Self::ToolSessionOpened { .. } => "tool.session.opened",
             Self::VaultCreated { .. } => "vault.created",
             Self::VaultDeleted { .. } => "vault.deleted",
             Self::VaultRekeyed { .. } => "vault.rekeyed",
@@ -242,6 +302,15 @@ impl Happening {
             }
             Self::AgentRemoved { principal, revoked_keys, revoked_grants } => {
                 json!({"agent_id": principal, "revoked_keys": revoked_keys, "revoked_grants": revoked_grants})
+            }
+            Self::AgentUpdated { principal, revision, changed, scopes, permissions } => {
+                let mut data = json!({"agent_id": principal, "revision": revision, "changed": changed});
+                for (name, value) in [("scopes", json!(scopes)), ("permissions", json!(permissions))] {
+                    if let (Value::Object(members), false) = (&mut data, value.is_null()) {
+                        members.insert(name.to_owned(), value);
+                    }
+                }
+                data
             }
             Self::CredentialCreated { credential, vault, service, auth_type } => {
                 json!({"credential_id": credential, "vault_id": vault, "service": service, "auth_type": auth_type})
@@ -274,12 +343,28 @@ impl Happening {
             }
             Self::ServiceRemoved { service, version } => json!({"service": service, "version": version}),
             Self::TenantCreated { tenant } => json!({"tenant_id": tenant}),
-            Self::ToolDenied { invocation, grant, service, tool, arguments_hash, stage, error_code, reason } => json!({
-                "invocation_id": invocation, "grant_id": grant, "service": service, "tool": tool,
-                "arguments_hash": arguments_hash, "stage": stage, "error_code": error_code, "reason": reason
+            Self::ToolDenied { invocation, grant, service, tool, arguments_hash, stage, error_code, reason, returned } => {
+                json!({
+                    "invocation_id": invocation, "grant_id": grant, "service": service, "tool": tool,
+                    "arguments_hash": arguments_hash, "stage": stage, "error_code": error_code, "reason": reason,
+                    "returned": written(|data| returned.write(data))
+                })
+            }
+            // Written by themselves, member by member.
+            Self::AgentToolCalled(_) | Self::ToolInvoked(_) => Value::Null,
+            Self::AuthorizationDecided { principal, action, resource, reason } => json!({
+                "principal": principal, "action": action, "resource": resource, "allowed": false, "reason": reason
             }),
-            // Written by itself, member by member.
-            Self::ToolInvoked(_) => Value::Null,
+            Self::ToolForbiddenAtLoad { agent, tool } => json!({
+                "agentId": agent.as_ref().map_or(NO_AGENT.into(), agent_label),
+                // The same reference has the same id wherever and whenever it is met.
+                "callId": format!("forbidden:{}", sha256(tool.as_str().as_bytes()).to_hex()),
+                "status": ReturnStatus::Forbidden.as_str(), "toolName": tool
+            }),
+            Self::ToolSessionClosed { session, tool, completed } => json!({
+                "sessionId": session, "toolId": tool, "outcome": if *completed { "completed" } else { "failed" }
+            }),
+            Self::ToolSessionOpened { session, tool } => json!({"sessionId": session, "toolId": tool}),
             Self::VaultCreated { vault, owner } => json!({"vault_id": vault, "owner_id": owner}),
             Self::VaultDeleted { vault, revoked_credentials, revoked_grants } => json!({
                 "vault_id": vault, "revoked_credentials": revoked_credentials, "revoked_grants": revoked_grants
@@ -318,6 +403,8 @@ pub struct ToolInvoked {
     pub request_fingerprint: Option<String>,
     /// Whether the caller reported it, instead of having it made by the gate.
     pub reported: bool,
+    /// The same in the words of RFC 0064, where the gate made the call.
+    pub returned: Option<ToolReturned>,
 }
 
 impl ToolInvoked {
@@ -343,6 +430,9 @@ impl ToolInvoked {
         if let Some(fingerprint) = &self.request_fingerprint {
             data.text("request_fingerprint", fingerprint);
         }
+        if let Some(returned) = &self.returned {
+            data.object("returned", |data| returned.write(data));
+        }
         match &self.service {
             Some(service) => data.text("service", service.as_str()),
             None => data.value("service", &Value::Null),
@@ -365,6 +455,8 @@ pub struct Event {
     pub agent: Option<PrincipalId>,
     /// The intent, plan and task it belongs to, where known.
     pub context: GrantContext,
+    /// The execution it belongs to, where it belongs to one.
+    pub run: Option<String>,
     /// When.
     pub time: Timestamp,
     /// What.
@@ -381,17 +473,20 @@ impl Event {
             event.text("agent_id", agent.as_str());
         }
         match &self.happening {
+            Happening::AgentToolCalled(called) => event.object("data", |data| called.write(data)),
             Happening::ToolInvoked(invoked) => event.object("data", |data| invoked.write(data)),
             other => event.value("data", &other.data()),
         }
         event.shown("id", self.id);
+        let context = &self.context;
         for (name, part) in [
-            ("intent_id", &self.context.intent_id),
-            ("plan_id", &self.context.plan_id),
-            ("task_id", &self.context.task_id),
+            ("intent_id", context.intent_id.as_ref().map(ContextId::as_str)),
+            ("plan_id", context.plan_id.as_ref().map(ContextId::as_str)),
+            ("run_id", self.run.as_deref()),
+            ("task_id", context.task_id.as_ref().map(ContextId::as_str)),
         ] {
             if let Some(id) = part {
-                event.text(name, id.as_str());
+                event.text(name, id);
             }
         }
         event.text("tenant", self.tenant.as_str());
@@ -400,6 +495,16 @@ impl Event {
         event.end();
         out
     }
+}
+
+/// What is written member by member, as a value.
+fn written(write: impl FnOnce(&mut ObjectWriter<'_>)) -> Value {
+    let mut out = Vec::new();
+    let mut object = ObjectWriter::begin(&mut out);
+    write(&mut object);
+    object.end();
+    // INVARIANT: canonical JSON is JSON.
+    serde_json::from_slice(&out).unwrap_or_default()
 }
 
 /// The leaf of an event's canonical JSON in the log's tree.
@@ -420,6 +525,7 @@ mod tests {
             actor: PrincipalId::parse("admin").unwrap(),
             agent: Some(PrincipalId::parse("billing").unwrap()),
             context: serde_json::from_value(json!({"intent_id": "i", "plan_id": "p", "task_id": "t"})).unwrap(),
+            run: Some("run-1".to_owned()),
             time,
             happening: Happening::ToolInvoked(Box::new(invoked)),
         }
@@ -442,6 +548,7 @@ mod tests {
             cost: Cost::from_dollars(0.02),
             request_fingerprint: Some("cd".repeat(32)),
             reported: true,
+            returned: None,
         }
     }
 
@@ -467,5 +574,34 @@ mod tests {
             assert_eq!(read["timestamp"], json!(event.time));
             assert_eq!(read["id"], json!(event.id));
         }
+    }
+
+    #[test]
+    fn a_forbidden_reference_has_one_id_and_says_whose_it_is() {
+        let data = |agent: Option<&str>| {
+            let agent = agent.map(|agent| PrincipalId::parse(agent).unwrap());
+            let tool = ToolId::parse("connector:stripe.charges.create").unwrap();
+            let happening = Happening::ToolForbiddenAtLoad { agent, tool };
+            assert_eq!(happening.name(), "agent.toolReturned");
+            happening.data()
+        };
+        let expected = json!({
+            "agentId": "billing", "status": "forbidden", "toolName": "connector:stripe.charges.create",
+            "callId": format!("forbidden:{}", sha256(b"connector:stripe.charges.create").to_hex()),
+        });
+        assert_eq!(data(Some("billing")), expected);
+        assert_eq!(data(Some("ab"))["agentId"], "agent:ab");
+        assert_eq!(data(None)["agentId"], "core.system");
+    }
+
+    #[test]
+    fn a_change_of_a_principal_tells_its_new_scopes_and_permissions_only_where_they_changed() {
+        let data = |scopes, permissions| {
+            let principal = PrincipalId::parse("billing").unwrap();
+            Happening::AgentUpdated { principal, revision: 2, changed: vec!["name"], scopes, permissions }.data()
+        };
+        assert_eq!(data(None, None), json!({"agent_id": "billing", "revision": 2, "changed": ["name"]}));
+        let told = data(Some(HeldScopes::default()), Some(PermissionSet::of_an_agent()));
+        assert_eq!((&told["scopes"], &told["permissions"]), (&json!([]), &json!(["tools.invoke"])));
     }
 }

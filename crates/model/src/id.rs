@@ -78,6 +78,15 @@ ids! {
     EventId = "evt";
     /// A call on its way through the gate, and the record that stays of it.
     InvocationId = "inv";
+    /// A multi-step use of a tool.
+    SessionId = "session";
+}
+
+impl EventId {
+    /// The event of a call that is about to be made: what follows from it can name it without having seen it.
+    pub fn of_call(call: InvocationId) -> Self {
+        Self(call.0)
+    }
 }
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";

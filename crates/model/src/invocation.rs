@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::constraint::Cost;
 use crate::context::GrantContext;
 use crate::credential::ServiceName;
+use crate::hook::CallTrace;
 use crate::id::{GrantId, InvocationId};
 use crate::principal::{PrincipalId, TenantId};
 use crate::service::ServiceVersion;
@@ -101,6 +102,8 @@ pub struct Invocation {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The intent, plan and task it belongs to.
     pub context: GrantContext,
+    /// What ties its events together.
+    pub trace: CallTrace,
     /// Whether the caller reported it, instead of having it made by the gate.
     pub reported: bool,
     /// When it arrived.

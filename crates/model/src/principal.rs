@@ -1,11 +1,24 @@
 //! Who acts: users, agents and services, each inside one tenant.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
+use crate::descriptor::ToolId;
 use crate::permission::PermissionSet;
-use crate::scope::ScopeSet;
+use crate::principal_scope::HeldScopes;
+use crate::rate_limit::RateLimit;
 use crate::text::{Line, identifiers};
 use crate::time::Timestamp;
+
+pub use self::changes::PrincipalChanges;
+pub use self::rate_limits::ToolRateLimits;
+
+mod changes;
+mod rate_limits;
+
+#[cfg(test)]
+mod tests;
 
 identifiers! {
     /// A tenant: the wall that no object, key or grant crosses.
@@ -83,14 +96,57 @@ pub struct Principal {
     pub kind: PrincipalKind,
     /// What people call it.
     pub name: Option<Line>,
-    /// The protocol scopes it carries (for the surfaces that speak of scopes without grants).
-    pub scopes: ScopeSet,
+    /// The scopes that it holds; a tool may require some besides a grant.
+    pub scopes: HeldScopes,
     /// What it may do besides using its grants.
     pub permissions: PermissionSet,
+    /// How often it may call which tools.
+    pub rate_limits: ToolRateLimits,
+    /// The only tools that exist for it; `None` leaves that to its grants.
+    pub tool_allowlist: Option<BTreeSet<ToolId>>,
+    /// Counts its changes: one when it is registered, one more with each.
+    pub revision: u64,
     /// When it was registered.
     pub created_at: Timestamp,
     /// When it was removed; its keys and grants ended then.
     pub removed_at: Option<Timestamp>,
+}
+
+impl Principal {
+    /// One that has just been registered: without a name, scopes and limits.
+    pub fn new(
+        tenant: TenantId,
+        id: PrincipalId,
+        kind: PrincipalKind,
+        permissions: PermissionSet,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            tenant,
+            id,
+            kind,
+            name: None,
+            scopes: HeldScopes::default(),
+            permissions,
+            rate_limits: ToolRateLimits::default(),
+            tool_allowlist: None,
+            revision: 1,
+            created_at,
+            removed_at: None,
+        }
+    }
+
+    /// How often it may call a tool, which is named with its service and may have a limit of its own. An entry of the
+    /// principal for just this tool is the last word; otherwise the stricter of the tool's limit and the principal's
+    /// limit for all tools holds.
+    pub fn rate_limit_for(&self, tool_name: &str, of_tool: Option<RateLimit>) -> Option<RateLimit> {
+        self.rate_limits.for_tool(tool_name, of_tool)
+    }
+
+    /// Whether its allowlist leaves it this tool. It still needs a grant.
+    pub fn may_see(&self, tool: &ToolId) -> bool {
+        self.tool_allowlist.as_ref().is_none_or(|allowed| allowed.contains(tool))
+    }
 }
 
 /// A key as it is kept: never the key itself, only its digest.

@@ -6,6 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use self::held::HeldScopes;
+
+mod held;
+
 #[cfg(test)]
 mod tests;
 

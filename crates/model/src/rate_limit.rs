@@ -106,6 +106,19 @@ impl RateLimit {
         BucketState::from_ticks(full_at, requests).ok_or(Wait(Duration::MAX))
     }
 
+    /// Gives back a token that was taken at `taken_at`, because its request is to count elsewhere: all of it at once, less
+    /// and less while it comes back by itself, and nothing after the time in which one token does.
+    ///
+    /// INVARIANT: whatever is taken and given back, the bucket is never fuller than if nothing had been taken for such
+    /// requests.
+    pub fn give_back(self, state: BucketState, taken_at: Timestamp, now: Timestamp) -> BucketState {
+        let requests = i128::from(self.requests);
+        let token = i128::from(self.per_seconds) * 1000;
+        let elapsed = i128::from(now.as_millis()) - i128::from(taken_at.as_millis());
+        let rest = (token - elapsed * requests).clamp(0, token);
+        BucketState::from_ticks(state.ticks(requests) - rest, requests).unwrap_or(state)
+    }
+
     /// The limit of a bucket that two limits share: the slower of the two rates with the smaller of the two bursts.
     ///
     /// What it lets through, each of the two would let through alone. The reverse does not hold: a slow rate with a large
@@ -127,7 +140,7 @@ impl BucketState {
         Self(stored)
     }
 
-    /// What to store. A later state of a bucket is never the smaller number.
+    /// What to store. Taking a token always makes it larger.
     pub fn as_i64(self) -> i64 {
         self.0
     }

@@ -51,10 +51,14 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Denied;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Denied> {
-        is_json(&request)?;
-        let bytes = read(request, app.max_body).await?;
-        Ok(Self(parse(&bytes)?))
+        Ok(Self(json(request, app.max_body).await?))
     }
+}
+
+/// Reads the JSON body of a request.
+pub(crate) async fn json<T: DeserializeOwned>(request: Request, limit: usize) -> Result<T, Refusal> {
+    is_json(&request)?;
+    parse(&read(request, limit).await?)
 }
 
 /// Reads an object, or `null` for none, inside a body. Without this a struct is read from a list of its fields too.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use http::{HeaderMap, header};
+use http::{Extensions, HeaderMap, header};
 use serde::de::DeserializeOwned;
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::Freshness;
@@ -14,6 +14,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::principal::PrincipalId;
 
 use crate::body::Nothing;
+use crate::limiter::Stranger;
 use crate::openintent::error::Denied;
 use crate::parameters;
 use crate::router::App;
@@ -49,7 +50,7 @@ impl FromRequestParts<Arc<App>> for Calling {
         let Nothing {} = parameters::query(&parts.uri)?;
         // The SDK names itself in the header of every request: that says nothing about for whom this one is.
         let agent = agent.filter(|agent| agent != caller.id());
-        Ok(Self { caller, agent, address: peer(parts)?.ip() })
+        Ok(Self { caller, agent, address: peer(&parts.extensions)?.ip() })
     }
 }
 
@@ -74,21 +75,32 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     }
 }
 
-async fn identify(parts: &Parts, app: &App, freshness: Freshness) -> Result<(Caller, Option<PrincipalId>), Refusal> {
+/// Finds out who asks, and for whom they say they do.
+pub(crate) async fn identify(
+    parts: &mut Parts,
+    app: &App,
+    freshness: Freshness,
+) -> Result<(Caller, Option<PrincipalId>), Refusal> {
     let presented = presented_key(&parts.headers)?;
-    let caller = app.gate.identify(presented, peer(parts)?.ip(), freshness).await.inspect_err(|refusal| {
+    let source = peer(&parts.extensions)?.ip();
+    let caller = app.gate.identify(presented, source, freshness).await.inspect_err(|refusal| {
         app.metrics.refused_key(refusal.code());
     })?;
+    if let Some(stranger) = parts.extensions.remove::<Stranger>() {
+        stranger.accepted();
+    }
     let agent = single(&parts.headers, "x-agent-id")?.map(PrincipalId::parse).transpose();
     Ok((caller, agent.map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?))
 }
 
-fn peer(parts: &Parts) -> Result<SocketAddr, Refusal> {
-    let peer = parts.extensions.get::<Peer>().map(|Peer(address)| *address);
+/// The other end of the connection that a request came by.
+pub(crate) fn peer(extensions: &Extensions) -> Result<SocketAddr, Refusal> {
+    let peer = extensions.get::<Peer>().map(|Peer(address)| *address);
     peer.ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))
 }
 
-fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+/// The key in the headers, which nobody has checked.
+pub(crate) fn presented_key(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let bearer = match single(headers, header::AUTHORIZATION.as_str())? {
         None => None,
         Some(value) => {

@@ -4,11 +4,16 @@
 
 pub mod body;
 pub mod caller;
+pub mod ending;
+pub mod limiter;
 pub mod listener;
+pub mod openapi;
 pub mod openintent;
+pub mod openwop;
 pub mod operations;
 pub mod parameters;
 pub mod router;
 
+pub use limiter::Limiter;
 pub use listener::{Limits, serve};
 pub use router::{App, router};

@@ -19,6 +19,7 @@ mod shapes;
 mod tenants;
 mod tools;
 mod vaults;
+mod why;
 
 /// Every route of this protocol.
 pub fn routes() -> Vec<Route> {
@@ -31,6 +32,7 @@ pub fn routes() -> Vec<Route> {
         route(Method::POST, "/api/v1/agents", post(agents::create)),
         route(Method::GET, "/api/v1/agents", get(agents::list)),
         route(Method::GET, "/api/v1/agents/{agent_id}", get(agents::show)),
+        route(Method::PATCH, "/api/v1/agents/{agent_id}", patch(agents::update)),
         route(Method::DELETE, "/api/v1/agents/{agent_id}", delete(agents::remove)),
         route(Method::POST, "/api/v1/agents/{agent_id}/keys", post(agents::create_key)),
         route(Method::GET, "/api/v1/agents/{agent_id}/keys", get(agents::list_keys)),
@@ -62,6 +64,7 @@ pub fn routes() -> Vec<Route> {
         route(Method::DELETE, "/api/v1/services/{service}", delete(services::remove)),
         route(Method::GET, "/api/v1/tools", get(tools::list)),
         route(Method::GET, "/api/v1/tools/granted", get(tools::granted)),
+        route(Method::GET, "/api/v1/tools/why", get(why::explain)),
         route(Method::GET, "/api/v1/tools/{service}", get(tools::of_service)),
         route(Method::POST, "/api/v1/tools/invoke", post(invoke::invoke)),
         route(Method::POST, "/api/v1/invocations", post(invocations::report)),

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use http::Method;
+use http::{Method, Uri};
 use toolgate_gate::Gate;
 use toolgate_gate::refusal::{Code, Refusal};
 
+use crate::ending::Ending;
+use crate::limiter::{self, Limiter};
 use crate::openintent::{self, error::Denied};
+use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
 use crate::operations::{self};
 
@@ -18,8 +23,14 @@ pub struct App {
     pub gate: Arc<Gate>,
     /// What is counted.
     pub metrics: Metrics,
+    /// What bounds the requests of one client, where anything does.
+    pub limiter: Option<Arc<Limiter>>,
     /// The largest body that is read, in bytes.
     pub max_body: usize,
+    /// How OpenWOP is spoken.
+    pub openwop: openwop::Settings,
+    /// Whether the program was asked to end.
+    pub ending: Ending,
 }
 
 /// One route. The list of them is what the router is made of and what tests go through.
@@ -32,7 +43,7 @@ pub struct Route {
     pub handler: MethodRouter<Arc<App>>,
 }
 
-/// The routes that need a key: all but the probes and the metrics.
+/// The routes under `/api/v1`, all of which need a key.
 pub fn guarded_routes() -> Vec<Route> {
     openintent::routes()
 }
@@ -40,16 +51,25 @@ pub fn guarded_routes() -> Vec<Route> {
 /// The router over the gate.
 pub fn router(app: Arc<App>) -> Router {
     let mut router: Router<Arc<App>> = Router::new();
-    for route in guarded_routes().into_iter().chain(operations::routes()) {
+    let openwop = openwop::routes().into_iter().chain(openwop::open_routes());
+    for route in guarded_routes().into_iter().chain(operations::routes()).chain(openwop) {
         router = router.route(route.path, route.handler);
     }
     router
-        .fallback(|| async {
-            Denied::from(Refusal::new(Code::RouteNotFound, "there is nothing at this path; see docs/api.md"))
+        .fallback(|uri: Uri| async move { refused(&uri, Code::RouteNotFound, "there is nothing at this path") })
+        .method_not_allowed_fallback(|uri: Uri| async move {
+            refused(&uri, Code::MethodNotAllowed, "this path does not take this method")
         })
-        .method_not_allowed_fallback(|| async {
-            Denied::from(Refusal::new(Code::MethodNotAllowed, "this path does not take this method; see docs/api.md"))
-        })
-        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), operations::metrics::count))
+        .layer(from_fn_with_state(app.limiter.clone(), limiter::middleware::limit))
+        // Outermost, so that refused requests are counted too.
+        .layer(from_fn_with_state(Arc::clone(&app), operations::metrics::count))
         .with_state(app)
+}
+
+/// A refusal in the words of the protocol that the path belongs to.
+fn refused(uri: &Uri, code: Code, reason: &str) -> Response {
+    if openwop::error::speaks_for(uri.path()) {
+        return Flat::from(Refusal::new(code, format!("{reason}; see docs/openwop.md"))).into_response();
+    }
+    Denied::from(Refusal::new(code, format!("{reason}; see docs/api.md"))).into_response()
 }

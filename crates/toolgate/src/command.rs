@@ -30,6 +30,7 @@ mod paging;
 mod recover;
 mod serve;
 mod service;
+mod stop;
 mod tenant;
 #[cfg(test)]
 mod tests;

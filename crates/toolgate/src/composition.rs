@@ -19,8 +19,9 @@ use toolgate_gate::ports::ledger::Ledger;
 use toolgate_gate::{Gate, Ports, Refusal};
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
 use toolgate_model::key::ApiKey;
+use toolgate_server::ending::Ending;
 use toolgate_server::operations::metrics::Metrics;
-use toolgate_server::{App, router, serve};
+use toolgate_server::{App, Limiter, router, serve};
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyError, KeyProvider, VaultSealer};
 
 use crate::audit_key::{self, AuditKeyError};
@@ -85,13 +86,23 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
     if cut_off > 0 {
         tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
     }
-    let app =
-        Arc::new(App { gate: Arc::new(gate), metrics: Metrics::default(), max_body: configuration.max_body_bytes });
+    let app = Arc::new(App {
+        gate: Arc::new(gate),
+        metrics: Metrics::default(),
+        limiter: configuration.rate_limit.map(|limit| Arc::new(Limiter::new(limit, Arc::new(SystemClock)))),
+        max_body: configuration.max_body_bytes,
+        openwop: configuration.openwop,
+        ending: Ending::default(),
+    });
     let maintenance = Maintenance::start(&app, configuration.integrate_every);
     announce(&configuration, address, bootstrap);
 
-    let serving = serve(listener, router(Arc::clone(&app)), configuration.limits, stop.first());
-    serving.await;
+    let stopped = async {
+        stop.first().await;
+        // Streams of events would hold the end up for as long as somebody follows them.
+        app.ending.begin();
+    };
+    serve(listener, router(Arc::clone(&app)), configuration.limits, stopped).await;
     // Calls whose callers have gone away are still to be settled.
     app.gate.finish_calls().await;
     maintenance.finish().await;

@@ -10,8 +10,10 @@ use std::time::Duration;
 use ipnet::IpNet;
 use thiserror::Error;
 use toolgate_gate::Settings;
+use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
 use toolgate_server::Limits;
+use toolgate_server::openwop::{self, ToolList};
 use tracing_subscriber::filter::Targets;
 
 pub use self::environment::Environment;
@@ -82,6 +84,8 @@ pub struct Configuration {
     pub max_body_bytes: usize,
     /// What clients may take.
     pub limits: Limits,
+    /// How many requests one client may send.
+    pub rate_limit: Option<RateLimit>,
     /// Where everything is kept.
     pub store: Store,
     /// Where the master key is.
@@ -94,6 +98,8 @@ pub struct Configuration {
     pub settings: Settings,
     /// Networks that calls may reach although they are private.
     pub egress_allow: Vec<IpNet>,
+    /// How OpenWOP is spoken.
+    pub openwop: openwop::Settings,
     /// How the log looks.
     pub log_format: LogFormat,
     /// What is logged.
@@ -198,6 +204,10 @@ impl Configuration {
             default_grant_lifetime: day.saturating_mul(days),
             retire_after: resolved.seconds(&keys::RETIRE_AFTER)?,
         };
+        let tool_list = match resolved.text(&keys::OPENWOP_TOOL_LIST)?.as_str() {
+            "object" => ToolList::Object,
+            _ => ToolList::Array,
+        };
         let log_format = match resolved.text(&keys::LOG_FORMAT)?.as_str() {
             "human" => LogFormat::Human,
             "json" => LogFormat::Json,
@@ -208,16 +218,34 @@ impl Configuration {
             listen,
             max_body_bytes: resolved.count(&keys::MAX_BODY_BYTES)?,
             limits,
+            rate_limit: rate_limit(&mut resolved)?,
             store: store(&mut resolved)?,
             key_source: key_source(&mut resolved, environment)?,
             audit_key_file: resolved.path(&keys::AUDIT_KEY_FILE)?,
             integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
             settings,
             egress_allow: networks(&mut resolved)?,
+            openwop: openwop::Settings { tool_list },
             log_format,
             log_level,
             admin_token: take_secret(environment, "TOOLGATE_ADMIN_TOKEN")?,
         })
+    }
+}
+
+fn rate_limit(resolved: &mut Resolved) -> Result<Option<RateLimit>, ConfigurationError> {
+    let [requests, per_seconds, burst] =
+        [&keys::RATE_LIMIT_REQUESTS, &keys::RATE_LIMIT_PER_SECONDS, &keys::RATE_LIMIT_BURST]
+            .map(|key| resolved.optional_integer(key));
+    match (requests, per_seconds, burst) {
+        (Some(requests), Some(per_seconds), burst) => RateLimit::new(requests, per_seconds, burst)
+            .map(Some)
+            .map_err(|error| ConfigurationError::one(format!("server.rate_limit: {error}"))),
+        (None, None, None) => Ok(None),
+        // A part of a limit would limit nothing, and leave its owner believing that it does.
+        _ => Err(ConfigurationError::one(
+            "server.rate_limit needs both requests and per_seconds; give both, or leave all of it out",
+        )),
     }
 }
 

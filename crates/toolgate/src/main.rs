@@ -14,10 +14,12 @@ mod composition;
 mod configuration;
 mod logging;
 mod maintenance;
+mod openapi_import;
 mod output;
 mod private_file;
 mod prompt;
 mod saved_tokens;
+mod siem;
 
 /// A call makes many small allocations on several threads, which this one serves in about half the time.
 #[global_allocator]

@@ -32,6 +32,8 @@ impl Report {
 
     /// Writes it.
     pub fn print(&self, json: bool) -> io::Result<()> {
+        // A command that has written its lines itself has no value left to show.
+        let json = json && !self.value.is_null();
         let text = if json { format!("{:#}", self.value) } else { self.text.clone() };
         if text.is_empty() { Ok(()) } else { print(text.trim_end_matches('\n')) }
     }
@@ -153,7 +155,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// Characters that change how their neighbours are shown without being seen themselves.
-fn is_deceptive(letter: char) -> bool {
+pub(crate) fn is_deceptive(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 

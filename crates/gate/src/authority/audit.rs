@@ -9,7 +9,7 @@ use toolgate_model::principal::TenantId;
 
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::ledger::{EventFilter, LogHead, LoggedEvent, Page, PageRequest};
+use crate::ports::ledger::{EventFilter, Freshness, LogHead, LoggedEvent, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
 /// An export under way: a fixed head, and the blocks up to it.
@@ -40,6 +40,27 @@ impl Gate {
     ) -> Result<Page<LoggedEvent>, Refusal> {
         caller.require(Permission::ReadAudit)?;
         self.integrate_if_possible().await;
+        self.ledger.events(caller.tenant(), filter, page).await
+    }
+
+    /// Events that the caller may see, in order: with the permission to read the log all of them, else those that concern
+    /// the caller. Those that are [`Freshness::Recent`] end where the log was last integrated.
+    pub async fn visible_events(
+        &self,
+        caller: &Caller,
+        mut filter: EventFilter,
+        page: PageRequest,
+        freshness: Freshness,
+    ) -> Result<Page<LoggedEvent>, Refusal> {
+        if !caller.may(Permission::ReadAudit) {
+            if filter.agent.as_ref().is_some_and(|agent| agent != caller.id()) {
+                caller.require(Permission::ReadAudit)?;
+            }
+            filter.agent = Some(caller.id().clone());
+        }
+        if freshness == Freshness::Newest {
+            self.integrate_if_possible().await;
+        }
         self.ledger.events(caller.tenant(), filter, page).await
     }
 

@@ -3,7 +3,6 @@
 use toolgate_model::key::{ApiKey, digest_of};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
-use toolgate_model::scope::ScopeSet;
 use toolgate_model::secret::Secret;
 use toolgate_model::time::Timestamp;
 
@@ -36,16 +35,13 @@ impl Gate {
         }
         let now = self.clock.now();
         let (key, outcome) = token(chosen, now)?;
-        let administrator = Principal {
-            tenant: id.clone(),
-            id: PrincipalId::administrator(),
-            kind: PrincipalKind::User,
-            name: None,
-            scopes: ScopeSet::default(),
-            permissions: PermissionSet::of_the_platform_administrator(),
-            created_at: now,
-            removed_at: None,
-        };
+        let administrator = Principal::new(
+            id.clone(),
+            PrincipalId::administrator(),
+            PrincipalKind::User,
+            PermissionSet::of_the_platform_administrator(),
+            now,
+        );
         let command = CreateTenant {
             stamp: Stamp { tenant: id.clone(), actor: PrincipalId::system(), time: now },
             tenant: Tenant { id, name: None, created_at: now },

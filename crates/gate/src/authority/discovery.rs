@@ -8,9 +8,10 @@ use toolgate_model::credential::{Credential, CredentialStatus, ServiceName};
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
+use toolgate_model::service::ToolName;
 
 use super::services::not_found;
-use crate::catalog::{Catalog, Tool};
+use crate::catalog::{Catalog, Service, Tool};
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{Freshness, Holding, PageRequest};
@@ -64,29 +65,41 @@ impl Gate {
         self.granted(caller, agent, &catalog).await
     }
 
-    async fn granted(
+    pub(super) async fn granted(
         &self,
         caller: &Caller,
         agent: &PrincipalId,
         catalog: &Catalog,
     ) -> Result<Vec<GrantedTool>, Refusal> {
+        let active = self.active_holdings(caller, agent).await?;
+        let granted = active.into_iter().flat_map(|holding| {
+            let tools = usable_tools(&holding, catalog).into_iter();
+            tools.map(move |tool| GrantedTool { holding: Arc::clone(&holding), tool })
+        });
+        Ok(granted.collect())
+    }
+
+    /// The grants of an agent that can be used now, oldest first.
+    pub(super) async fn active_holdings(
+        &self,
+        caller: &Caller,
+        agent: &PrincipalId,
+    ) -> Result<Vec<Arc<Holding>>, Refusal> {
         let now = self.clock.now();
         let holdings = self.ledger.holdings(caller.tenant(), agent, now, Freshness::Newest).await?;
         if holdings.truncated {
             let reason = format!("`{agent}` holds too many grants to list; page through GET /api/v1/grants");
             return Err(Refusal::new(Code::InvalidField, reason));
         }
-        let active = holdings.held.iter().filter(|holding| {
+        let is_active = |holding: &&Arc<Holding>| {
             holding.lineage.standing(now).status == GrantStatus::Active
                 && holding.credential.status(now) == CredentialStatus::Active
-        });
-        let granted = active.flat_map(|holding| {
-            usable_tools(holding, catalog).map(|tool| GrantedTool { holding: Arc::clone(holding), tool })
-        });
-        Ok(granted.collect())
+        };
+        Ok(holdings.held.iter().filter(is_active).cloned().collect())
     }
 
-    async fn all_credentials(&self, caller: &Caller) -> Result<Vec<Credential>, Refusal> {
+    /// Every credential of the tenant, up to a limit.
+    pub(super) async fn all_credentials(&self, caller: &Caller) -> Result<Vec<Credential>, Refusal> {
         let mut found = Vec::new();
         let mut request = PageRequest::first(PageRequest::LIMIT);
         loop {
@@ -100,24 +113,42 @@ impl Gate {
     }
 }
 
-/// The tools of the grant's service whose scope it holds.
-fn usable_tools(holding: &Holding, catalog: &Catalog) -> impl Iterator<Item = Arc<Tool>> {
-    let service = &holding.credential.service;
-    let pinned = holding.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref());
-    let registered = catalog.service(service, pinned);
-    let mut tools: BTreeMap<_, Arc<Tool>> = BTreeMap::new();
+/// The tools of the grant's service whose scope it holds, by name. Only these are looked at.
+fn usable_tools(holding: &Holding, catalog: &Catalog) -> Vec<Arc<Tool>> {
+    let registered = registered_service(holding, catalog);
+    let scopes = &holding.effective.scopes;
+    let of_scopes =
+        scopes.iter().flat_map(|scope| registered.into_iter().flat_map(|found| found.tools_of_scope(scope)));
+    let mut tools: Vec<Arc<Tool>> = of_scopes.cloned().collect();
     for (name, definition) in &holding.implicit {
-        let tool = Tool::implicit(service.clone(), name.clone(), Arc::clone(definition));
-        tools.insert(name.clone(), Arc::new(tool));
+        if scopes.contains(&definition.scope) && registered.is_none_or(|found| found.tool(name.as_str()).is_none()) {
+            let service = holding.credential.service.clone();
+            tools.push(Arc::new(Tool::implicit(service, name.clone(), Arc::clone(definition))));
+        }
     }
-    for tool in registered.into_iter().flat_map(|service| service.tools()) {
-        tools.insert(tool.name.clone(), Arc::clone(tool));
-    }
-    let scopes = holding.effective.scopes.clone();
-    tools.into_values().filter(move |tool| scopes.contains(&tool.definition.scope))
+    tools.sort_by(|one, other| one.name.cmp(&other.name));
+    tools
 }
 
-fn implicit_tools(credential: &Credential, catalog: &Catalog) -> Vec<Arc<Tool>> {
+/// The tool of this name, if it is among [`usable_tools`].
+pub(super) fn usable_tool(holding: &Holding, catalog: &Catalog, name: &ToolName) -> Option<Arc<Tool>> {
+    let registered = registered_service(holding, catalog).and_then(|found| found.tool(name.as_str()));
+    let implicit = || {
+        let definition = holding.implicit.get(name)?;
+        let service = holding.credential.service.clone();
+        Some(Arc::new(Tool::implicit(service, name.clone(), Arc::clone(definition))))
+    };
+    let tool = registered.cloned().or_else(implicit)?;
+    holding.effective.scopes.contains(&tool.definition.scope).then_some(tool)
+}
+
+fn registered_service<'a>(holding: &Holding, catalog: &'a Catalog) -> Option<&'a Service> {
+    let pinned = holding.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref());
+    catalog.service(&holding.credential.service, pinned)
+}
+
+/// The tools that a credential defines and the registry does not.
+pub(super) fn implicit_tools(credential: &Credential, catalog: &Catalog) -> Vec<Arc<Tool>> {
     let Ok(connection) = Connection::from_metadata(&credential.metadata) else { return Vec::new() };
     if credential.revoked_at.is_some() {
         return Vec::new();

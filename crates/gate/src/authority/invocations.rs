@@ -1,13 +1,13 @@
 //! The records that stay of calls: reading them, and taking a caller's own report of one.
 
 use serde_json::{Map, Value};
-use toolgate_model::canonical::to_canonical;
+use toolgate_model::arguments::arguments_hash;
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
+use toolgate_model::hook::CallTrace;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
-use toolgate_model::merkle::sha256;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::{LoggingRule, ToolName};
@@ -111,13 +111,14 @@ impl Gate {
             status: report.status,
             error: report.error.map(|reason| InvocationError { code: "REPORTED".to_owned(), reason }),
             parameters: summary,
-            arguments_hash: sha256(&to_canonical(&Value::Object(report.parameters))).to_hex(),
+            arguments_hash: arguments_hash(&Value::Object(report.parameters), &[]),
             fingerprint: None,
             http_status: None,
             cost: report.cost,
             duration_ms: report.duration_ms,
             idempotency_key: report.idempotency_key,
             context: report.context,
+            trace: CallTrace { by_agent: true, ..CallTrace::default() },
             reported: true,
             created_at: stamp.time,
         };

@@ -1,10 +1,13 @@
 //! Principals and their keys.
 
+use std::collections::BTreeSet;
+
+use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::{ApiKey, KeyDigest};
 use toolgate_model::permission::{Permission, PermissionSet};
-use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, PrincipalKind};
-use toolgate_model::scope::ScopeSet;
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalChanges, PrincipalId, PrincipalKind, ToolRateLimits};
+use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
@@ -12,7 +15,7 @@ use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
 use crate::ports::ledger::{
-    CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, Removed, RevokeKey,
+    CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, Removed, RevokeKey, UpdatePrincipal,
 };
 use crate::refusal::{Code, Refusal};
 
@@ -24,15 +27,27 @@ pub struct NewPrincipal {
     pub kind: PrincipalKind,
     /// What people call it.
     pub name: Option<Line>,
-    /// Its protocol scopes.
-    pub scopes: ScopeSet,
+    /// The scopes that it holds.
+    pub scopes: HeldScopes,
     /// What it may do; `None` is to use its grants.
     pub permissions: Option<PermissionSet>,
+    /// How often it may call which tools.
+    pub rate_limits: ToolRateLimits,
+    /// The only tools that exist for it.
+    pub tool_allowlist: Option<BTreeSet<ToolId>>,
+}
+
+/// A principal as it was stored just now.
+pub struct Stored {
+    /// The principal.
+    pub principal: Principal,
+    /// What its allowlist was just given and there is not.
+    pub unresolved_tools: Vec<ToolId>,
 }
 
 impl Gate {
     /// Registers a principal, with no more permissions than the caller has.
-    pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Principal, Refusal> {
+    pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Stored, Refusal> {
         caller.require(Permission::ManageAgents)?;
         let permissions = new.permissions.unwrap_or_else(PermissionSet::of_an_agent);
         caller.require_within_own(&permissions)?;
@@ -40,19 +55,44 @@ impl Gate {
             let reason = format!("`{}` is Toolgate itself; choose another id", new.id);
             return Err(Refusal::new(Code::AlreadyExists, reason));
         }
+        let unresolved = self.unresolved_tools(caller, new.tool_allowlist.as_ref()).await?;
         let stamp = self.stamp(caller);
         let principal = Principal {
-            tenant: stamp.tenant.clone(),
-            id: new.id,
-            kind: new.kind,
             name: new.name,
             scopes: new.scopes,
-            permissions,
-            created_at: stamp.time,
-            removed_at: None,
+            rate_limits: new.rate_limits,
+            tool_allowlist: new.tool_allowlist,
+            ..Principal::new(stamp.tenant.clone(), new.id, new.kind, permissions, stamp.time)
         };
-        self.ledger.create_principal(CreatePrincipal { stamp, principal: principal.clone() }).await?;
-        Ok(principal)
+        let command = CreatePrincipal { stamp, principal: principal.clone(), unresolved: unresolved.clone() };
+        self.ledger.create_principal(command).await?;
+        Ok(Stored { principal, unresolved_tools: unresolved })
+    }
+
+    /// Changes a principal that the caller administers, to no more permissions than the caller has.
+    pub async fn update_principal(
+        &self,
+        caller: &Caller,
+        id: &PrincipalId,
+        changes: PrincipalChanges,
+    ) -> Result<Stored, Refusal> {
+        let before = self.administered(caller, id).await?;
+        if let Some(permissions) = &changes.permissions {
+            caller.require_within_own(permissions)?;
+        }
+        if id == caller.id() {
+            require_narrower(&before, &changes)?;
+        }
+        let unresolved = self.unresolved_tools(caller, changes.tool_allowlist.iter().flatten().next()).await?;
+        let command = UpdatePrincipal {
+            stamp: self.stamp(caller),
+            id: id.clone(),
+            expected_revision: before.revision,
+            changes,
+            unresolved: unresolved.clone(),
+        };
+        let principal = self.ledger.update_principal(command).await?;
+        Ok(Stored { principal, unresolved_tools: unresolved })
     }
 
     /// One principal: any for whoever manages agents, itself for everybody.
@@ -123,6 +163,32 @@ impl Gate {
         let principal = self.principal(caller, id).await?;
         caller.require_within_own(&principal.permissions)?;
         Ok(principal)
+    }
+}
+
+/// Refuses a change by which a caller would give itself more, or would lock itself out.
+fn require_narrower(own: &Principal, changes: &PrincipalChanges) -> Result<(), Refusal> {
+    let denied = |what: &str| {
+        let reason = format!("you cannot {what} yourself; another administrator must");
+        Err(Refusal::new(Code::PermissionDenied, reason))
+    };
+    // Permissions that go further are refused before, whoever they are for.
+    if changes.permissions.as_ref().is_some_and(|permissions| !permissions.has(Permission::ManageAgents)) {
+        return denied(&format!("take {} from", Permission::ManageAgents));
+    }
+    if let Some(beyond) = changes.scopes.as_ref().and_then(|scopes| scopes.first_beyond(&own.scopes)) {
+        return denied(&format!("give the scope `{beyond}` to"));
+    }
+    // A limit for one tool may be wider than the tool's own, so there is no telling here which change is narrower.
+    if changes.rate_limits.as_ref().is_some_and(|limits| *limits != own.rate_limits) {
+        return denied("change the rate limits of");
+    }
+    let widens = |allowed: &BTreeSet<ToolId>, new: &Option<BTreeSet<ToolId>>| {
+        new.as_ref().is_none_or(|new| !new.is_subset(allowed))
+    };
+    match (&own.tool_allowlist, &changes.tool_allowlist) {
+        (Some(allowed), Some(new)) if widens(allowed, new) => denied("allow more tools to"),
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,6 @@
 use toolgate_model::key::ApiKey;
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
-use toolgate_model::scope::ScopeSet;
 use toolgate_model::text::Line;
 
 use super::principals::new_key;
@@ -24,16 +23,13 @@ impl Gate {
         let stamp = self.stamp(caller);
         let (key, secret) = new_key(PrincipalId::administrator(), stamp.time)?;
         let tenant = Tenant { id: id.clone(), name, created_at: stamp.time };
-        let administrator = Principal {
-            tenant: id,
-            id: PrincipalId::administrator(),
-            kind: PrincipalKind::User,
-            name: None,
-            scopes: ScopeSet::default(),
-            permissions: PermissionSet::of_a_tenant_administrator(),
-            created_at: stamp.time,
-            removed_at: None,
-        };
+        let administrator = Principal::new(
+            id,
+            PrincipalId::administrator(),
+            PrincipalKind::User,
+            PermissionSet::of_a_tenant_administrator(),
+            stamp.time,
+        );
         self.ledger.create_tenant(CreateTenant { stamp, tenant: tenant.clone(), administrator, key }).await?;
         Ok((tenant, PrincipalId::administrator(), secret))
     }

@@ -13,10 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use toolgate_model::arguments::{arguments_hash, redacted};
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::Credential;
+use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
@@ -27,7 +29,8 @@ use super::Call;
 use super::approve::Approved;
 use super::authorize::authorizes;
 use super::constrain::fit;
-use super::fit::{Candidate, Fit};
+use super::execute::Opened;
+use super::fit::{Candidate, Errand, Fit};
 use super::settle::CallAnswer;
 use crate::gate::Gate;
 use crate::ports::ledger::{Admission, Admit};
@@ -50,8 +53,8 @@ pub struct Admitted {
 
 /// What became of an admission.
 pub(super) enum Outcome {
-    /// It may be carried out.
-    Admitted(Box<Admitted>),
+    /// It may be carried out, with what its credential is opened by.
+    Admitted(Box<Admitted>, Opened),
     /// It was, before; this is what it answered.
     Replayed(Box<CallAnswer>),
 }
@@ -80,11 +83,13 @@ impl Gate {
     ) -> Result<Outcome, Refusal> {
         let parameters = modified.unwrap_or(&call.parameters);
         for _ in 0..ATTEMPTS {
-            let command = Arc::new(self.command(call, &fit, modified));
+            // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
+            let opened = self.open(&fit).await;
+            let command = Arc::new(self.command(call, &fit, modified, &opened));
             match self.ledger.admit(Arc::clone(&command)).await? {
                 Admission::Admitted => {
                     let (call, modified) = (Arc::clone(call), modified.cloned());
-                    return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command })));
+                    return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command }), opened));
                 }
                 Admission::Replayed(stored) => {
                     return Ok(Outcome::Replayed(Box::new(CallAnswer::replayed(&fit.candidate, &stored)?)));
@@ -100,26 +105,23 @@ impl Gate {
     /// Goes through the checks again on the newest state; the answer of a person still covers the same arguments.
     async fn look_again(&self, call: &Call, stale: Fit, parameters: &Value) -> Result<Fit, Refusal> {
         self.require_key(&call.caller).await?;
-        let grant = stale.candidate.grant();
-        let missing = || Refusal::new(Code::GrantNotFound, format!("there is no grant {grant}"));
-        let holding = self.ledger.holding(call.caller.tenant(), grant).await?.ok_or_else(missing)?;
-        let candidate = self.resolve_again(call, holding, &stale.candidate).await?;
+        let candidate = self.resolve_again(call, &stale.candidate).await?;
         authorizes(call, &candidate, self.clock.now())?;
         fit(call, candidate, parameters)
     }
 
-    fn command(&self, call: &Call, fit: &Fit, modified: Option<&Value>) -> Admit {
-        let Candidate { holding, tool, registry } = &fit.candidate;
-        let grant = holding.lineage.grant();
+    fn command(&self, call: &Call, fit: &Fit, modified: Option<&Value>, opened: &Opened) -> Admit {
+        let Candidate { agent, generation, tool, registry, .. } = &fit.candidate;
+        let holding = fit.candidate.holding();
         let stamp = self.stamp(&call.caller);
         let nothing = Map::new();
         let parameters = modified.unwrap_or(&call.parameters);
-        let summary = tool.definition.logging.summary(parameters.as_object().unwrap_or(&nothing));
-        let limits = holding.lineage.ancestors().iter().chain([grant]);
+        let logging = &tool.definition.logging;
+        let secrets = secrets(opened);
         let invocation = Invocation {
             id: call.id,
             tenant: stamp.tenant.clone(),
-            grant: Some(grant.id),
+            grant: fit.candidate.grant(),
             agent: call.agent.clone(),
             actor: stamp.actor.clone(),
             service: Some(tool.service.clone()),
@@ -127,26 +129,39 @@ impl Gate {
             version: tool.version.clone(),
             status: InvocationStatus::Running,
             error: None,
-            parameters: summary,
-            arguments_hash: modified
-                .map_or_else(|| call.arguments_hash.clone(), |parameters| sha256(&to_canonical(parameters)).to_hex()),
+            parameters: logging.summary(parameters.as_object().unwrap_or(&nothing)),
+            arguments_hash: arguments_hash(parameters, &secrets),
             fingerprint: None,
             http_status: None,
             cost: tool.definition.estimated_cost,
             duration_ms: None,
             idempotency_key: call.idempotency_key.clone(),
             context: call.context.clone(),
+            trace: call.trace(Some(&fit.candidate)),
             reported: false,
             created_at: call.arrived,
         };
+        let inputs = logging
+            .inputs
+            .then(|| redacted(parameters, &secrets))
+            .and_then(|redacted| logging.inputs(redacted.as_object().unwrap_or(&nothing)));
+        let own_limit = tool.definition.rate_limit;
+        let lineage = holding.map(|holding| &holding.lineage);
+        let grants = lineage.into_iter().flat_map(|lineage| lineage.ancestors().iter().chain([lineage.grant()]));
         Admit {
-            usable_until: earlier(holding.effective.expires_at, holding.credential.expires_at),
+            usable_until: holding
+                .and_then(|holding| earlier(holding.effective.expires_at, holding.credential.expires_at)),
             key: call.caller.key(),
             // Who calls was read before what it holds: the older of the two states counts.
-            generation: holding.generation.min(call.caller.generation()),
-            lineage: limits.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
-            credential: holding.credential.id,
-            credential_version: holding.credential.version,
+            generation: (*generation).min(call.caller.generation()),
+            lineage: grants.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
+            credential: holding.map(|holding| (holding.credential.id, holding.credential.version)),
+            agent_revision: agent.as_ref().map(|agent| agent.revision),
+            bucket: match agent {
+                Some(agent) => agent.rate_limit_for(&fit.candidate.tool_name(), own_limit),
+                None => own_limit,
+            },
+            called: ToolCalled::of(&invocation, inputs),
             registry: *registry,
             request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, fit)),
             deadline: stamp.time.plus(deadline(fit)).plus(GRACE),
@@ -154,6 +169,36 @@ impl Gate {
             invocation,
         }
     }
+}
+
+/// What must not be seen in the arguments.
+fn secrets(opened: &Opened) -> Vec<&[u8]> {
+    let material = opened.iter().filter_map(|opened| opened.as_ref().ok());
+    material.flat_map(|material| material.iter().map(|(_, secret)| secret.expose().as_bytes())).collect()
+}
+
+/// What is to be done for an admitted call.
+pub enum Target<'a> {
+    /// A request to a service, with its credential.
+    Connector {
+        /// The credential to call with, without its material.
+        credential: &'a Credential,
+        /// How the service is reached.
+        connection: &'a Connection,
+        /// What turns the call into an exchange.
+        adapter: AdapterName,
+        /// Where the credential is put.
+        placement: &'a AuthPlacement,
+        /// What is to be sent, before the credential is put in.
+        request: &'a RenderedRequest,
+    },
+    /// A request as the caller wrote it, without any credential.
+    Fetch(&'a RenderedRequest),
+    /// Nothing leaves Toolgate.
+    Conformance {
+        /// Whether it is answered with a failure.
+        fails: bool,
+    },
 }
 
 impl Admitted {
@@ -167,38 +212,30 @@ impl Admitted {
         &self.fit.candidate.tool.definition
     }
 
-    /// The credential to call with, without its material.
-    pub fn credential(&self) -> &Credential {
-        &self.fit.candidate.holding.credential
-    }
-
-    /// How the service is reached.
-    pub fn connection(&self) -> Option<&Connection> {
-        self.fit.connection()
-    }
-
-    /// What turns the call into a request.
-    pub fn adapter(&self) -> AdapterName {
-        self.fit.adapter
-    }
-
-    /// Where the credential is put.
-    pub fn placement(&self) -> &AuthPlacement {
-        &self.fit.placement
+    /// What is to be done; `None` where the credential's metadata is not understood.
+    pub fn target(&self) -> Option<Target<'_>> {
+        Some(match &self.fit.errand {
+            Errand::Connector { holding, adapter, placement, request } => Target::Connector {
+                credential: &holding.credential,
+                connection: holding.connection.as_ref().ok()?,
+                adapter: *adapter,
+                placement,
+                request,
+            },
+            Errand::Fetch(request) => Target::Fetch(request),
+            Errand::Conformance { fails } => Target::Conformance { fails: *fails },
+        })
     }
 
     /// Whether this status of the service is a success of the tool.
     pub fn is_success(&self, status: u16) -> bool {
-        match (&self.definition().http, self.connection()) {
+        match (&self.definition().http, self.fit.connection()) {
+            // Whoever fetches wants to know what was answered, whatever it is.
+            _ if matches!(self.fit.errand, Errand::Fetch(_)) => true,
             (Some(http), _) => http.is_success(status),
             (None, Some(connection)) => connection.endpoint(self.tool()).is_success(status),
             (None, None) => (200..300).contains(&status),
         }
-    }
-
-    /// What is to be sent, before the credential is put in.
-    pub fn request(&self) -> &RenderedRequest {
-        &self.fit.request
     }
 
     /// The parameters.
@@ -215,8 +252,9 @@ impl Admitted {
 
     /// The sets that must all contain the host that is called.
     pub fn allowed_hosts(&self) -> Vec<&HostSet> {
-        let own = self.connection().and_then(|connection| connection.allowed_hosts.as_ref());
-        let granted = self.fit.candidate.holding.effective.constraints.allowed_hosts.as_ref();
+        let own = self.fit.connection().and_then(|connection| connection.allowed_hosts.as_ref());
+        let holding = self.fit.candidate.holding();
+        let granted = holding.and_then(|holding| holding.effective.constraints.allowed_hosts.as_ref());
         own.into_iter().chain(granted).collect()
     }
 
@@ -233,7 +271,7 @@ impl Admitted {
         &self.fit.candidate
     }
 
-    pub(super) fn grant(&self) -> GrantId {
+    pub(super) fn grant(&self) -> Option<GrantId> {
         self.fit.candidate.grant()
     }
 

@@ -7,6 +7,7 @@ use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::CredentialStatus;
 use toolgate_model::grant::{GrantStatus, Standing};
 use toolgate_model::id::GrantId;
+use toolgate_model::principal_scope::{RequiredScope, covers_all};
 use toolgate_model::time::Timestamp;
 
 use super::Call;
@@ -19,15 +20,14 @@ use crate::refusal::{Code, Refusal};
 /// A call with the grants that authorize it, in the order of preference: bound to the task before unbound, fewest scopes,
 /// soonest expiry, oldest.
 ///
-/// INVARIANT: never without a grant.
+/// INVARIANT: never empty.
 pub(super) struct Authorized {
     candidates: Vec<Candidate>,
 }
 
 impl Authorized {
-    pub(super) fn preferred(&self) -> GrantId {
-        // INVARIANT: see above; the nil id would only ever stand in a record.
-        self.candidates.first().map_or_else(|| GrantId::new(Timestamp::EPOCH, [0; 10]), Candidate::grant)
+    pub(super) fn preferred(&self) -> Option<GrantId> {
+        self.candidates.first().and_then(Candidate::grant)
     }
 
     pub(super) fn into_candidates(self) -> Vec<Candidate> {
@@ -68,15 +68,22 @@ impl Gate {
 /// The refusal of a scope that none of several grants has, with what they have together.
 fn no_grant_includes(candidates: &[Candidate]) -> Option<Refusal> {
     let scope = &candidates.first()?.tool.definition.scope;
-    let held: BTreeSet<_> = candidates.iter().flat_map(|candidate| candidate.holding.effective.scopes.iter()).collect();
+    let holdings = candidates.iter().filter_map(Candidate::holding);
+    let held: BTreeSet<_> = holdings.flat_map(|holding| holding.effective.scopes.iter()).collect();
     let reason = format!("no grant of the agent includes scope '{scope}'");
     let refusal = Refusal::new(Code::GrantScopeInsufficient, reason).with("requested_scope", scope);
     Some(refusal.with("available_scopes", held))
 }
 
-/// Whether one grant authorizes the call.
+/// Whether the agent may use the tool, and this grant opens it.
 pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> Result<(), Refusal> {
-    let holding = &candidate.holding;
+    if let Some(holding) = candidate.holding() {
+        opens(call, candidate, holding, now)?;
+    }
+    require_own_scopes(candidate)
+}
+
+fn opens(call: &Call, candidate: &Candidate, holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
     require_standing(holding, now)?;
     require_unexpired_credential(holding, now)?;
     let scope = &candidate.tool.definition.scope;
@@ -88,6 +95,30 @@ pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> 
             .with("available_scopes", &holding.effective.scopes));
     }
     require_context(&holding.effective.context, &call.context, holding.grant())
+}
+
+/// RFC 0064 §C: the agent's own scopes, besides those of the grant. What cannot be decided is denied.
+fn require_own_scopes(candidate: &Candidate) -> Result<(), Refusal> {
+    let required = || candidate.tool.definition.required_scopes.iter().flatten().map(RequiredScope::as_str);
+    let agent = candidate.agent.as_deref();
+    if let (Some(agent), Some(id)) = (agent, candidate.tool.id())
+        && !agent.may_see(&id)
+    {
+        return Err(forbidden(candidate, format!("`{}` may not use this tool: its allowlist does not name {id}", agent.id)));
+    }
+    if required().next().is_none() {
+        return Ok(());
+    }
+    let held = agent.map(|agent| agent.scopes.iter().map(AsRef::as_ref).collect::<Vec<&str>>()).unwrap_or_default();
+    covers_all(held, required()).map_err(|why| forbidden(candidate, format!("the agent's own scopes do not do: {why}")))
+}
+
+fn forbidden(candidate: &Candidate, reason: String) -> Refusal {
+    let required: Vec<_> = candidate.tool.definition.required_scopes.iter().flatten().map(RequiredScope::as_str).collect();
+    Refusal::new(Code::Forbidden, reason)
+        .with("scope", "tool")
+        .with("toolName", candidate.tool_name())
+        .with("requiredScopes", required)
 }
 
 /// Whether a grant stands. Those on a revoked credential ended with it, and that is the reason to give.
@@ -132,15 +163,16 @@ fn require_context(bound: &GrantContext, given: &GrantContext, grant: GrantId) -
 }
 
 /// What comes first is used first.
-fn preference(candidate: &Candidate) -> (bool, usize, bool, Option<Timestamp>, GrantId) {
-    let effective = &candidate.holding.effective;
-    (
+fn preference(candidate: &Candidate) -> Option<(bool, usize, bool, Option<Timestamp>, GrantId)> {
+    let holding = candidate.holding()?;
+    let effective = &holding.effective;
+    Some((
         effective.context.task_id.is_none(),
         effective.scopes.iter().count(),
         effective.expires_at.is_none(),
         effective.expires_at,
-        candidate.grant(),
-    )
+        holding.grant(),
+    ))
 }
 
 /// The refusal to give where nothing passed: the one of the first in order.
@@ -155,7 +187,7 @@ pub(super) fn first_of<T>(passed: &[T], refusals: Vec<Refusal>) -> Option<Refusa
 /// How close a refused grant was to being usable: what is said should help the caller to get further.
 fn closeness(code: Code) -> u8 {
     match code {
-        Code::GrantContextMismatch => 0,
+        Code::Forbidden | Code::GrantContextMismatch => 0,
         Code::GrantSuspended => 1,
         Code::CredentialExpired | Code::CredentialRevoked => 2,
         Code::GrantScopeInsufficient => 3,

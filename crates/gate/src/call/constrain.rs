@@ -1,17 +1,22 @@
 //! Limits: the tool's schema, then what the grant allows and denies of the parameters, from where and to where, and at
 //! what cost. How often is decided by `admit`, in the same step that reserves it.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::Violation;
 use toolgate_model::credential::AuthType;
+use toolgate_model::fetch::{self, FetchError};
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderError, RenderedRequest};
 
 use super::Call;
 use super::authorize::{Authorized, first_of};
-use super::fit::{Candidate, Fit};
+use super::fit::{Candidate, Errand, Fit};
+use crate::catalog::Backing;
 use crate::gate::Gate;
+use crate::ports::ledger::Holding;
 use crate::refusal::{Code, Refusal};
 
 /// A call with the grants whose limits it keeps, in the order of preference.
@@ -57,37 +62,58 @@ pub(super) fn constrain_all(
 
 /// Checks one candidate.
 pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Result<Fit, Refusal> {
-    let grant = candidate.grant();
-    let constraints = &candidate.holding.effective.constraints;
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
+    let errand = match (candidate.tool.backing, candidate.holding()) {
+        (Backing::Connector, Some(holding)) => connect(call, &candidate, holding, parameters)?,
+        (Backing::Connector, None) => {
+            return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call"));
+        }
+        (Backing::Fetch, _) => {
+            let request = fetch::request(parameters).map_err(|error| unfetchable(&error))?;
+            Errand::Fetch(Box::new(request))
+        }
+        (Backing::Conformance { fails }, _) => Errand::Conformance { fails },
+    };
+    Ok(Fit { candidate, errand })
+}
+
+/// Checks the limits of a grant, and makes the request to its service.
+fn connect(
+    call: &Call,
+    candidate: &Candidate,
+    holding: &Arc<Holding>,
+    parameters: &Value,
+) -> Result<Errand, Refusal> {
+    let grant = holding.grant();
+    let constraints = &holding.effective.constraints;
     constraints.check_parameters(parameters).map_err(|violation| outside_rule(&violation).with("grant_id", grant))?;
     if constraints.ip_allowlist.as_ref().is_some_and(|networks| !networks.contains(call.address)) {
         let reason = format!("grant {grant} may not be used from this address");
         return Err(Refusal::new(Code::GrantNetworkDenied, reason).with("grant_id", grant));
     }
-    check_cost(&candidate)?;
-    let connection = match &candidate.holding.connection {
+    check_cost(candidate, holding)?;
+    let connection = match &holding.connection {
         Ok(connection) => connection,
-        Err(error) => return Err(not_executable(&candidate, &format!("its credential's metadata is wrong: {error}"))),
+        Err(error) => return Err(not_executable(candidate, &format!("its credential's metadata is wrong: {error}"))),
     };
-    let adapter = adapter(&candidate, connection)?;
-    let request = render(&candidate, connection, parameters)?;
-    check_host(&candidate, connection, &request)?;
-    let placement = placement(adapter, candidate.holding.credential.auth_type, connection);
+    let adapter = adapter(candidate, holding, connection)?;
+    let request = render(candidate, connection, parameters)?;
+    check_host(candidate, holding, connection, &request)?;
+    let placement = placement(adapter, holding.credential.auth_type, connection);
     if placement.is_taken_in(&request) {
         let reason = "a parameter stands where the credential is put; leave it out";
         return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
     }
-    Ok(Fit { adapter, placement, request, candidate })
+    Ok(Errand::Connector { holding: Arc::clone(holding), adapter, placement, request: Box::new(request) })
 }
 
-fn check_cost(candidate: &Candidate) -> Result<(), Refusal> {
-    let Some(limit) = candidate.holding.effective.constraints.max_cost_per_invocation else { return Ok(()) };
+fn check_cost(candidate: &Candidate, holding: &Holding) -> Result<(), Refusal> {
+    let Some(limit) = holding.effective.constraints.max_cost_per_invocation else { return Ok(()) };
     let estimate = candidate.tool.definition.estimated_cost;
     if estimate.is_some_and(|estimate| estimate <= limit) {
         return Ok(());
     }
-    let grant = candidate.grant();
+    let grant = holding.grant();
     let cost = estimate.map_or("has no estimate of its cost".to_owned(), |estimate| format!("costs about {estimate}"));
     let reason = format!("the tool {cost}, and grant {grant} allows at most {limit} for one call");
     Err(Refusal::new(Code::GrantCostExceeded, reason)
@@ -96,8 +122,8 @@ fn check_cost(candidate: &Candidate) -> Result<(), Refusal> {
         .with("max_cost_per_invocation", limit.dollars()))
 }
 
-fn adapter(candidate: &Candidate, connection: &Connection) -> Result<AdapterName, Refusal> {
-    let credential = &candidate.holding.credential;
+fn adapter(candidate: &Candidate, holding: &Holding, connection: &Connection) -> Result<AdapterName, Refusal> {
+    let credential = &holding.credential;
     let adapter = connection.adapter.or_else(|| usual_adapter(credential.auth_type));
     let adapter = adapter.ok_or_else(|| {
         let kind = credential.auth_type.as_str();
@@ -153,10 +179,15 @@ fn render(candidate: &Candidate, connection: &Connection, parameters: &Value) ->
     rendered.map_err(|error| unrenderable(&error))
 }
 
-fn check_host(candidate: &Candidate, connection: &Connection, request: &RenderedRequest) -> Result<(), Refusal> {
+fn check_host(
+    candidate: &Candidate,
+    holding: &Holding,
+    connection: &Connection,
+    request: &RenderedRequest,
+) -> Result<(), Refusal> {
     let host = request.url.host_str().unwrap_or_default();
-    let grant = candidate.grant();
-    if candidate.holding.effective.constraints.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.contains(host)) {
+    let grant = holding.grant();
+    if holding.effective.constraints.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.contains(host)) {
         let reason = format!("grant {grant} does not allow the host {host}");
         return Err(Refusal::new(Code::GrantHostDenied, reason).with("grant_id", grant));
     }
@@ -193,6 +224,11 @@ fn unrenderable(error: &RenderError) -> Refusal {
         Some(parameter) => refusal.with("path", parameter_path(parameter)),
         None => refusal,
     }
+}
+
+fn unfetchable(error: &FetchError) -> Refusal {
+    let refusal = Refusal::new(Code::ParametersInvalid, error.to_string()).with("rule", "http");
+    refusal.with("path", parameter_path(error.parameter()))
 }
 
 fn parameter_path(path: &str) -> String {

@@ -7,31 +7,50 @@ use toolgate_model::credential::Credential;
 use toolgate_model::secret::Material;
 
 use super::Admitted;
+use super::admit::Target;
+use super::fit::{Errand, Fit};
 use crate::gate::Gate;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{Freshness, RotateCredential, Stamp};
 use crate::ports::sealer::SealBinding;
-use crate::ports::source::{Exchange, Execution, FailureKind, Renewal, SourceFailure};
+use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, SourceFailure};
 use crate::refusal::{Code, Refusal};
 
 /// How often, and after what time, a replica looks for what another one may have renewed.
 const LOOKS: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
+/// The material of a call's credential: nothing where it needs none, or why it could not be opened.
+pub(super) type Opened = Option<Result<Material, Refusal>>;
+
 impl Gate {
+    /// Opens the one credential of a call.
+    pub(super) async fn open(&self, fit: &Fit) -> Opened {
+        let Errand::Connector { holding, .. } = &fit.errand else { return None };
+        let opened = self.unseal_current(&holding.credential, Freshness::Recent).await;
+        Some(opened.map(|(_, material)| material))
+    }
+
     /// Carries out an admitted call.
-    pub(super) async fn execute(&self, admitted: &Admitted) -> Execution {
-        let credential = admitted.credential();
-        let material = match self.unseal_current(credential, Freshness::Recent).await {
-            Ok((_, material)) => material,
-            Err(refusal) => {
-                let reason = format!("the credential could not be opened: {}", refusal.reason());
-                return Execution { fingerprint: None, outcome: Err(not_sent(FailureKind::Proxy, reason)) };
-            }
+    pub(super) async fn execute(&self, admitted: &Admitted, opened: Opened) -> Execution {
+        let refused = |reason| Execution { fingerprint: None, outcome: Err(not_sent(FailureKind::Proxy, reason)) };
+        let material = match opened.transpose() {
+            Ok(material) => material,
+            Err(refusal) => return refused(format!("the credential could not be opened: {}", refusal.reason())),
         };
         let stamp = self.stamp(&admitted.call().caller);
-        let renewal = CredentialRenewal { gate: self, stamp, credential };
-        self.source.execute(admitted, material, &renewal).await
+        let access = match (material, admitted.target()) {
+            (Some(material), Some(Target::Connector { credential, .. })) => {
+                Some((material, CredentialRenewal { gate: self, stamp, credential }))
+            }
+            _ => None,
+        };
+        match access {
+            Some((material, renewal)) => {
+                self.source.execute(admitted, Some(Access { material, renewal: &renewal })).await
+            }
+            None => self.source.execute(admitted, None).await,
+        }
     }
 
     async fn unseal_current(

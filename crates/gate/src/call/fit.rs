@@ -1,33 +1,59 @@
-//! Candidates and fits: a grant together with a tool that it may open, before and after the constraints were checked.
+//! Candidates and fits: a tool together with what may open it to the caller, before and after the constraints were checked.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::id::GrantId;
+use toolgate_model::principal::Principal;
 use toolgate_model::service::RenderedRequest;
 
 use crate::catalog::Tool;
 use crate::ports::guardian::CallView;
-use crate::ports::ledger::Holding;
+use crate::ports::ledger::{Generation, Holding};
 
 use super::Call;
 
-/// A grant that the agent holds, with the tool that the call names at its service.
+/// A tool that the call names, with what may open it.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
-    pub(crate) holding: Arc<Holding>,
+    pub(crate) opening: Opening,
+    /// For whom the call is, as it was read; `None` where there is no such principal.
+    pub(crate) agent: Option<Arc<Principal>>,
+    /// The state that all of this was read from.
+    pub(crate) generation: Generation,
     pub(crate) tool: Arc<Tool>,
-    /// The revision of the registry that the tool was found in; `None` for a tool that the credential defines.
+    /// The revision of the registry that the tool was found in; `None` for one that is not in it.
     pub(crate) registry: Option<u64>,
 }
 
+/// What opens a tool.
+#[derive(Debug, Clone)]
+pub(crate) enum Opening {
+    /// A grant that the agent holds on the credential of the tool's service.
+    Grant(Arc<Holding>),
+    /// Nothing but the agent's own scopes: the tool needs no credential.
+    Scopes,
+}
+
 impl Candidate {
-    pub(crate) fn grant(&self) -> GrantId {
-        self.holding.grant()
+    pub(crate) fn holding(&self) -> Option<&Arc<Holding>> {
+        match &self.opening {
+            Opening::Grant(holding) => Some(holding),
+            Opening::Scopes => None,
+        }
     }
 
-    /// The call through this grant, as guardians and people see it.
+    pub(crate) fn grant(&self) -> Option<GrantId> {
+        self.holding().map(|holding| holding.grant())
+    }
+
+    /// The tool with its service.
+    pub(crate) fn tool_name(&self) -> String {
+        format!("{}.{}", self.tool.service, self.tool.name)
+    }
+
+    /// The call through this opening, as guardians and people see it.
     pub(crate) fn view<'a>(&'a self, call: &'a Call, parameters: &'a serde_json::Map<String, Value>) -> CallView<'a> {
         CallView {
             invocation: call.id,
@@ -37,21 +63,35 @@ impl Candidate {
             service: &self.tool.service,
             tool: &self.tool.name,
             definition: &self.tool.definition,
-            authority: &self.holding.effective,
+            authority: self.holding().map(|holding| &holding.effective),
             parameters,
         }
     }
 }
 
-/// A candidate that the constraints let pass, with what is to be sent.
+/// A candidate that the constraints let pass, with what is to be done.
 #[derive(Debug, Clone)]
 pub(crate) struct Fit {
     pub(crate) candidate: Candidate,
-    pub(crate) adapter: AdapterName,
-    /// Where the credential is put.
-    pub(crate) placement: AuthPlacement,
-    /// What is to be sent, before the credential is put in.
-    pub(crate) request: RenderedRequest,
+    pub(crate) errand: Errand,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(crate) enum Errand {
+    /// A request to a service, with its credential.
+    Connector {
+        holding: Arc<Holding>,
+        adapter: AdapterName,
+        /// Where the credential is put.
+        placement: AuthPlacement,
+        /// What is to be sent, before the credential is put in.
+        request: Box<RenderedRequest>,
+    },
+    /// A request as the caller wrote it, without any credential.
+    Fetch(Box<RenderedRequest>),
+    /// Nothing leaves Toolgate.
+    Conformance { fails: bool },
 }
 
 impl Fit {
@@ -59,6 +99,6 @@ impl Fit {
     ///
     /// INVARIANT: `constrain` lets nothing pass whose connection was not understood.
     pub(crate) fn connection(&self) -> Option<&Connection> {
-        self.candidate.holding.connection.as_ref().ok()
+        self.candidate.holding().and_then(|holding| holding.connection.as_ref().ok())
     }
 }

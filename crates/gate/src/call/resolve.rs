@@ -5,18 +5,24 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use toolgate_model::credential::ServiceName;
+use toolgate_model::descriptor::ToolId;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::id::GrantId;
+use toolgate_model::principal::Principal;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolName};
 
 use super::Call;
 use super::authorize::require_standing;
-use super::fit::Candidate;
-use crate::catalog::{Catalog, Tool};
+use super::fit::{Candidate, Opening};
+use crate::builtin;
+use crate::catalog::{Catalog, Service, Tool};
 use crate::gate::Gate;
-use crate::ports::ledger::{Freshness, Holding};
+use crate::ports::ledger::{Freshness, Holding, Holdings};
 use crate::refusal::{Code, Refusal};
+
+/// What stands before the name of a connector's tool in the catalog. A call may name it like that too.
+const CONNECTOR: &str = "connector:";
 
 /// A call whose tool was found, with every grant that might open it.
 pub(super) struct Resolved {
@@ -38,12 +44,20 @@ impl Gate {
     /// Finds the tool, and the grants on its service.
     pub(super) async fn resolve(&self, call: &Call, freshness: Freshness) -> Result<Resolved, Refusal> {
         let tenant = call.caller.tenant();
-        let held = self.held(call, freshness).await?;
+        let holdings = self.ledger.holdings(tenant, &call.agent, call.arrived, freshness).await?;
+        if let Some(tool) = self.built_in(call) {
+            let agent = holdings.agent.clone();
+            let generation = holdings.generation;
+            let candidate = Candidate { opening: Opening::Scopes, agent, generation, tool, registry: None };
+            return Ok(Resolved { candidates: vec![candidate] });
+        }
+        let held = self.held(call, &holdings).await?;
         let catalog = self.catalog(tenant, freshness).await?;
-        let named: Vec<Candidate> = held.iter().filter_map(|holding| qualified(call, holding, &catalog)).collect();
+        let looking = Looking { call, agent: holdings.agent.as_ref(), catalog: &catalog };
+        let named: Vec<Candidate> = held.iter().filter_map(|holding| looking.qualified(holding)).collect();
         let candidates = match named.is_empty() {
             false => named,
-            true => unambiguous(held.iter().flat_map(|holding| bare(call, holding, &catalog)).collect()),
+            true => unambiguous(held.iter().flat_map(|holding| looking.bare(holding)).collect()),
         };
         let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
         match tools.len() {
@@ -57,27 +71,39 @@ impl Gate {
         }
     }
 
-    /// Finds the same tool again for a grant that was read anew.
+    /// A tool that needs no grant: the one of a seam, or one that Toolgate has by itself, which is named by its id.
+    fn built_in(&self, call: &Call) -> Option<Arc<Tool>> {
+        if let Some(tool) = &call.own_tool {
+            return Some(Arc::clone(tool));
+        }
+        let id = ToolId::parse(&call.tool).ok().filter(|_| call.grant.is_none() && call.version.is_none())?;
+        builtin::find(&id).map(|builtin| Arc::clone(&builtin.tool))
+    }
+
+    /// Finds the same tool again, through the same grant, in the newest state.
     pub(super) async fn resolve_again(
         &self,
         call: &Call,
-        holding: Arc<Holding>,
         before: &Candidate,
     ) -> Result<Candidate, Refusal> {
-        let catalog = self.catalog(call.caller.tenant(), Freshness::Newest).await?;
+        let tenant = call.caller.tenant();
+        let holdings = self.ledger.holdings(tenant, &call.agent, call.arrived, Freshness::Newest).await?;
+        let Some(grant) = before.grant() else {
+            let generation = holdings.generation;
+            return Ok(Candidate { agent: holdings.agent.clone(), generation, ..before.clone() });
+        };
+        let missing = || Refusal::new(Code::GrantNotFound, format!("there is no grant {grant}"));
+        let holding = self.ledger.holding(tenant, grant).await?.ok_or_else(missing)?;
+        let catalog = self.catalog(tenant, Freshness::Newest).await?;
         let name = before.tool.name.as_str();
-        let tool = registered(call, &holding, &catalog).and_then(|service| service.tool(name)).map(Arc::clone);
-        let registry = tool.is_some().then_some(catalog.revision);
-        match tool.or_else(|| unversioned(call, &holding, name)) {
-            Some(tool) => Ok(Candidate { holding, tool, registry }),
-            None => Err(Refusal::new(Code::ToolNotFound, format!("there is no tool `{}` any more", call.tool))),
-        }
+        let looking = Looking { call, agent: holdings.agent.as_ref(), catalog: &catalog };
+        let gone = || Refusal::new(Code::ToolNotFound, format!("there is no tool `{}` any more", call.tool));
+        looking.named(&holding, name).ok_or_else(gone)
     }
 
     /// The grants to look at: the one that the call names, or all that the agent holds.
-    async fn held(&self, call: &Call, freshness: Freshness) -> Result<Vec<Arc<Holding>>, Refusal> {
+    async fn held(&self, call: &Call, holdings: &Holdings) -> Result<Vec<Arc<Holding>>, Refusal> {
         let tenant = call.caller.tenant();
-        let holdings = self.ledger.holdings(tenant, &call.agent, call.arrived, freshness).await?;
         let Some(grant) = call.grant else {
             if holdings.truncated {
                 let reason = format!("`{}` holds too many grants to pick from; name one in `grant_id`", call.agent);
@@ -151,37 +177,62 @@ impl Gate {
     }
 }
 
-/// `service.tool`, where the service is the one of this grant.
-fn qualified(call: &Call, holding: &Arc<Holding>, catalog: &Catalog) -> Option<Candidate> {
-    let name = tool_part(call, holding)?;
-    let (tool, registry) = registered(call, holding, catalog)
-        .and_then(|service| service.tool(name))
-        .map(|tool| (Arc::clone(tool), Some(catalog.revision)))
-        .or_else(|| unversioned(call, holding, name).map(|tool| (tool, None)))?;
-    Some(Candidate { holding: Arc::clone(holding), tool, registry })
+/// Where a tool is looked for.
+struct Looking<'a> {
+    call: &'a Call,
+    agent: Option<&'a Arc<Principal>>,
+    catalog: &'a Catalog,
 }
 
-/// A scope, or the name of a tool without its service.
-fn bare(call: &Call, holding: &Arc<Holding>, catalog: &Catalog) -> Vec<Candidate> {
-    let candidate = |tool, registry| Candidate { holding: Arc::clone(holding), tool, registry };
-    let revision = Some(catalog.revision);
-    if let Some(service) = registered(call, holding, catalog) {
-        if let Some(tool) = service.tool(&call.tool) {
-            return vec![candidate(Arc::clone(tool), revision)];
-        }
-        if let Ok(scope) = Scope::parse(&call.tool) {
-            let of_scope: Vec<_> =
-                service.tools_of_scope(&scope).map(|tool| candidate(Arc::clone(tool), revision)).collect();
-            if !of_scope.is_empty() {
-                return of_scope;
+impl<'a> Looking<'a> {
+    /// `service.tool`, where the service is the one of this grant.
+    fn qualified(&self, holding: &Arc<Holding>) -> Option<Candidate> {
+        self.named(holding, tool_part(self.call, holding)?)
+    }
+
+    /// The tool of this name at the service of this grant.
+    fn named(&self, holding: &Arc<Holding>, name: &str) -> Option<Candidate> {
+        let (tool, registry) = self
+            .registered(holding)
+            .and_then(|service| service.tool(name))
+            .map(|tool| (Arc::clone(tool), Some(self.catalog.revision)))
+            .or_else(|| unversioned(self.call, holding, name).map(|tool| (tool, None)))?;
+        Some(self.candidate(holding, tool, registry))
+    }
+
+    /// A scope, or the name of a tool without its service.
+    fn bare(&self, holding: &Arc<Holding>) -> Vec<Candidate> {
+        let wanted = &self.call.tool;
+        let revision = Some(self.catalog.revision);
+        if let Some(service) = self.registered(holding) {
+            if let Some(tool) = service.tool(wanted) {
+                return vec![self.candidate(holding, Arc::clone(tool), revision)];
+            }
+            if let Ok(scope) = Scope::parse(wanted) {
+                let tools = service.tools_of_scope(&scope);
+                let of_scope: Vec<_> =
+                    tools.map(|tool| self.candidate(holding, Arc::clone(tool), revision)).collect();
+                if !of_scope.is_empty() {
+                    return of_scope;
+                }
             }
         }
+        unversioned(self.call, holding, wanted).map(|tool| self.candidate(holding, tool, None)).into_iter().collect()
     }
-    unversioned(call, holding, &call.tool).map(|tool| candidate(tool, None)).into_iter().collect()
-}
 
-fn registered<'a>(call: &Call, holding: &Holding, catalog: &'a Catalog) -> Option<&'a crate::catalog::Service> {
-    catalog.service(&holding.credential.service, call.version.as_ref().or(pinned(holding)))
+    fn registered(&self, holding: &Holding) -> Option<&'a Service> {
+        self.catalog.service(&holding.credential.service, self.call.version.as_ref().or(pinned(holding)))
+    }
+
+    fn candidate(&self, holding: &Arc<Holding>, tool: Arc<Tool>, registry: Option<u64>) -> Candidate {
+        Candidate {
+            opening: Opening::Grant(Arc::clone(holding)),
+            agent: self.agent.map(Arc::clone),
+            generation: holding.generation,
+            tool,
+            registry,
+        }
+    }
 }
 
 /// The version of the service that the credential is for, where it says so.
@@ -196,7 +247,9 @@ fn unambiguous(candidates: Vec<Candidate>) -> Vec<Candidate> {
     if tools.all(|tool| Some(tool) == first) {
         return candidates;
     }
-    let held = |found: &Candidate| found.holding.effective.scopes.contains(&found.tool.definition.scope);
+    let held = |found: &Candidate| {
+        found.holding().is_some_and(|holding| holding.effective.scopes.contains(&found.tool.definition.scope))
+    };
     candidates.into_iter().filter(held).collect()
 }
 
@@ -227,7 +280,8 @@ fn unversioned(call: &Call, holding: &Holding, name: &str) -> Option<Arc<Tool>> 
 
 /// What stands behind the service and its dot.
 fn tool_part<'a>(call: &'a Call, holding: &Holding) -> Option<&'a str> {
-    after_service(&call.tool, &holding.credential.service)
+    let name = call.tool.strip_prefix(CONNECTOR).unwrap_or(&call.tool);
+    after_service(name, &holding.credential.service)
 }
 
 fn after_service<'a>(name: &'a str, service: &ServiceName) -> Option<&'a str> {

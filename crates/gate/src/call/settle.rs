@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::credential::ServiceName;
+use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{InvocationError, InvocationStatus, cost_shape};
 use toolgate_model::service::ToolName;
@@ -120,9 +121,16 @@ impl Gate {
             true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
             false => None,
         };
-        let settle = Settle { stamp, invocation, answer, never_sent: inspected.never_sent };
+        let returned = match &outcome.error {
+            None => ToolReturned::ok(&invocation, duration_ms),
+            Some(error) => {
+                let took = (!inspected.never_sent).then_some(duration_ms);
+                ToolReturned::error(&invocation, &error.code, "the call was made and did not succeed".to_owned(), took)
+            }
+        };
+        let settle = Settle { stamp, invocation, answer, never_sent: inspected.never_sent, returned };
         self.ledger.settle(Arc::new(settle)).await?;
-        Ok(CallAnswer { invocation: id, grant: Some(grant), service, tool, outcome, replayed: false })
+        Ok(CallAnswer { invocation: id, grant, service, tool, outcome, replayed: false })
     }
 }
 

@@ -26,8 +26,8 @@ pub struct CallView<'a> {
     pub tool: &'a ToolName,
     /// What is known of the tool.
     pub definition: &'a ToolDefinition,
-    /// What the grant that it would use can do.
-    pub authority: &'a Authority,
+    /// What the grant that it would use can do; `None` for a tool that needs no grant.
+    pub authority: Option<&'a Authority>,
     /// The parameters.
     pub parameters: &'a Map<String, Value>,
 }

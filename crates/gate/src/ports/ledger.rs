@@ -27,7 +27,9 @@ pub use self::grants::{
     CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
 };
 pub use self::page::{Page, PageRequest};
-pub use self::principals::{CreateKey, CreatePrincipal, CreateTenant, NewKey, RemovePrincipal, Removed, RevokeKey};
+pub use self::principals::{
+    CreateKey, CreatePrincipal, CreateTenant, NewKey, RemovePrincipal, Removed, RevokeKey, UpdatePrincipal,
+};
 pub use self::services::{ApplyService, RegisteredService, Registry, RemoveService};
 pub use self::vaults::{
     CreateCredential, CreateVault, DeleteVault, Deleted, KeyUsage, RecordRekey, RevokeCredential, Rewrap,
@@ -73,6 +75,8 @@ pub trait Ledger: Send + Sync {
     async fn principal(&self, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Refusal>;
     /// The principals that are not removed.
     async fn principals(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<Principal>, Refusal>;
+    /// Changes a principal; answers it as it is now.
+    async fn update_principal(&self, command: UpdatePrincipal) -> Result<Principal, Refusal>;
     /// Removes a principal for good: its keys and grants end with it, its id is never given out again.
     async fn remove_principal(&self, command: RemovePrincipal) -> Result<Removed, Refusal>;
 

@@ -10,8 +10,16 @@ use crate::call::Admitted;
 /// Carries out calls.
 #[async_trait]
 pub trait Source: Send + Sync {
-    /// Carries out one call, within its deadline.
-    async fn execute(&self, call: &Admitted, material: Material, renewal: &dyn Renewal) -> Execution;
+    /// Carries out one call, within its deadline, with access to the one credential that it needs, if it needs one.
+    async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution;
+}
+
+/// The one secret of the one call.
+pub struct Access<'a> {
+    /// The secret.
+    pub material: Material,
+    /// Keeps what it is renewed by.
+    pub renewal: &'a dyn Renewal,
 }
 
 /// What came of it. Every form of the secret is taken out already.

@@ -71,6 +71,8 @@ codes! {
     CredentialRevoked, Forbidden => "CREDENTIAL_REVOKED",
     /// A delegation with more levels than the source leaves.
     DelegationDepthExceeded, Forbidden => "DELEGATION_DEPTH_EXCEEDED",
+    /// The agent's own scopes or its allowlist do not let it use the tool.
+    Forbidden, Forbidden => "FORBIDDEN",
     /// A delegated constraint that is wider than the source's.
     GrantConstraintExceeded, Forbidden => "GRANT_CONSTRAINT_EXCEEDED",
     /// The call costs more than the grant allows for one.
@@ -139,8 +141,12 @@ codes! {
     PermissionDenied, Forbidden => "PERMISSION_DENIED",
     /// The way to the service failed.
     ProxyError, BadGateway => "PROXY_ERROR",
+    /// More requests than one key or one address may send.
+    RequestRateLimited, TooMany => "REQUEST_RATE_LIMITED",
     /// No such path.
     RouteNotFound, NotFound => "ROUTE_NOT_FOUND",
+    /// No such run, or none that the caller may see.
+    RunNotFound, NotFound => "RUN_NOT_FOUND",
     /// A scope that the credential does not have.
     ScopeUnavailable, Invalid => "SCOPE_UNAVAILABLE",
     /// The service answered with an error.
@@ -157,6 +163,8 @@ codes! {
     ToolNotExecutable, Conflict => "TOOL_NOT_EXECUTABLE",
     /// No such tool, or none that the agent may use.
     ToolNotFound, NotFound => "TOOL_NOT_FOUND",
+    /// The agent's calls of this tool are used up for now.
+    ToolRateLimited, TooMany => "TOOL_RATE_LIMITED",
     /// No key, or one that is unknown.
     Unauthenticated, Unauthenticated => "UNAUTHENTICATED",
     /// A field that is not known.

@@ -1,1 +1,21 @@
-SELECT 1;
+-- What the trail of calls is followed by.
+ALTER TABLE events ADD COLUMN run TEXT;
+ALTER TABLE events ADD COLUMN tool TEXT;
+CREATE INDEX events_of_run ON events (tenant, run, sequence) WHERE run IS NOT NULL AND sequence IS NOT NULL;
+ALTER TABLE invocations ADD COLUMN run TEXT;
+ALTER TABLE invocations ADD COLUMN by_agent BIGINT NOT NULL DEFAULT 1;
+ALTER TABLE invocations ADD COLUMN transport TEXT NOT NULL DEFAULT 'http';
+
+-- When the token bucket of a principal for a tool is full again.
+CREATE TABLE tool_buckets (
+    tenant TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    state BIGINT NOT NULL,
+    PRIMARY KEY (tenant, principal, tool)
+);
+
+-- What a principal may call how often, which tools exist for it, and how often it was changed.
+ALTER TABLE principals ADD COLUMN rate_limits TEXT COLLATE "C" NOT NULL DEFAULT '{}';
+ALTER TABLE principals ADD COLUMN tool_allowlist TEXT COLLATE "C";
+ALTER TABLE principals ADD COLUMN revision BIGINT NOT NULL DEFAULT 1;

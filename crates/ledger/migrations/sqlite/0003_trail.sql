@@ -21,3 +21,25 @@ ALTER TABLE ordered_events RENAME TO events;
 CREATE UNIQUE INDEX events_in_sequence ON events (tenant, sequence);
 CREATE INDEX events_of_kind ON events (tenant, kind, sequence);
 CREATE INDEX events_of_agent ON events (tenant, agent, sequence) WHERE agent IS NOT NULL;
+
+-- What the trail of calls is followed by.
+ALTER TABLE events ADD COLUMN run TEXT;
+ALTER TABLE events ADD COLUMN tool TEXT;
+CREATE INDEX events_of_run ON events (tenant, run, sequence) WHERE run IS NOT NULL;
+ALTER TABLE invocations ADD COLUMN run TEXT;
+ALTER TABLE invocations ADD COLUMN by_agent INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE invocations ADD COLUMN transport TEXT NOT NULL DEFAULT 'http';
+
+-- When the token bucket of a principal for a tool is full again.
+CREATE TABLE tool_buckets (
+    tenant TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    PRIMARY KEY (tenant, principal, tool)
+) STRICT, WITHOUT ROWID;
+
+-- What a principal may call how often, which tools exist for it, and how often it was changed.
+ALTER TABLE principals ADD COLUMN rate_limits TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE principals ADD COLUMN tool_allowlist TEXT;
+ALTER TABLE principals ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;

@@ -12,9 +12,11 @@ use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
+use super::buckets::Buckets;
 use super::invocations;
 use super::listing::padded;
 use super::rates::Rates;
+use super::record::{Entry, event_row, record_rows};
 use super::{Joint, Operation};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
@@ -22,15 +24,17 @@ use crate::transaction::{Transaction, values};
 /// A call that is to be admitted.
 pub struct Admitting {
     command: Arc<Admit>,
-    /// What is written down of it. Made beforehand: a transaction keeps others waiting.
+    /// What is written down of it, and its event. Made beforehand: a transaction keeps others waiting.
     row: Vec<Value>,
+    event: Vec<Value>,
 }
 
 impl Admitting {
     /// This one.
     pub fn new(command: Arc<Admit>) -> Result<Self, Failure> {
         let row = invocations::row(&command.invocation, Some(command.deadline))?;
-        Ok(Self { command, row })
+        let event = event_row(&command.stamp, Entry::called(command.called.clone(), &command.invocation))?;
+        Ok(Self { command, row, event })
     }
 }
 
@@ -38,6 +42,7 @@ impl Admitting {
 pub struct AdmitAll {
     calls: Vec<Arc<Admit>>,
     rows: Vec<Vec<Value>>,
+    events: Vec<Vec<Value>>,
 }
 
 impl Joint for AdmitAll {
@@ -45,12 +50,19 @@ impl Joint for AdmitAll {
     type Answer = Admission;
 
     fn of(parts: Vec<Admitting>) -> Self {
-        let (calls, rows) = parts.into_iter().map(|part| (part.command, part.row)).unzip();
-        Self { calls, rows }
+        let mut all = Self { calls: Vec::new(), rows: Vec::new(), events: Vec::new() };
+        for part in parts {
+            all.calls.push(part.command);
+            all.rows.push(part.row);
+            all.events.push(part.event);
+        }
+        all
     }
 
     fn into_parts(self) -> Vec<Admitting> {
-        self.calls.into_iter().zip(self.rows).map(|(command, row)| Admitting { command, row }).collect()
+        let written = self.rows.into_iter().zip(self.events);
+        let calls = self.calls.into_iter().zip(written);
+        calls.map(|(command, (row, event))| Admitting { command, row, event }).collect()
     }
 }
 
@@ -68,9 +80,13 @@ impl Operation for AdmitAll {
         let standing = self.standing(&outcomes);
         if standing.len() == self.rows.len() {
             transaction.insert_many(invocations::INTO, &self.rows).await?;
+            record_rows(transaction, &self.events).await?;
         } else {
-            let rows: Vec<_> = standing.iter().filter_map(|(number, _)| self.rows.get(*number).cloned()).collect();
-            transaction.insert_many(invocations::INTO, &rows).await?;
+            let of = |all: &[Vec<Value>]| -> Vec<Vec<Value>> {
+                standing.iter().filter_map(|(number, _)| all.get(*number).cloned()).collect()
+            };
+            transaction.insert_many(invocations::INTO, &of(&self.rows)).await?;
+            record_rows(transaction, &of(&self.events)).await?;
         }
         Ok(outcomes)
     }
@@ -88,14 +104,15 @@ impl AdmitAll {
 
     /// Looks whether all that the calls rest on is still so, and keeps it from changing until this transaction ends.
     async fn recheck<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
-        let keys = live_keys(transaction, &self.calls).await?;
         let unsure: Vec<&Admit> = self
             .calls
             .iter()
             .map(|admit| &**admit)
             .filter(|admit| !transaction.unchanged_since(admit.generation))
             .collect();
-        let state = if unsure.is_empty() { None } else { Some(State::hold(transaction, &unsure).await?) };
+        let principals = revisions(transaction, &unsure).await?;
+        let keys = live_keys(transaction, &self.calls).await?;
+        let state = if unsure.is_empty() { None } else { Some(State::hold(transaction, &unsure, principals).await?) };
         for (admit, outcome) in self.calls.iter().zip(outcomes) {
             let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.stamp.time);
             let changed = match &state {
@@ -161,13 +178,19 @@ impl AdmitAll {
     ) -> Result<(), Failure> {
         let limited = |(grant, limit): &(GrantId, Option<u64>)| limit.map(|limit| (*grant, limit));
         let standing = self.standing(outcomes);
-        let uses: Vec<_> = standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited)).collect();
-        if uses.is_empty() {
-            return Ok(());
-        }
-        let mut rates = Rates::hold(transaction, uses.into_iter()).await?;
+        let uses = standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited));
+        let mut rates = Rates::hold(transaction, uses).await?;
+        let mut buckets = Buckets::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
         for (position, admit) in standing {
-            let Err(refusal) = rates.reserve(&admit.lineage, admit.stamp.time) else { continue };
+            let taken = buckets.check(admit);
+            let reserved = taken.and_then(|taken| rates.reserve(&admit.lineage, admit.stamp.time).map(|()| taken));
+            let refusal = match reserved {
+                Ok(taken) => {
+                    buckets.put(admit, taken);
+                    continue;
+                }
+                Err(refusal) => refusal,
+            };
             if admit.invocation.idempotency_key.is_some() {
                 // A refused call was not made: its key is free again.
                 let [tenant, agent, key] = key_of(admit);
@@ -180,6 +203,7 @@ impl AdmitAll {
                 *place = Admission::Refused(refusal);
             }
         }
+        buckets.keep(transaction).await?;
         rates.keep(transaction).await
     }
 }
@@ -201,16 +225,21 @@ async fn live_keys<T: Transaction>(
 
 /// What calls rest on besides the key, as it is now, and as it stays until the transaction ends.
 struct State {
+    principals: BTreeMap<(TenantId, PrincipalId), u64>,
     credentials: BTreeMap<CredentialId, u32>,
     grants: BTreeSet<GrantId>,
     registries: BTreeMap<TenantId, u64>,
 }
 
 impl State {
-    /// In the order in which everybody takes them: keys before all of these, credentials, grants from the top of the
-    /// lineages down.
-    async fn hold<T: Transaction>(transaction: &mut T, calls: &[&Admit]) -> Result<Self, Failure> {
-        let credentials: BTreeSet<_> = calls.iter().map(|admit| admit.credential).collect();
+    /// In the order in which everybody takes them: principals and keys before all of these, credentials, grants from the
+    /// top of the lineages down.
+    async fn hold<T: Transaction>(
+        transaction: &mut T,
+        calls: &[&Admit],
+        principals: BTreeMap<(TenantId, PrincipalId), u64>,
+    ) -> Result<Self, Failure> {
+        let credentials: BTreeSet<_> = calls.iter().filter_map(|admit| Some(admit.credential?.0)).collect();
         let grants: BTreeSet<_> =
             calls.iter().flat_map(|admit| admit.lineage.iter().map(|(grant, _)| *grant)).collect();
         let tenants: BTreeSet<_> = calls.iter().map(|admit| &admit.stamp.tenant).collect();
@@ -219,17 +248,18 @@ impl State {
         let sql = format!(
             "SELECT id, version FROM credentials WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}"
         );
-        let credentials = transaction.query(&sql, &ids).await?;
+        let credentials = if ids.is_empty() { Vec::new() } else { transaction.query(&sql, &ids).await? };
         let (places, ids) = padded(grants.into_iter().map(Value::from).collect());
         let sql = format!(
             "SELECT id FROM grants WHERE id IN ({places}) AND revoked_at IS NULL AND suspended_at IS NULL \
              ORDER BY level, id{share}"
         );
-        let grants = transaction.query(&sql, &ids).await?;
+        let grants = if ids.is_empty() { Vec::new() } else { transaction.query(&sql, &ids).await? };
         let (places, ids) = padded(tenants.into_iter().map(Value::from).collect());
         let sql = format!("SELECT tenant, revision FROM registries WHERE tenant IN ({places}) ORDER BY tenant{share}");
         let registries = transaction.query(&sql, &ids).await?;
         Ok(Self {
+            principals,
             credentials: credentials
                 .iter()
                 .map(|row| Ok((row.parsed(0, CredentialId::parse)?, row.count(1)?)))
@@ -244,10 +274,30 @@ impl State {
 
     fn supports(&self, admit: &Admit) -> bool {
         let registry = self.registries.get(&admit.stamp.tenant).copied().unwrap_or(0);
-        self.credentials.get(&admit.credential) == Some(&admit.credential_version)
+        let agent = (admit.stamp.tenant.clone(), admit.invocation.agent.clone());
+        self.principals.get(&agent).copied() == admit.agent_revision
+            && admit.credential.is_none_or(|(id, version)| self.credentials.get(&id) == Some(&version))
             && admit.lineage.iter().all(|(grant, _)| self.grants.contains(grant))
             && admit.registry.is_none_or(|revision| revision == registry)
     }
+}
+
+/// The revisions of the agents of these calls that are not removed.
+async fn revisions<T: Transaction>(
+    transaction: &mut T,
+    calls: &[&Admit],
+) -> Result<BTreeMap<(TenantId, PrincipalId), u64>, Failure> {
+    let agents: BTreeSet<_> = calls.iter().map(|admit| (&admit.stamp.tenant, &admit.invocation.agent)).collect();
+    let share = T::FOR_SHARE;
+    let mut found = BTreeMap::new();
+    for (tenant, agent) in agents {
+        let sql =
+            format!("SELECT id, revision FROM principals WHERE tenant = $1 AND id = $2 AND removed_at IS NULL{share}");
+        if let Some(row) = transaction.query_optional(&sql, values![tenant, agent]).await? {
+            found.insert((tenant.clone(), agent.clone()), row.count(1)?);
+        }
+    }
+    Ok(found)
 }
 
 fn order_of(admit: &Admit) -> (&TenantId, &PrincipalId, Option<&IdempotencyKey>) {

@@ -156,7 +156,9 @@ impl ListEvents {
         conditions.and_that("sequence < COALESCE((SELECT size FROM heads WHERE heads.tenant = events.tenant), 0)");
         conditions.and_if("sequence >", after);
         let filter = &self.filter;
-        conditions.and_if("kind =", filter.kind.as_deref());
+        conditions.and_any("kind", filter.kinds.iter().map(String::as_str));
+        conditions.and_if("run =", filter.run.as_deref());
+        conditions.and_if("tool =", filter.tool.as_deref());
         conditions.and_if("actor =", filter.actor.as_ref());
         conditions.and_if("agent =", filter.agent.as_ref());
         conditions.and_if("intent =", filter.intent.as_ref());

@@ -60,7 +60,7 @@ pub async fn revoke_below<T: Transaction>(
             Cascade::Agent(_) | Cascade::Credential(_) => (reason.to_owned(), 0),
         };
         let happening = Happening::GrantRevoked { grant, reason, cascade_count };
-        entries.push(Entry { happening, agent: Some(agent), context });
+        entries.push(Entry { context, ..Entry::about(happening, &agent) });
     }
     // The root first, then what ended with it, oldest first.
     entries.sort_by_key(|entry| match (&entry.happening, &cascade) {

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use toolgate_gate::ports::ledger::Stamp;
-use toolgate_model::invocation::{InvocationError, InvocationStatus};
+use toolgate_model::hook::ToolReturned;
+use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
@@ -61,7 +62,11 @@ impl Operation for CloseCalls {
             .iter()
             .map(|invocation| Stamp { tenant: invocation.tenant.clone(), actor: PrincipalId::system(), time: self.now })
             .collect();
-        let events = event_rows(by_the_clock.iter().zip(cut_off.iter().map(invoked)))?;
+        let returned = |invocation: &Invocation| {
+            let sentence = "the gate stopped while the call was under way".to_owned();
+            invoked(invocation, Some(ToolReturned::error(invocation, &error.code, sentence, None)))
+        };
+        let events = event_rows(by_the_clock.iter().zip(cut_off.iter().map(returned)))?;
         record_rows(transaction, &events).await?;
         Ok(u32::try_from(cut_off.len()).unwrap_or(u32::MAX))
     }

@@ -69,7 +69,7 @@ impl Operation for AnnounceExpired {
             let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
             let agent = row.parsed(2, PrincipalId::parse)?;
             let context: GrantContext = row.json(3)?;
-            record(transaction, &stamp, Entry { happening, agent: Some(agent), context }).await?;
+            record(transaction, &stamp, Entry { context, ..Entry::about(happening, &agent) }).await?;
             count += 1;
         }
         Ok(Announced { count, more })

@@ -180,5 +180,5 @@ fn refuse_delegation(error: &DelegationError, source: GrantId) -> Refusal {
 }
 
 fn about(happening: Happening, grant: &Grant) -> Entry {
-    Entry { happening, agent: Some(grant.agent.clone()), context: grant.authority.context.clone() }
+    Entry { context: grant.authority.context.clone(), ..Entry::about(happening, &grant.agent) }
 }

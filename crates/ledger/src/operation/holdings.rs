@@ -13,6 +13,7 @@ use toolgate_model::time::Timestamp;
 use super::grant_lists::with_lineages;
 use super::grant_rows::{self, COLUMNS, lineage};
 use super::listing::padded;
+use super::principals::ReadPrincipal;
 use super::{Operation, credentials};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
@@ -48,7 +49,9 @@ impl Operation for ReadHoldings {
         let truncated = grants.len() > limit;
         grants.truncate(limit);
         let held = assemble(transaction, grants, self.generation).await?;
-        Ok(Holdings { held, truncated })
+        let agent = ReadPrincipal { tenant: self.tenant.clone(), id: self.agent.clone() }.run(transaction).await?;
+        let agent = agent.filter(|agent| agent.removed_at.is_none()).map(Arc::new);
+        Ok(Holdings { agent, generation: self.generation, held, truncated })
     }
 }
 

@@ -6,6 +6,7 @@ use toolgate_model::constraint::Cost;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::event::{Happening, ToolInvoked};
+use toolgate_model::hook::{CallTrace, RunId, ToolReturned, Transport};
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -21,12 +22,12 @@ use crate::transaction::{Transaction, values};
 /// The table with its columns, in the order of [`row`].
 pub const INTO: &str = "invocations (tenant, id, grant_id, agent, actor, service, tool, version, status, error_code, \
      error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
-     plan, task, reported, created_at, deadline)";
+     plan, task, reported, created_at, deadline, run, by_agent, transport)";
 
 /// The columns that [`read`] takes, in its order.
 pub const COLUMNS: &str = "id, tenant, grant_id, agent, actor, service, tool, version, status, error_code, \
      error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
-     plan, task, reported, created_at";
+     plan, task, reported, created_at, run, by_agent, transport";
 
 /// The row of an invocation.
 pub fn row(invocation: &Invocation, deadline: Option<Timestamp>) -> Result<Vec<Value>, SqlError> {
@@ -56,6 +57,9 @@ pub fn row(invocation: &Invocation, deadline: Option<Timestamp>) -> Result<Vec<V
         Value::from(invocation.reported),
         Value::from(invocation.created_at),
         Value::from(deadline),
+        Value::from(invocation.trace.run.as_ref().map(RunId::as_str)),
+        Value::from(invocation.trace.by_agent),
+        Value::from(invocation.trace.transport.as_str()),
     ])
 }
 
@@ -93,11 +97,16 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
         },
         reported: row.integer(21)? != 0,
         created_at: row.time(22)?,
+        trace: CallTrace {
+            run: row.optional_parsed(23, RunId::parse)?,
+            by_agent: row.integer(24)? != 0,
+            transport: row.parsed(25, |text| Transport::parse(text).ok_or(()))?,
+        },
     })
 }
 
 /// The event of an invocation that was carried out, cut off or reported.
-pub fn invoked(invocation: &Invocation) -> Entry {
+pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry {
     let happening = Happening::ToolInvoked(Box::new(ToolInvoked {
         invocation: invocation.id,
         grant: invocation.grant,
@@ -112,8 +121,9 @@ pub fn invoked(invocation: &Invocation) -> Entry {
         cost: invocation.cost,
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
+        returned,
     }));
-    Entry { happening, agent: Some(invocation.agent.clone()), context: invocation.context.clone() }
+    Entry::of_call(happening, invocation)
 }
 
 /// Reads one invocation.

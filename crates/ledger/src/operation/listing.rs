@@ -27,6 +27,17 @@ impl Conditions {
         }
     }
 
+    /// Adds that a column has one of these values, where there are any to filter by.
+    pub fn and_any(&mut self, column: &str, values: impl Iterator<Item = impl Into<Value>>) {
+        let first = self.values.len() + 1;
+        self.values.extend(values.map(Into::into));
+        let last = self.values.len();
+        if first <= last {
+            let places: Vec<_> = (first..=last).map(|place| format!("${place}")).collect();
+            self.and_that(&format!("{column} IN ({})", places.join(", ")));
+        }
+    }
+
     /// Adds a condition without a value.
     pub fn and_that(&mut self, condition: &str) {
         if !self.sql.is_empty() {

@@ -1,25 +1,22 @@
-//! Principals and their keys.
+//! Principals: who exists, with which scopes, permissions and limits.
 
-use std::collections::BTreeMap;
-
-use toolgate_gate::ports::ledger::{CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, RevokeKey};
+use toolgate_gate::ports::ledger::{CreatePrincipal, Page, PageRequest, RemovePrincipal, Stamp, UpdatePrincipal};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::descriptor::ToolId;
 use toolgate_model::event::Happening;
-use toolgate_model::id::KeyId;
-use toolgate_model::key::KeyDigest;
-use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, PrincipalKind, TenantId};
+use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
+use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::Line;
-use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::cascade::{Cascade, revoke_below};
 use super::listing::Conditions;
-use super::record::{Entry, record};
-use crate::sql::{Failure, Row, SqlError, Value, json_text};
+use super::record::{Entry, record, record_all};
+use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
-const COLUMNS: &str = "tenant, id, kind, name, scopes, permissions, created_at, removed_at";
-const KEY_COLUMNS: &str = "id, principal, label, hint, created_at, expires_at, revoked_at, last_used_at";
+const COLUMNS: &str = "tenant, id, kind, name, scopes, permissions, created_at, removed_at, rate_limits, \
+     tool_allowlist, revision";
 
 fn read(row: &Row) -> Result<Principal, SqlError> {
     Ok(Principal {
@@ -27,23 +24,14 @@ fn read(row: &Row) -> Result<Principal, SqlError> {
         id: row.parsed(1, PrincipalId::parse)?,
         kind: row.parsed(2, |text| PrincipalKind::parse(text).ok_or(()))?,
         name: row.optional_parsed(3, Line::parse)?,
-        scopes: row.json(4)?,
+        // Scopes of an earlier time may break the rules of today; then they open nothing, and the principal is still there.
+        scopes: HeldScopes::from_stored(row.json::<Vec<String>>(4)?),
         permissions: row.json(5)?,
         created_at: row.time(6)?,
         removed_at: row.optional_time(7)?,
-    })
-}
-
-fn read_key(row: &Row) -> Result<KeyRecord, SqlError> {
-    Ok(KeyRecord {
-        id: row.parsed(0, KeyId::parse)?,
-        principal: row.parsed(1, PrincipalId::parse)?,
-        label: row.optional_parsed(2, Line::parse)?,
-        hint: row.text(3)?.to_owned(),
-        created_at: row.time(4)?,
-        expires_at: row.optional_time(5)?,
-        revoked_at: row.optional_time(6)?,
-        last_used_at: row.optional_time(7)?,
+        rate_limits: row.json(8)?,
+        tool_allowlist: row.optional_parsed(9, |text| serde_json::from_str(text))?,
+        revision: row.count(10)?,
     })
 }
 
@@ -60,10 +48,10 @@ pub async fn share_grantee<T: Transaction>(
     }
 }
 
-/// Stores a principal, and the event.
+/// Stores a principal.
 pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) -> Result<(), Failure> {
-    let sql = "INSERT INTO principals (tenant, id, kind, name, scopes, permissions, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let sql = "INSERT INTO principals (tenant, id, kind, name, scopes, permissions, created_at, rate_limits, \
+         tool_allowlist, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     let parameters = values![
         &principal.tenant,
         &principal.id,
@@ -72,6 +60,9 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
         json_text(&principal.scopes)?,
         json_text(&principal.permissions)?,
         principal.created_at,
+        json_text(&principal.rate_limits)?,
+        principal.tool_allowlist.as_ref().map(json_text).transpose()?,
+        principal.revision,
     ];
     match transaction.execute(sql, parameters).await {
         Err(SqlError::Taken(_)) => {
@@ -80,29 +71,6 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
         }
         other => other.map(drop).map_err(Failure::from),
     }
-}
-
-/// Stores a key.
-pub async fn insert_key<T: Transaction>(
-    transaction: &mut T,
-    tenant: &TenantId,
-    key: &NewKey,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let sql = "INSERT INTO keys (id, tenant, principal, digest, hint, label, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let parameters = values![
-        key.id,
-        tenant,
-        &key.principal,
-        key.digest.as_slice(),
-        key.hint.as_str(),
-        key.label.as_ref(),
-        now,
-        key.expires_at,
-    ];
-    transaction.execute(sql, parameters).await?;
-    Ok(())
 }
 
 /// The event for a new principal.
@@ -115,13 +83,8 @@ pub fn created(principal: &Principal) -> Entry {
     Entry::about(happening, &principal.id)
 }
 
-/// The event for a new key.
-pub fn key_created(key: &NewKey) -> Entry {
-    let happening = Happening::KeyCreated { key: key.id, principal: key.principal.clone(), expires_at: key.expires_at };
-    Entry::about(happening, &key.principal)
-}
-
-async fn locked<T: Transaction>(
+/// Reads a principal, and keeps others from changing it as far as `lock` says.
+pub async fn locked<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
     id: &PrincipalId,
@@ -132,7 +95,8 @@ async fn locked<T: Transaction>(
     Ok(row.as_ref().map(read).transpose()?)
 }
 
-fn not_found(id: &PrincipalId) -> Refusal {
+/// The refusal for a principal that is not there.
+pub fn not_found(id: &PrincipalId) -> Refusal {
     Refusal::new(Code::AgentNotFound, format!("there is no agent `{id}`")).with("agent_id", id)
 }
 
@@ -141,7 +105,52 @@ impl Operation for CreatePrincipal {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         insert(transaction, &self.principal).await?;
-        record(transaction, &self.stamp, created(&self.principal)).await
+        record(transaction, &self.stamp, created(&self.principal)).await?;
+        record_unresolved(transaction, &self.stamp, &self.principal, &self.unresolved).await
+    }
+}
+
+impl Operation for UpdatePrincipal {
+    type Output = Principal;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Principal, Failure> {
+        let tenant = &self.stamp.tenant;
+        let found = locked(transaction, tenant, &self.id, T::FOR_UPDATE).await?;
+        let mut principal =
+            found.filter(|principal| principal.removed_at.is_none()).ok_or_else(|| not_found(&self.id))?;
+        if principal.revision != self.expected_revision {
+            let reason = format!("`{}` was changed at the same moment; look at it and try again", self.id);
+            return Err(Refusal::new(Code::VersionConflict, reason).into());
+        }
+        let changed = self.changes.apply(&mut principal);
+        if changed.is_empty() {
+            return Ok(principal);
+        }
+        let sql = "UPDATE principals SET name = $1, scopes = $2, permissions = $3, rate_limits = $4, \
+             tool_allowlist = $5, revision = $6 WHERE tenant = $7 AND id = $8";
+        let parameters = values![
+            principal.name.as_ref(),
+            json_text(&principal.scopes)?,
+            json_text(&principal.permissions)?,
+            json_text(&principal.rate_limits)?,
+            principal.tool_allowlist.as_ref().map(json_text).transpose()?,
+            principal.revision,
+            tenant,
+            &self.id,
+        ];
+        transaction.execute(sql, parameters).await?;
+        let happening = Happening::AgentUpdated {
+            principal: self.id.clone(),
+            revision: principal.revision,
+            scopes: changed.contains(&"scopes").then(|| principal.scopes.clone()),
+            permissions: changed.contains(&"permissions").then(|| principal.permissions.clone()),
+            changed: changed.clone(),
+        };
+        record(transaction, &self.stamp, Entry::about(happening, &self.id)).await?;
+        if changed.contains(&"tool_allowlist") {
+            record_unresolved(transaction, &self.stamp, &principal, &self.unresolved).await?;
+        }
+        Ok(principal)
     }
 }
 
@@ -173,48 +182,6 @@ impl Operation for RemovePrincipal {
             Happening::AgentRemoved { principal: self.id.clone(), revoked_keys: keys, revoked_grants: grants };
         record(transaction, &self.stamp, Entry::about(happening, &self.id)).await?;
         Ok((keys, grants))
-    }
-}
-
-impl Operation for CreateKey {
-    type Output = KeyRecord;
-
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<KeyRecord, Failure> {
-        let principal = locked(transaction, &self.stamp.tenant, &self.key.principal, T::FOR_SHARE).await?;
-        if principal.is_none_or(|principal| principal.removed_at.is_some()) {
-            return Err(not_found(&self.key.principal).into());
-        }
-        insert_key(transaction, &self.stamp.tenant, &self.key, self.stamp.time).await?;
-        record(transaction, &self.stamp, key_created(&self.key)).await?;
-        Ok(KeyRecord {
-            id: self.key.id,
-            principal: self.key.principal.clone(),
-            label: self.key.label.clone(),
-            hint: self.key.hint.clone(),
-            created_at: self.stamp.time,
-            expires_at: self.key.expires_at,
-            revoked_at: None,
-            last_used_at: None,
-        })
-    }
-}
-
-impl Operation for RevokeKey {
-    type Output = KeyRecord;
-
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<KeyRecord, Failure> {
-        let sql = format!("SELECT {KEY_COLUMNS} FROM keys WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
-        let row = transaction.query_optional(&sql, values![&self.stamp.tenant, self.id]).await?;
-        let missing = || Refusal::new(Code::KeyNotFound, format!("there is no key {}", self.id));
-        let mut key = read_key(&row.ok_or_else(missing)?)?;
-        if key.revoked_at.is_none() {
-            let end = "UPDATE keys SET revoked_at = $1 WHERE id = $2";
-            transaction.execute(end, values![self.stamp.time, self.id]).await?;
-            key.revoked_at = Some(self.stamp.time);
-            let happening = Happening::KeyRevoked { key: key.id, principal: key.principal.clone() };
-            record(transaction, &self.stamp, Entry::about(happening, &key.principal)).await?;
-        }
-        Ok(key)
     }
 }
 
@@ -255,67 +222,17 @@ impl Operation for ListPrincipals {
     }
 }
 
-/// Reads keys: of a principal, or one.
-pub struct ReadKeys {
-    /// Whose.
-    pub tenant: TenantId,
-    /// Of one principal only.
-    pub principal: Option<PrincipalId>,
-    /// One only.
-    pub id: Option<KeyId>,
-}
-
-impl Operation for ReadKeys {
-    type Output = Vec<KeyRecord>;
-
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<KeyRecord>, Failure> {
-        let mut conditions = Conditions::default();
-        conditions.and("tenant =", &self.tenant);
-        conditions.and_if("principal =", self.principal.as_ref());
-        conditions.and_if("id =", self.id);
-        let (condition, parameters) = conditions.finish();
-        let sql = format!("SELECT {KEY_COLUMNS} FROM keys WHERE {condition} ORDER BY id DESC LIMIT 1000");
-        let rows = transaction.query(&sql, &parameters).await?;
-        Ok(rows.iter().map(read_key).collect::<Result<Vec<_>, _>>()?)
-    }
-}
-
-/// Finds a key by its digest.
-pub struct Identify {
-    /// The digest.
-    pub digest: KeyDigest,
-}
-
-impl Operation for Identify {
-    type Output = Option<(Principal, KeyRecord)>;
-
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
-        let sql = format!("SELECT {KEY_COLUMNS}, tenant FROM keys WHERE digest = $1");
-        let Some(row) = transaction.query_optional(&sql, values![self.digest.as_slice()]).await? else {
-            return Ok(None);
-        };
-        let key = read_key(&row)?;
-        let tenant = row.parsed(8, TenantId::parse)?;
-        let principal = locked(transaction, &tenant, &key.principal, "").await?;
-        Ok(principal.map(|principal| (principal, key)))
-    }
-}
-
-/// Notes when keys were last accepted.
-pub struct NoteKeyUse {
-    /// Which, when.
-    pub uses: BTreeMap<KeyId, Timestamp>,
-}
-
-impl Operation for NoteKeyUse {
-    type Output = ();
-
-    const CHANGES_AUTHORITY: bool = false;
-
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        let rows: Vec<_> = self.uses.iter().map(|(key, time)| vec![Value::from(*time), Value::from(*key)]).collect();
-        let sql = "UPDATE keys SET last_used_at = $1 WHERE id = $2 AND COALESCE(last_used_at, 0) < $1";
-        transaction.execute_many(sql, &rows).await?;
-        Ok(())
-    }
+/// Records what an allowlist names and there is not.
+async fn record_unresolved<T: Transaction>(
+    transaction: &mut T,
+    stamp: &Stamp,
+    principal: &Principal,
+    unresolved: &[ToolId],
+) -> Result<(), Failure> {
+    let agent = (principal.kind == PrincipalKind::Agent).then(|| principal.id.clone());
+    let entries = unresolved.iter().map(|tool| {
+        let happening = Happening::ToolForbiddenAtLoad { agent: agent.clone(), tool: tool.clone() };
+        Entry { tool: Some(tool.to_string()), ..Entry::about(happening, &principal.id) }
+    });
+    record_all(transaction, stamp, entries.collect()).await
 }

@@ -38,6 +38,9 @@ impl Rates {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             limits.entry(grant).or_insert((limit, 0)).1 += 1;
         }
+        if limits.is_empty() {
+            return Ok(Self::default());
+        }
         let mut taken = counters(transaction, limits.keys().copied()).await?;
         let missing: Vec<GrantId> = limits.keys().filter(|grant| !taken.contains_key(grant)).copied().collect();
         if !missing.is_empty() {

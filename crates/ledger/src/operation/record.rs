@@ -4,7 +4,9 @@ use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::Stamp;
 use toolgate_model::context::GrantContext;
 use toolgate_model::event::{Event, Happening, event_leaf};
+use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::EventId;
+use toolgate_model::invocation::Invocation;
 use toolgate_model::principal::PrincipalId;
 
 use crate::sql::{Failure, Value};
@@ -12,31 +14,54 @@ use crate::transaction::Transaction;
 
 /// Something to be recorded.
 pub struct Entry {
+    /// Its id, where it is known beforehand.
+    pub id: Option<EventId>,
     /// What.
     pub happening: Happening,
     /// The agent that it concerns.
     pub agent: Option<PrincipalId>,
     /// What it belongs to.
     pub context: GrantContext,
+    /// The execution that it belongs to.
+    pub run: Option<String>,
+    /// The tool that it is about, with its service.
+    pub tool: Option<String>,
 }
 
 impl Entry {
     /// Something that concerns no agent.
     pub fn new(happening: Happening) -> Self {
-        Self { happening, agent: None, context: GrantContext::default() }
+        Self { id: None, happening, agent: None, context: GrantContext::default(), run: None, tool: None }
     }
 
     /// Something that concerns this agent.
     pub fn about(happening: Happening, agent: &PrincipalId) -> Self {
-        Self { happening, agent: Some(agent.clone()), context: GrantContext::default() }
+        Self { agent: Some(agent.clone()), ..Self::new(happening) }
+    }
+
+    /// Something that happened to a call.
+    pub fn of_call(happening: Happening, invocation: &Invocation) -> Self {
+        Self {
+            agent: Some(invocation.agent.clone()),
+            context: invocation.context.clone(),
+            run: Some(invocation.run_id()),
+            tool: Some(invocation.tool_name()),
+            ..Self::new(happening)
+        }
+    }
+
+    /// That a call is about to be made.
+    pub fn called(called: ToolCalled, invocation: &Invocation) -> Self {
+        let id = Some(EventId::of_call(called.call));
+        Self { id, ..Self::of_call(Happening::AgentToolCalled(Box::new(called)), invocation) }
     }
 }
 
-const INTO: &str = "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical)";
+const INTO: &str = "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, run, tool)";
 
 /// Gives an event the next place in its tenant's log at once.
-const INTO_PLACE: &str = "INSERT INTO events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, sequence) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+const INTO_PLACE: &str = "INSERT INTO events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, run, \
+     tool, sequence) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
      (SELECT COALESCE(MAX(sequence), -1) + 1 FROM events WHERE tenant = $1))";
 
 /// Records one thing.
@@ -75,11 +100,15 @@ pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>
 /// The row of one thing that happened.
 pub fn event_row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
     let event = Event {
-        id: EventId::new(stamp.time, random()?),
+        id: match entry.id {
+            Some(id) => id,
+            None => EventId::new(stamp.time, random()?),
+        },
         tenant: stamp.tenant.clone(),
         actor: stamp.actor.clone(),
         agent: entry.agent,
         context: entry.context,
+        run: entry.run,
         time: stamp.time,
         happening: entry.happening,
     };
@@ -96,5 +125,7 @@ pub fn event_row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
         Value::from(leaf.as_bytes().as_slice()),
         // INVARIANT: canonical JSON is UTF-8.
         Value::Text(String::from_utf8(canonical).unwrap_or_default()),
+        Value::from(event.run),
+        Value::from(entry.tool),
     ])
 }

@@ -10,7 +10,7 @@ use toolgate_model::event::Happening;
 use toolgate_model::invocation::IdempotencyKey;
 
 use super::invocations::{INTO, invoked, row};
-use super::record::{Entry, event_row, record, record_rows};
+use super::record::{Entry, event_row, record, record_all, record_rows};
 use super::{Joint, Operation};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
@@ -27,7 +27,7 @@ impl Settling {
     /// This one.
     pub fn new(command: Arc<Settle>) -> Result<Self, Failure> {
         let outcome = outcome(&command);
-        let event = event_row(&command.stamp, invoked(&command.invocation))?;
+        let event = event_row(&command.stamp, invoked(&command.invocation, Some(command.returned.clone())))?;
         Ok(Self { command, outcome, event })
     }
 }
@@ -138,9 +138,19 @@ impl Operation for RecordDenial {
             stage: self.stage,
             error_code: self.error.code.clone(),
             reason: self.error.reason.clone(),
+            returned: Box::new(self.returned.clone()),
         };
-        let entry = Entry { happening, agent: Some(invocation.agent.clone()), context: invocation.context.clone() };
-        record(transaction, &self.stamp, entry).await
+        let mut entries = vec![Entry::called(self.called.clone(), invocation), Entry::of_call(happening, invocation)];
+        if self.about_authority {
+            let decided = Happening::AuthorizationDecided {
+                principal: invocation.agent.clone(),
+                action: "tools:invoke",
+                resource: invocation.tool_name(),
+                reason: self.error.code.clone(),
+            };
+            entries.push(Entry::of_call(decided, invocation));
+        }
+        record_all(transaction, &self.stamp, entries).await
     }
 }
 
@@ -151,6 +161,6 @@ impl Operation for ReportInvocation {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         transaction.insert_many(INTO, &[row(&self.invocation, None)?]).await?;
-        record(transaction, &self.stamp, invoked(&self.invocation)).await
+        record(transaction, &self.stamp, invoked(&self.invocation, None)).await
     }
 }

@@ -7,7 +7,7 @@ use toolgate_model::principal::{Tenant, TenantId};
 use toolgate_model::text::Line;
 
 use super::record::{Entry, record, record_all};
-use super::{Operation, principals};
+use super::{Operation, keys, principals};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
 
@@ -32,10 +32,10 @@ impl Operation for CreateTenant {
             other => other?,
         };
         principals::insert(transaction, &self.administrator).await?;
-        principals::insert_key(transaction, &tenant.id, &self.key, self.stamp.time).await?;
+        keys::insert(transaction, &tenant.id, &self.key, self.stamp.time).await?;
         let created = || Entry::new(Happening::TenantCreated { tenant: tenant.id.clone() });
         let own = Stamp { tenant: tenant.id.clone(), ..self.stamp.clone() };
-        let entries = vec![created(), principals::created(&self.administrator), principals::key_created(&self.key)];
+        let entries = vec![created(), principals::created(&self.administrator), keys::created(&self.key)];
         record_all(transaction, &own, entries).await?;
         if self.stamp.tenant != tenant.id {
             record(transaction, &self.stamp, created()).await?;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use toolgate_gate::ports::ledger::{Admission, Admit, ApplyService, CreateKey, RevokeKey};
 use toolgate_model::grant::Grant;
+use toolgate_model::id::EventId;
 use toolgate_model::invocation::InvocationStatus;
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
@@ -12,7 +14,7 @@ use super::support::calls::{Caller, another, keyed};
 use super::support::number;
 
 contract!(
-    an_admitted_call_is_written_down_as_running_and_is_no_event,
+    an_admitted_call_is_written_down_as_running_and_the_log_has_it,
     a_revoked_grant_admits_nothing,
     a_revoked_grant_admits_nothing_below_it,
     a_suspended_grant_anywhere_in_the_lineage_admits_nothing_until_it_is_resumed,
@@ -50,7 +52,7 @@ async fn assert_stale(caller: &Caller, grant: &Grant, before: Admit) {
     assert_eq!(caller.send(now).await, Admission::Stale, "decided after");
 }
 
-async fn an_admitted_call_is_written_down_as_running_and_is_no_event(fixture: &LedgerFixture) {
+async fn an_admitted_call_is_written_down_as_running_and_the_log_has_it(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(None).await;
     let events = caller.tenant.events().await.len();
@@ -60,7 +62,16 @@ async fn an_admitted_call_is_written_down_as_running_and_is_no_event(fixture: &L
 
     assert_eq!(caller.record(call.invocation.id).await, Some(call.invocation.clone()));
     assert_eq!(call.invocation.status, InvocationStatus::Running);
-    assert_eq!(caller.tenant.events().await.len(), events);
+    let logged = caller.tenant.events().await;
+    assert_eq!(logged.len(), events + 1);
+    let called = logged.last().unwrap();
+    assert_eq!(called["type"], "agent.toolCalled");
+    assert_eq!(called["id"], json!(EventId::of_call(call.invocation.id)));
+    let data = json!({
+        "agentId": "billing", "argsHash": "a1".repeat(32), "callId": call.invocation.id, "principal": "billing",
+        "toolName": "stripe.charges.create", "transport": "http",
+    });
+    assert_eq!(called["data"], data);
 }
 
 async fn a_revoked_grant_admits_nothing(fixture: &LedgerFixture) {
@@ -128,7 +139,7 @@ async fn a_rotated_credential_is_looked_at_again(fixture: &LedgerFixture) {
     assert_eq!(caller.send(call).await, Admission::Stale);
 
     let call = caller.call(&grant).await;
-    assert_eq!(call.credential_version, 2);
+    assert_eq!(call.credential.unwrap().1, 2);
     let unsure = Admit { generation: 0, ..another(&call) };
     assert_eq!(caller.send(call).await, Admission::Admitted);
     assert_eq!(caller.send(unsure).await, Admission::Admitted);
@@ -235,7 +246,9 @@ async fn what_has_nothing_to_do_with_the_call_does_not_stand_in_its_way(fixture:
 async fn a_stale_call_leaves_nothing_behind(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(1).await;
-    let stale = Admit { generation: 0, credential_version: 7, ..caller.call(&grant).await };
+    let call = caller.call(&grant).await;
+    let credential = call.credential.map(|(id, _)| (id, 7));
+    let stale = Admit { generation: 0, credential, ..call };
 
     assert_eq!(caller.send(keyed(stale, "order-1", "d1")).await, Admission::Stale);
 

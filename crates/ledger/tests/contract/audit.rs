@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
-use toolgate_gate::ports::ledger::{CreatePrincipal, EventFilter, LogHead, LoggedEvent, PageRequest};
+use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent, PageRequest};
 use toolgate_model::checkpoint;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::event::event_leaf;
@@ -49,7 +49,7 @@ async fn logged(tenant: &TestTenant) -> Vec<LoggedEvent> {
 async fn happen(tenant: &TestTenant, name: &str, count: usize) {
     let many = (0..count).map(|number| {
         let agent = tenant.new_principal(&principal(&format!("{name}-{number}")));
-        tenant.ledger.create_principal(CreatePrincipal { stamp: tenant.stamp(), principal: agent })
+        tenant.ledger.create_principal(tenant.registration(agent))
     });
     try_join_all(many).await.unwrap();
 }
@@ -218,7 +218,7 @@ async fn events_are_found_by_everything_they_are_filtered_by(fixture: &LedgerFix
     };
     let any = EventFilter::default;
 
-    let of_kind = EventFilter { kind: Some("grant.created".to_owned()), ..any() };
+    let of_kind = EventFilter { kinds: vec!["grant.created".to_owned()], ..any() };
     assert_eq!(find(of_kind).await, ["grant.created"]);
     let by_actor = EventFilter { actor: Some(principal("billing")), ..any() };
     assert_eq!(find(by_actor).await, ["grant.delegated"]);
@@ -234,7 +234,7 @@ async fn events_are_found_by_everything_they_are_filtered_by(fixture: &LedgerFix
     let between = EventFilter { since: Some(since), until: Some(until), ..any() };
     assert_eq!(find(between).await, ["grant.created", "grant.delegated"]);
     let together = EventFilter {
-        kind: Some("grant.suspended".to_owned()),
+        kinds: vec!["grant.suspended".to_owned()],
         actor: Some(tenant.administrator.clone()),
         agent: Some(principal("billing")),
         since: Some(until),

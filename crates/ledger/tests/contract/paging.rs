@@ -136,7 +136,7 @@ async fn events_are_paged(fixture: &LedgerFixture) {
         tenant.agent(&format!("agent-{number}")).await;
     }
     tenant.integrate().await;
-    let filter = || EventFilter { kind: Some("agent.created".to_owned()), ..EventFilter::default() };
+    let filter = || EventFilter { kinds: vec!["agent.created".to_owned()], ..EventFilter::default() };
     let read = async |page| fixture.ledger().events(&tenant.id, filter(), page).await;
     let found = read_all(read, async |number| {
         if number < 3 {

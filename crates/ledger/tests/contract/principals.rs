@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{CreateKey, CreatePrincipal, CreateTenant, Freshness, PageRequest, RevokeKey};
+use toolgate_gate::ports::ledger::{CreateKey, CreateTenant, Freshness, PageRequest, RevokeKey};
 use toolgate_gate::refusal::Code;
+use toolgate_model::descriptor::ToolId;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::key::digest_of;
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalKind, TenantId};
+use toolgate_model::principal_scope::PrincipalScope;
 use toolgate_model::text::Line;
-use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal, scopes};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::refused;
 
@@ -88,13 +90,14 @@ async fn a_principal_reads_back_as_it_was_registered(fixture: &LedgerFixture) {
     let registered = Principal {
         kind: PrincipalKind::Service,
         name: Some(Line::parse("Überweisungen, 1. Stock").unwrap()),
-        scopes: scopes(&["a.read", "b.write"]),
+        scopes: ["a:read", "b:*"].into_iter().map(|scope| PrincipalScope::parse(scope).unwrap()).collect(),
+        rate_limits: serde_json::from_value(json!({"*": {"requests": 10, "per_seconds": 60, "burst": 3}})).unwrap(),
+        tool_allowlist: Some([ToolId::parse("connector:stripe.charges.read").unwrap()].into()),
         permissions: [Permission::InvokeTools, Permission::DelegateTools].into_iter().collect(),
         ..tenant.new_principal(&principal("billing@eu"))
     };
 
-    let command = CreatePrincipal { stamp: tenant.stamp(), principal: registered.clone() };
-    fixture.ledger().create_principal(command).await.unwrap();
+    fixture.ledger().create_principal(tenant.registration(registered.clone())).await.unwrap();
 
     let read = fixture.ledger().principal(&tenant.id, &registered.id).await.unwrap();
     assert_eq!(read, Some(registered.clone()));
@@ -110,7 +113,7 @@ async fn a_principal_reads_back_as_it_was_registered(fixture: &LedgerFixture) {
 async fn a_principals_id_is_given_out_once_even_after_its_removal(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let agent = tenant.agent("billing").await;
-    let again = || CreatePrincipal { stamp: tenant.stamp(), principal: tenant.new_principal(&agent) };
+    let again = || tenant.registration(tenant.new_principal(&agent));
     refused(&tenant, Code::AlreadyExists, fixture.ledger().create_principal(again())).await;
 
     tenant.remove(&agent).await.unwrap();

@@ -6,6 +6,8 @@ use toolgate_gate::ports::ledger::{Admission, RecordDenial, ReportInvocation, Se
 use toolgate_gate::refusal::Code;
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::hook::{ToolCalled, ToolReturned};
+use toolgate_model::id::EventId;
 use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
@@ -59,6 +61,11 @@ async fn a_settled_call_has_its_outcome_and_its_event(fixture: &LedgerFixture) {
         "parameters_summary": {"amount": 1200, "currency": "eur"}, "arguments_hash": "a1".repeat(32),
         "status": "success", "http_status": 200, "duration_ms": 42,
         "cost": {"api_units": 1, "estimated_cost_usd": 0.02}, "request_fingerprint": "f2".repeat(32),
+        "returned": {
+            "type": "agent.toolReturned", "agentId": "worker", "toolName": "stripe.charges.create",
+            "callId": call.invocation.id, "causationId": EventId::of_call(call.invocation.id), "status": "ok",
+            "durationMs": 42,
+        },
     });
     assert_eq!(event["data"], data);
     assert_eq!((&event["actor"], &event["agent_id"]), (&json!("billing"), &json!("worker")));
@@ -177,7 +184,15 @@ async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
         ..caller.invocation(&grant)
     };
     let stamp = caller.tenant.stamp_of(&caller.agent);
-    let denial = RecordDenial { stamp, invocation: invocation.clone(), stage: "admit", error };
+    let denial = RecordDenial {
+        stamp,
+        invocation: invocation.clone(),
+        stage: "admit",
+        error,
+        called: ToolCalled::of(&invocation, None),
+        returned: ToolReturned::rate_limited(&invocation),
+        about_authority: false,
+    };
 
     fixture.ledger().record_denial(denial).await.unwrap();
 
@@ -188,8 +203,15 @@ async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
         "invocation_id": invocation.id, "grant_id": grant.id, "service": "stripe", "tool": "charges.create",
         "arguments_hash": "a1".repeat(32), "stage": "admit", "error_code": "GRANT_RATE_LIMITED",
         "reason": "the service said no",
+        "returned": {
+            "type": "agent.toolReturned", "agentId": "billing", "toolName": "stripe.charges.create",
+            "callId": invocation.id, "causationId": EventId::of_call(invocation.id), "status": "rate_limited",
+        },
     });
     assert_eq!(event["data"], data);
+    let called = caller.tenant.events().await.into_iter().nth_back(1).unwrap();
+    assert_eq!((&called["type"], &called["id"]), (&json!("agent.toolCalled"), &event["data"]["returned"]["causationId"]));
+    assert_eq!((&called["run_id"], &event["run_id"]), (&json!(invocation.id), &json!(invocation.id)));
     assert_eq!((&event["actor"], &event["agent_id"]), (&json!("billing"), &json!("billing")));
     assert_eq!(event["task_id"], json!("task-3"));
 }
@@ -210,6 +232,9 @@ async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
         invocation: invocation.clone(),
         stage: "resolve",
         error: error("TOOL_NOT_FOUND"),
+        called: ToolCalled::of(&invocation, None),
+        returned: ToolReturned::error(&invocation, "TOOL_NOT_FOUND", "not found".to_owned(), None),
+        about_authority: false,
     };
 
     fixture.ledger().record_denial(denial).await.unwrap();

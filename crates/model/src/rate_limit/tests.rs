@@ -72,6 +72,17 @@ fn a_full_bucket_gives_its_burst_and_then_one_token_at_a_time() {
 }
 
 #[test]
+fn a_token_that_is_given_back_at_once_was_never_taken_and_one_that_came_back_is_not_given_twice() {
+    let limit = limit(1, 10, 2);
+    let one = limit.take(None, at(0)).unwrap();
+    let two = limit.take(Some(one), at(0)).unwrap();
+    assert_eq!(limit.give_back(two, at(0), at(0)), one);
+    assert_eq!(limit.give_back(two, at(0), at(10_000)), two);
+    let half = limit.give_back(two, at(0), at(5_000));
+    assert!(one < half && half < two);
+}
+
+#[test]
 fn a_rate_that_does_not_divide_the_second_loses_nothing() {
     let limit = limit(3, 1, 3);
     let moments: Vec<i64> = (0..1000).flat_map(|second| [second * 1000; 4]).collect();
@@ -261,6 +272,30 @@ proptest! {
             if let Ok(next) = limit.take(state, at(now)) {
                 prop_assert!(state < Some(next));
                 state = Some(BucketState::from_i64(next.as_i64()));
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_that_are_given_back_let_nobody_else_pass_who_would_not_pass_without_them(
+        limit in any_limit(), steps in steps(), lent in prop::collection::vec(0..4usize, 80),
+    ) {
+        let (mut state, mut borrowed): (_, Vec<(Timestamp, usize)>) = (None, Vec::new());
+        let mut alone = None;
+        for ((number, now), lent) in moments(limit, &steps).into_iter().map(at).enumerate().zip(lent) {
+            let (due, later): (Vec<_>, Vec<_>) = borrowed.into_iter().partition(|(_, step)| *step <= number);
+            borrowed = later;
+            for (taken_at, _) in due {
+                state = state.map(|state| limit.give_back(state, taken_at, now));
+            }
+            let Ok(next) = limit.take(state, now) else { continue };
+            state = Some(next);
+            if lent > 0 {
+                borrowed.push((now, number + lent));
+            } else {
+                let passes_alone = limit.take(alone, now);
+                prop_assert!(passes_alone.is_ok());
+                alone = passes_alone.ok();
             }
         }
     }

@@ -1,5 +1,6 @@
 //! How a call becomes an HTTP request: method, path template, and the place of every parameter.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -107,7 +108,7 @@ pub struct RenderedRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedBody {
     /// Its media type.
-    pub content_type: &'static str,
+    pub content_type: Cow<'static, str>,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }

@@ -17,6 +17,8 @@ mod tests;
 
 /// How long a text may be to be kept as it is, in bytes.
 const TEXT_LIMIT: usize = 256;
+/// How large the arguments may be that are kept in full, in bytes.
+const INPUTS_LIMIT: usize = 64 * 1024;
 /// How large a summary may grow before the rest is left out, in bytes.
 const SUMMARY_LIMIT: usize = 4 * 1024;
 /// The member that counts what found no room.
@@ -32,6 +34,8 @@ pub struct LoggingRule {
     ///
     /// INVARIANT: none stands below another one that hashes or omits.
     pub fields: BTreeMap<ParameterPath, FieldRule>,
+    /// Whether the event of a call carries its arguments in full, as far as the rules above let it.
+    pub inputs: bool,
 }
 
 /// What is kept of a field.
@@ -49,7 +53,13 @@ pub enum FieldRule {
 impl LoggingRule {
     /// What may be kept of these parameters.
     pub fn summary(&self, parameters: &Map<String, Value>) -> Map<String, Value> {
-        Writer { rule: self, room: SUMMARY_LIMIT }.members(parameters, "", self.default)
+        Writer { rule: self, room: SUMMARY_LIMIT, text_limit: TEXT_LIMIT }.members(parameters, "", self.default)
+    }
+
+    /// The arguments that the event of a call carries, where it carries any.
+    pub fn inputs(&self, parameters: &Map<String, Value>) -> Option<Value> {
+        let mut writer = Writer { rule: self, room: INPUTS_LIMIT, text_limit: INPUTS_LIMIT };
+        self.inputs.then(|| Value::Object(writer.members(parameters, "", self.default)))
     }
 
     fn of(&self, path: &str) -> Option<FieldRule> {
@@ -61,6 +71,7 @@ impl LoggingRule {
 struct Writer<'a> {
     rule: &'a LoggingRule,
     room: usize,
+    text_limit: usize,
 }
 
 impl Writer<'_> {
@@ -102,7 +113,7 @@ impl Writer<'_> {
                 (!kept.is_empty() || items.is_empty() && rule != FieldRule::Omit).then_some(Value::Array(kept))
             }
             _ => match rule {
-                FieldRule::Log => Some(self.leaf(shortened(value))),
+                FieldRule::Log => Some(self.leaf(shortened(value, self.text_limit))),
                 FieldRule::Hash => Some(self.leaf(Value::from(hash(value)))),
                 FieldRule::Omit => None,
             },
@@ -132,9 +143,9 @@ impl Writer<'_> {
     }
 }
 
-fn shortened(value: &Value) -> Value {
+fn shortened(value: &Value, limit: usize) -> Value {
     match value {
-        Value::String(text) if text.len() > TEXT_LIMIT => {
+        Value::String(text) if text.len() > limit => {
             Value::from(format!("[text of {} bytes, {}]", text.len(), hash(value)))
         }
         _ => value.clone(),

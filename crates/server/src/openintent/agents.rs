@@ -1,5 +1,6 @@
 //! Principals and their keys. The protocol calls them all agents; `kind` tells users and services apart.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -7,14 +8,16 @@ use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_gate::authority::principals::NewPrincipal;
+use toolgate_gate::authority::principals::{NewPrincipal, Stored};
+use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::permission::PermissionSet;
-use toolgate_model::principal::{PrincipalId, PrincipalKind};
-use toolgate_model::scope::ScopeSet;
+use toolgate_model::principal::{PrincipalChanges, PrincipalId, PrincipalKind, ToolRateLimits};
+use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
+use super::credentials::present;
 use super::error::Denied;
 use super::shapes;
 use crate::body::{Body, Nothing, OptionalBody};
@@ -29,8 +32,27 @@ pub(super) struct NewAgent {
     kind: Option<PrincipalKind>,
     name: Option<Line>,
     #[serde(default)]
-    scopes: ScopeSet,
+    scopes: HeldScopes,
     permissions: Option<PermissionSet>,
+    #[serde(default)]
+    rate_limits: ToolRateLimits,
+    tool_allowlist: Option<BTreeSet<ToolId>>,
+}
+
+/// What is left out stays as it is; `null` takes away what can be missing.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AgentChanges {
+    #[serde(default, deserialize_with = "present")]
+    name: Option<Option<Line>>,
+    #[serde(default, deserialize_with = "present")]
+    scopes: Option<HeldScopes>,
+    #[serde(default, deserialize_with = "present")]
+    permissions: Option<PermissionSet>,
+    #[serde(default, deserialize_with = "present")]
+    rate_limits: Option<ToolRateLimits>,
+    #[serde(default, deserialize_with = "present")]
+    tool_allowlist: Option<Option<BTreeSet<ToolId>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -55,9 +77,28 @@ pub(super) async fn create(
         name: new.name,
         scopes: new.scopes,
         permissions: new.permissions,
+        rate_limits: new.rate_limits,
+        tool_allowlist: new.tool_allowlist,
     };
-    let principal = app.gate.create_principal(&caller, new).await?;
-    Ok((StatusCode::CREATED, Json(shapes::principal(&principal))))
+    let stored = app.gate.create_principal(&caller, new).await?;
+    Ok((StatusCode::CREATED, Json(stored_shape(&stored))))
+}
+
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Id(id): Id<PrincipalId>,
+    Body(changes): Body<AgentChanges>,
+) -> Result<Json<Value>, Denied> {
+    let changes = PrincipalChanges {
+        name: changes.name,
+        scopes: changes.scopes,
+        permissions: changes.permissions,
+        rate_limits: changes.rate_limits,
+        tool_allowlist: changes.tool_allowlist,
+    };
+    let stored = app.gate.update_principal(&caller, &id, changes).await?;
+    Ok(Json(stored_shape(&stored)))
 }
 
 pub(super) async fn list(
@@ -124,4 +165,13 @@ pub(super) async fn revoke_key(
     let mut shape = shapes::key(&record);
     shape.insert("status".to_owned(), json!("revoked"));
     Ok(Json(Value::Object(shape)))
+}
+
+/// A principal, and what its new allowlist names in vain.
+fn stored_shape(stored: &Stored) -> Value {
+    let mut shape = shapes::principal(&stored.principal);
+    if let Value::Object(members) = &mut shape {
+        members.insert("unresolved_tools".to_owned(), json!(stored.unresolved_tools));
+    }
+    shape
 }

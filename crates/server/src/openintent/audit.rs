@@ -29,6 +29,8 @@ use crate::router::App;
 #[serde(deny_unknown_fields)]
 pub(super) struct EventQuery {
     r#type: Option<String>,
+    run_id: Option<String>,
+    tool: Option<String>,
     actor: Option<PrincipalId>,
     agent_id: Option<PrincipalId>,
     intent_id: Option<ContextId>,
@@ -59,7 +61,9 @@ pub(super) async fn events(
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "type").into());
     }
     let filter = EventFilter {
-        kind: query.r#type,
+        kinds: query.r#type.into_iter().collect(),
+        run: query.run_id,
+        tool: query.tool,
         actor: query.actor,
         agent: query.agent_id,
         intent: query.intent_id,

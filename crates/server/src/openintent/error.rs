@@ -39,6 +39,13 @@ impl IntoResponse for Denied {
         for (name, value) in refusal.details() {
             error.insert(name.to_owned(), value.clone());
         }
+        // What RFC 0064 calls details, where it calls for them.
+        if error.get("scope").is_some_and(|scope| scope == "tool") {
+            let of_tool = ["scope", "toolName", "requiredScopes"];
+            let details = of_tool.iter().filter_map(|name| Some(((*name).to_owned(), error.get(*name)?.clone())));
+            let details: Map<String, Value> = details.collect();
+            error.insert("details".to_owned(), Value::Object(details));
+        }
         let mut body = json!({
             "status": "denied",
             "message": refusal.reason(),

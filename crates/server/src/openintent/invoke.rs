@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::call::{CallAnswer, CallError, CallRequest};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::hook::RunId;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
@@ -45,6 +46,7 @@ pub(super) struct ContextBody {
     intent_id: Option<ContextId>,
     plan_id: Option<ContextId>,
     task_id: Option<ContextId>,
+    run_id: Option<RunId>,
     agent_id: Option<PrincipalId>,
 }
 
@@ -63,6 +65,7 @@ pub(super) async fn invoke(
         parameters: body.parameters.unwrap_or_default(),
         idempotency_key: body.idempotency_key,
         context: GrantContext { intent_id: context.intent_id, plan_id: context.plan_id, task_id: context.task_id },
+        run: context.run_id,
         address,
     };
     if let Err(error) = check_identifier(&request.tool) {

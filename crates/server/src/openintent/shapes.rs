@@ -23,6 +23,9 @@ pub fn principal(principal: &Principal) -> Value {
         "name": principal.name,
         "scopes": principal.scopes,
         "permissions": principal.permissions,
+        "rate_limits": principal.rate_limits,
+        "tool_allowlist": principal.tool_allowlist,
+        "revision": principal.revision,
         "created_at": principal.created_at,
     })
 }

@@ -65,14 +65,22 @@ fn by_service(tools: &[Arc<Tool>]) -> Vec<Value> {
 fn tool_shape(tool: &Tool) -> Value {
     let definition = &tool.definition;
     json!({
+        "title": definition.title,
         "description": definition.description,
         "scope": definition.scope,
+        "source": tool.source,
         "parameters": definition.parameters,
         "returns": definition.returns,
         "idempotent": definition.idempotent,
         "estimated_cost_usd": definition.estimated_cost.map(Cost::dollars),
-        // Nothing declares a lower one yet, and none is guessed.
-        "safety_tier": "write",
+        "safety_tier": definition.tier(),
+        "approval": definition.approval,
+        "required_scopes": definition.required_scopes,
+        "egress": definition.egress,
+        "replay_policy": definition.replay_policy,
+        "cost_hint": definition.cost_hint,
+        "latency_hint": definition.latency_hint,
+        "rate_limit": definition.rate_limit,
     })
 }
 
@@ -82,10 +90,14 @@ fn granted_shape(granted: &GrantedTool) -> Value {
         "grant_id": holding.grant(),
         "service": granted.tool.service,
         "tool": granted.tool.name,
+        "version": granted.tool.version,
         "name": format!("{}.{}", granted.tool.service, granted.tool.name),
         "scope": granted.tool.definition.scope,
         "description": granted.tool.definition.description,
         "parameters": granted.tool.definition.parameters,
+        "safety_tier": granted.tool.definition.tier(),
+        "approval": granted.tool.definition.approval,
+        "required_scopes": granted.tool.definition.required_scopes,
         "constraints": holding.effective.constraints.to_json(),
         "source": if holding.lineage.ancestors().is_empty() { "direct" } else { "delegated" },
         "context": holding.effective.context,

@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 use toolgate_gate::call::{CallAnswer, Denial};
 use toolgate_gate::refusal::Code;
 
+use crate::limiter::Limited;
 use crate::router::App;
 
 /// What is counted.
@@ -24,6 +25,7 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Histogram,
     under_way: Gauge,
+    limited: Family<ScopeLabel, Counter>,
     refused_keys: Family<CodeLabel, Counter>,
     calls: Family<CallLabels, Counter>,
     integrated: Counter,
@@ -42,6 +44,11 @@ struct CodeLabel {
     code: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScopeLabel {
+    scope: &'static str,
+}
+
 /// How a call ended: `code` is empty for a success.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
@@ -56,6 +63,7 @@ impl Default for Metrics {
             requests: Family::default(),
             durations: Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0]),
             under_way: Gauge::default(),
+            limited: Family::default(),
             refused_keys: Family::default(),
             calls: Family::default(),
             integrated: Counter::default(),
@@ -65,6 +73,8 @@ impl Default for Metrics {
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
         registry.register("http_request_duration_seconds", "Time from request to answer", metrics.durations.clone());
         registry.register("http_requests_under_way", "Requests being answered now", metrics.under_way.clone());
+        let limited = "Requests refused because a key or an address sent too many";
+        registry.register("http_requests_limited", limited, metrics.limited.clone());
         registry.register("refused_keys", "Requests refused for their key", metrics.refused_keys.clone());
         registry.register("calls", "Calls of tools, by how they ended", metrics.calls.clone());
         registry.register("audit_events_integrated", "Events taken into the audit log", metrics.integrated.clone());
@@ -121,6 +131,9 @@ pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let took = begun.elapsed();
     app.metrics.under_way.dec();
     app.metrics.durations.observe(took.as_secs_f64());
+    if let Some(limited) = answer.extensions().get::<Limited>() {
+        app.metrics.limited.get_or_create(&ScopeLabel { scope: limited.scope.as_str() }).inc();
+    }
     let status = answer.status().as_u16();
     tracing::debug!(method, route, status, ?took, "answered");
     app.metrics.requests.get_or_create(&RequestLabels { method, route, status }).inc();

@@ -110,22 +110,19 @@ impl TestTenant {
 
     /// An agent that is not stored.
     pub fn new_principal(&self, id: &PrincipalId) -> Principal {
-        Principal {
-            tenant: self.id.clone(),
-            id: id.clone(),
-            kind: PrincipalKind::Agent,
-            name: None,
-            scopes: ScopeSet::default(),
-            permissions: PermissionSet::of_an_agent(),
-            created_at: self.now(),
-            removed_at: None,
-        }
+        let permissions = PermissionSet::of_an_agent();
+        Principal::new(self.id.clone(), id.clone(), PrincipalKind::Agent, permissions, self.now())
+    }
+
+    /// The command that registers a principal whose allowlist names nothing that there is not.
+    pub fn registration(&self, principal: Principal) -> CreatePrincipal {
+        CreatePrincipal { stamp: self.stamp(), principal, unresolved: Vec::new() }
     }
 
     /// An agent.
     pub async fn agent(&self, name: &str) -> PrincipalId {
         let id = principal(name);
-        let command = CreatePrincipal { stamp: self.stamp(), principal: self.new_principal(&id) };
+        let command = self.registration(self.new_principal(&id));
         self.ledger.create_principal(command).await.expect("an agent");
         id
     }

@@ -39,16 +39,13 @@ pub fn scopes() -> ScopeSet {
 
 /// A tenant with one vault and one credential.
 pub async fn credential(ledger: &dyn Ledger) -> CredentialId {
-    let administrator = Principal {
-        tenant: tenant(),
-        id: PrincipalId::administrator(),
-        kind: PrincipalKind::User,
-        name: None,
-        scopes: ScopeSet::default(),
-        permissions: PermissionSet::of_the_platform_administrator(),
-        created_at: now(),
-        removed_at: None,
-    };
+    let administrator = Principal::new(
+        tenant(),
+        PrincipalId::administrator(),
+        PrincipalKind::User,
+        PermissionSet::of_the_platform_administrator(),
+        now(),
+    );
     let key = NewKey {
         id: KeyId::new(now(), random().unwrap()),
         principal: administrator.id.clone(),

@@ -4,13 +4,16 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
+use self::terms::{Terms, Withdrawals};
 use super::paging::Paging;
 use super::{Connection, Failure, object};
 use crate::client::escaped;
 use crate::output::{Report, at, plain};
 use crate::prompt;
 
-/// Register, show and remove agents, users and services
+mod terms;
+
+/// Register, change, show and remove agents, users and services
 #[derive(Args)]
 pub(crate) struct Agent {
     #[command(flatten)]
@@ -25,7 +28,7 @@ pub(crate) enum Action {
     ///
     /// Without --permission it may use the grants that it is given (tools.invoke) and nothing else.
     #[command(
-        after_help = "Example:\n  toolgate agent create billing-agent --name 'Billing' \\\n    --permission tools.invoke --permission tools.delegate"
+        after_help = "Example:\n  toolgate agent create billing-agent --name 'Billing' \\\n    --permission tools.invoke --permission tools.delegate --scope tools:mail:send \\\n    --rate-limit mail.send=10/60 --allow-tool connector:mail.send"
     )]
     Create {
         /// Its id
@@ -36,12 +39,8 @@ pub(crate) enum Action {
         /// What it is
         #[arg(long, value_parser = ["agent", "user", "service"], default_value = "agent")]
         kind: String,
-        /// What it may do; may be repeated
-        #[arg(long = "permission", value_name = "PERMISSION", value_parser = permissions())]
-        permissions: Vec<String>,
-        /// A scope of the protocol; may be repeated
-        #[arg(long = "scope", value_name = "SCOPE")]
-        scopes: Vec<String>,
+        #[command(flatten)]
+        terms: Terms,
     },
     /// List them
     #[command(after_help = "Example:\n  toolgate agent list")]
@@ -51,6 +50,23 @@ pub(crate) enum Action {
     Show {
         /// Its id
         id: String,
+    },
+    /// Change one
+    ///
+    /// What is not said stays as it is. Each list that is said takes the place of the whole list before.
+    #[command(
+        after_help = "Example:\n  toolgate agent update billing-agent --scope tools:payments:* --rate-limit '*=100/60' --any-tool"
+    )]
+    Update {
+        /// Its id
+        id: String,
+        /// What people call it
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        terms: Terms,
+        #[command(flatten)]
+        withdrawals: Withdrawals,
     },
     /// Remove one for good, with its keys and grants
     #[command(after_help = "Example:\n  toolgate agent remove billing-agent --yes")]
@@ -68,17 +84,31 @@ impl Action {
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
-            Self::Create { id, name, kind, permissions, scopes } => {
-                let body = object([
+            Self::Create { id, name, kind, terms } => {
+                let mut body = terms.members()?;
+                body.extend(object([
                     ("id", Some(json!(id))),
                     ("name", name.map(Value::from)),
                     ("kind", Some(json!(kind))),
-                    ("permissions", (!permissions.is_empty()).then(|| json!(permissions))),
-                    ("scopes", (!scopes.is_empty()).then(|| json!(scopes))),
-                ]);
+                ]));
                 let agent = client.change(Method::POST, "/api/v1/agents", Some(&Value::Object(body))).await?;
                 let (id, kind) = (plain(at(&agent, "id")), plain(at(&agent, "kind")));
-                let text = format!("The {kind} {id} was registered. Make a key for it with: toolgate key create {id}");
+                let mut text =
+                    format!("The {kind} {id} was registered. Make a key for it with: toolgate key create {id}");
+                text.push_str(&unresolved(&agent));
+                Ok(Report::new(agent, text))
+            }
+            Self::Update { id, name, terms, withdrawals } => {
+                let mut body = terms.members()?;
+                body.extend(withdrawals.members());
+                body.extend(object([("name", name.map(Value::from))]));
+                if body.is_empty() {
+                    return Err(Failure::Usage("say what to change, for example --name or --scope".to_owned()));
+                }
+                let path = format!("/api/v1/agents/{}", escaped(&id));
+                let agent = client.change(Method::PATCH, &path, Some(&Value::Object(body))).await?;
+                let text = format!("{} is at revision {} now.", plain(at(&agent, "id")), plain(at(&agent, "revision")));
+                let text = text + &unresolved(&agent);
                 Ok(Report::new(agent, text))
             }
             Self::List(paging) => {
@@ -87,6 +117,9 @@ impl Action {
                     ("KIND", "kind"),
                     ("NAME", "name"),
                     ("PERMISSIONS", "permissions"),
+                    ("SCOPES", "scopes"),
+                    ("RATE LIMITS", "rate_limits"),
+                    ("ALLOWED TOOLS", "tool_allowlist"),
                     ("CREATED", "created_at"),
                 ];
                 paging.fetch(&client, "/api/v1/agents", &[], "agents", &columns).await
@@ -108,6 +141,12 @@ impl Action {
     }
 }
 
-fn permissions() -> clap::builder::PossibleValuesParser {
-    toolgate_model::permission::Permission::ALL.iter().map(|permission| permission.as_str()).into()
+/// A sentence about what its allowlist names in vain, where there is something.
+fn unresolved(agent: &Value) -> String {
+    match at(agent, "unresolved_tools") {
+        Value::Array(tools) if !tools.is_empty() => {
+            format!("\nThere is no such tool yet: {}", plain(at(agent, "unresolved_tools")))
+        }
+        _ => String::new(),
+    }
 }

@@ -1,7 +1,7 @@
 //! `toolgate audit`: reading the log, proving things from it, taking it away, and verifying it without the gate.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -10,10 +10,16 @@ use toolgate_model::audit_export::verify;
 use toolgate_model::checkpoint::PublicKey;
 use toolgate_model::time::Timestamp;
 
+use self::export::Export;
 use super::paging::Paging;
 use super::{Connection, Failure};
 use crate::client::{Client, with_query};
-use crate::output::{Report, plain};
+use crate::output::Report;
+
+mod export;
+mod feed;
+mod outlet;
+mod position;
 
 /// Read, prove, export and verify the audit log
 #[derive(Args)]
@@ -50,13 +56,14 @@ pub(crate) enum Action {
         #[arg(long, value_name = "N", requires = "first")]
         second: Option<u64>,
     },
-    /// Write the whole log as lines that can be verified offline
-    #[command(after_help = "Example:\n  toolgate audit export -o audit.jsonl")]
-    Export {
-        /// The file to write; standard output unless said otherwise
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
+    /// Write the log: to be verified offline, or line by line for a SIEM
+    ///
+    /// The verifiable export is the whole log with its proofs. The other formats are one line of JSON for each event, and
+    /// can go on where an earlier export ended, and wait for more.
+    #[command(
+        after_help = "Example:\n  toolgate audit export -o audit.jsonl\n  toolgate audit export --format ocsf --follow --state siem.state"
+    )]
+    Export(Box<Export>),
     /// Verify an export, without any gate
     ///
     /// Finds any changed, removed, reordered or inserted event and names the first bad one. The public key must come from
@@ -119,7 +126,7 @@ impl Action {
                 let proof = connection.client()?.get(&with_query("/api/v1/audit/proof", &parameters)).await?;
                 Ok(Report::details(proof))
             }
-            Self::Export { output } => export(&connection.client()?, output.as_deref()).await,
+            Self::Export(export) => export.run(&connection.client()?).await,
         }
     }
 }
@@ -148,38 +155,6 @@ fn head(head: Value) -> Report {
     let checkpoint = checkpoint.as_ref().and_then(Value::as_str).unwrap_or_default();
     let text = format!("{}\n{}", crate::output::details(&members), crate::output::clean_lines(checkpoint));
     Report::new(head, text)
-}
-
-/// Writes beside the file first, so that what bears its name is complete.
-async fn export(client: &Client, output: Option<&Path>) -> Result<Report, Failure> {
-    let path = "/api/v1/audit/export";
-    let Some(output) = output else {
-        let mut stdout = io::stdout().lock();
-        client.download(path, |bytes| stdout.write_all(bytes)).await?;
-        stdout.flush().map_err(|error| Failure::io("standard output", error))?;
-        return Ok(Report::new(Value::Null, ""));
-    };
-    let shown = output.display().to_string();
-    let failed = |error: io::Error| Failure::io(&shown, error);
-    let mut name = output.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = output.with_file_name(name);
-    let mut file = File::create(&part).map_err(failed)?;
-    let mut lines: u64 = 0;
-    let written = client.download(path, |bytes| {
-        lines += bytes.iter().filter(|byte| **byte == b'\n').map(|_| 1_u64).sum::<u64>();
-        file.write_all(bytes)
-    });
-    let written = written
-        .await
-        .map_err(Failure::from)
-        .and_then(|()| file.sync_all().and_then(|()| std::fs::rename(&part, output)).map_err(failed));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
-    written?;
-    let text = format!("{} holds the log, in {lines} lines.", plain(&json!(shown)));
-    Ok(Report::new(json!({"file": shown, "lines": lines}), text))
 }
 
 fn verify_export(file: &Path, public_key: &str) -> Result<Report, Failure> {

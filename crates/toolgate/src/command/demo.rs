@@ -2,13 +2,13 @@
 //! what the gate allows, refuses and writes down. Whichever way it ends, nothing stays behind.
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
 use self::gate::DemoGate;
 use self::narration::Narration;
 use self::payments::Payments;
 use self::tour::Tour;
 use super::Failure;
+use super::stop::stop_signals;
 
 mod gate;
 mod narration;
@@ -59,19 +59,4 @@ impl Demo {
 
 fn cut_off() -> Failure {
     Failure::Said("the demo was cut off; nothing of it is left".to_owned())
-}
-
-/// Ready at the first signal that asks the program to end.
-fn stop_signals() -> Result<std::pin::Pin<Box<dyn Future<Output = ()>>>, Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::io("signals cannot be listened to", error));
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
-    Ok(Box::pin(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }))
 }

@@ -14,6 +14,7 @@ use crate::output::{Report, at, clean, clean_lines, plain, table};
 use crate::prompt;
 
 mod documents;
+mod import;
 
 /// Register services and their tools
 #[derive(Args)]
@@ -38,6 +39,11 @@ pub(crate) enum Action {
         /// Only say what would change
         #[arg(long)]
         dry_run: bool,
+    },
+    /// Make a definition of a description in another format
+    Import {
+        #[command(subcommand)]
+        format: import::Format,
     },
     /// List the services and their versions
     #[command(after_help = "Example:\n  toolgate service list")]
@@ -79,6 +85,7 @@ impl Action {
                 let documents = documents::read(&files)?;
                 apply(&connection.client()?, &documents, dry_run).await
             }
+            Self::Import { format } => format.run(connection.json),
             Self::List => Ok(list(connection.client()?.get("/api/v1/services").await?)),
             Self::Show { name, version, export } => {
                 let client = connection.client()?;

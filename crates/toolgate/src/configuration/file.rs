@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, Key};
+use super::keys::KEYS;
 use super::value::Value;
 
 /// What the file says about one key.
@@ -59,33 +59,42 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     scored.filter(|(score, _)| *score >= ALIKE).max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, name)| name)
 }
 
-/// Every path of the document, with its value. A section that holds nothing is a leaf only if it is no section of ours.
+/// Every path of the document, with its value. A table that holds nothing is a leaf only if it is none of ours.
 fn leaves<'a, 'i>(document: &'a DeTable<'i>) -> Vec<(String, &'a Spanned<DeValue<'i>>)> {
     let mut found = Vec::new();
-    for (section, value) in document {
-        let known = KEYS.iter().any(|key| key.section() == section.get_ref().as_ref());
+    let members = |prefix: &str, table: &'a DeTable<'i>| -> Vec<(String, &'a Spanned<DeValue<'i>>)> {
+        table.iter().map(|(name, value)| (format!("{prefix}{}", name.get_ref()), value)).collect()
+    };
+    let mut rest = members("", document);
+    while let Some((path, value)) = rest.pop() {
+        let is_key = KEYS.iter().any(|key| key.path == path);
+        let below = format!("{path}.");
+        let is_ours = KEYS.iter().any(|key| key.path.starts_with(&below));
         match value.get_ref() {
-            DeValue::Table(members) if known || !members.is_empty() => {
-                let path = |name: &str| format!("{}.{name}", section.get_ref());
-                found.extend(members.iter().map(|(name, value)| (path(name.get_ref()), value)));
-            }
-            _ => found.push((section.get_ref().to_string(), value)),
+            DeValue::Table(table) if !is_key && (is_ours || !table.is_empty()) => rest.extend(members(&below, table)),
+            _ => found.push((path, value)),
         }
     }
     found
 }
 
 fn unknown(path: &str) -> String {
-    // A key without its section is as common a mistake as a misspelt one.
+    // A key without its group or its section is as common a mistake as a misspelt one.
+    let section = path.split_once('.').map(|(section, _)| section);
+    let without_group = KEYS.iter().find(|key| Some(key.section()) == section && last(key.path) == last(path));
     let by_name = || {
-        let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
-        let near = nearest(name, KEYS.iter().map(Key::name))?;
-        KEYS.iter().find(|key| key.name() == near).map(|key| key.path)
+        let near = nearest(last(path), KEYS.iter().map(|key| last(key.path)))?;
+        KEYS.iter().find(|key| last(key.path) == near).map(|key| key.path)
     };
-    match nearest(path, KEYS.iter().map(|key| key.path)).or_else(by_name) {
+    let near = without_group.map(|key| key.path).or_else(|| nearest(path, KEYS.iter().map(|key| key.path)));
+    match near.or_else(by_name) {
         Some(near) => format!("the key `{path}` is not known; did you mean `{near}`?"),
         None => format!("the key `{path}` is not known; `toolgate config example` shows every key"),
     }
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
 #[cfg(test)]
@@ -115,12 +124,29 @@ mod tests {
             ("[ledger]\n\ndatabase = \"x\"\n", 3, "`ledger.database_url`"),
             ("[database]\nurl = \"x\"\n", 2, "config example"),
             ("[other]\n", 1, "config example"),
+            ("[server.rate_limit]\nrequest = 1\n", 2, "`server.rate_limit.requests`"),
+            ("[server]\nburst = 1\n", 2, "`server.rate_limit.burst`"),
+            ("[server]\nrate_limit = 1\n", 2, "`server.rate_limit.burst`"),
         ] {
             let found = faults(text);
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!(found[0].0, line, "{found:?}");
             assert!(found[0].1.contains(near), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_group_of_keys_is_written_in_any_form_of_toml() {
+        for text in [
+            "[server]\nrate_limit.requests = 1\n",
+            "[server.rate_limit]\nrequests = 1\n",
+            "server = { rate_limit = { requests = 1 } }\n",
+        ] {
+            let given = read(text).ok().unwrap();
+            assert!(matches!(given["server.rate_limit.requests"].value, Value::Integer(1)), "{text}");
+        }
+        assert!(read("[server.rate_limit]\n").ok().unwrap().is_empty());
+        assert_eq!(faults("[server]\nlisten = { port = 1 }\n")[0].0, 2);
     }
 
     #[test]

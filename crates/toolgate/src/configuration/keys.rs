@@ -6,7 +6,7 @@ use super::value::Kind;
 /// One key.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands in the file: `section.name`.
+    /// Where it stands in the file: `section.name`, or `section.group.name`.
     pub path: &'static str,
     /// What it takes.
     pub kind: Kind,
@@ -38,12 +38,12 @@ pub enum Fallback {
 }
 
 impl Key {
-    /// The part before the dot.
+    /// The part before the first dot.
     pub fn section(&self) -> &'static str {
         self.path.split_once('.').map_or("", |(section, _)| section)
     }
 
-    /// The part behind the dot.
+    /// The part behind the first dot.
     pub fn name(&self) -> &'static str {
         self.path.split_once('.').map_or(self.path, |(_, name)| name)
     }
@@ -82,6 +82,12 @@ keys! {
         "How long the headers of a request may take to arrive, in seconds.";
     DRAIN = "server.drain_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "30", None, "TOOLGATE_DRAIN_SECONDS",
         "How long requests under way may take to finish after SIGTERM, in seconds.";
+    RATE_LIMIT_REQUESTS = "server.rate_limit.requests": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Nothing, "600", None, "TOOLGATE_RATE_LIMIT_REQUESTS",
+        "How many requests one key, or one address without a key, may send in a period; more are answered with 429. Each gate counts for itself. Default: no limit.";
+    RATE_LIMIT_PER_SECONDS = "server.rate_limit.per_seconds": Kind::Integer { least: 1, most: 2_678_400 }, Fallback::Nothing, "60", None, "TOOLGATE_RATE_LIMIT_PER_SECONDS",
+        "The period of rate_limit.requests, in seconds; given with it or not at all.";
+    RATE_LIMIT_BURST = "server.rate_limit.burst": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Nothing, "100", None, "TOOLGATE_RATE_LIMIT_BURST",
+        "How many of these requests may come at once. Default: as many as rate_limit.requests.";
     SEAMS = "server.seams": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_SEAMS",
         "Reserved for the seams of conformance suites. Checked, but nothing in this version reads it.";
     DATA = "ledger.data": Kind::Path, Fallback::DataHome, r#""/var/lib/toolgate""#, Some("--data"), "TOOLGATE_DATA",
@@ -108,6 +114,8 @@ keys! {
         "How long rotated material stays for calls already admitted, in seconds; longer than a call may take, which is 120.";
     EGRESS_ALLOW = "egress.allow": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_EGRESS_ALLOW",
         "Networks that calls of tools may reach although they are private, as CIDRs; the variable takes them separated by commas. Everything that is not a public address is refused otherwise.";
+    OPENWOP_TOOL_LIST = "openwop.tool_list": Kind::Choice(&["array", "object"]), Fallback::Example, r#""array""#, None, "TOOLGATE_OPENWOP_TOOL_LIST",
+        "How GET /v1/tools answers: a bare array, as the conformance suite of OpenWOP wants it, or an object with `tools`, as the text of RFC 0078 says.";
     LOG_FORMAT = "log.format": Kind::Choice(&["auto", "human", "json"]), Fallback::Example, r#""auto""#, None, "TOOLGATE_LOG_FORMAT",
         "How the log on standard error looks; auto is human on a terminal and json elsewhere.";
     LOG_LEVEL = "log.level": Kind::LogLevel, Fallback::Example, r#""info""#, None, "TOOLGATE_LOG",

@@ -70,9 +70,14 @@ impl Resolved {
     }
 
     pub(super) fn integer(&mut self, key: &Key) -> Result<u64, ConfigurationError> {
+        self.optional_integer(key).ok_or_else(|| missing(key))
+    }
+
+    /// A number that may be left out.
+    pub(super) fn optional_integer(&mut self, key: &Key) -> Option<u64> {
         match self.take(key) {
-            Some(Value::Integer(number)) => Ok(number),
-            _ => Err(missing(key)),
+            Some(Value::Integer(number)) => Some(number),
+            _ => None,
         }
     }
 

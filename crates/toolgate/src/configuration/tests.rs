@@ -57,6 +57,7 @@ fn with_nothing_given_everything_has_its_default() {
     assert_eq!(configuration.listen.to_string(), "127.0.0.1:7300");
     assert_eq!(configuration.max_body_bytes, 1024 * 1024);
     assert_eq!(configuration.limits, Limits::default());
+    assert_eq!(configuration.rate_limit, None);
     assert_eq!(configuration.settings, Settings::default());
     assert_eq!(configuration.integrate_every, Duration::from_millis(250));
     assert_eq!(configuration.log_format, LogFormat::Auto);
@@ -178,4 +179,20 @@ fn each_provider_can_be_chosen() {
         panic!("the environment")
     };
     assert_eq!((current.expose(), previous.unwrap().expose()), ("one", "two"));
+}
+
+#[test]
+fn a_rate_limit_is_whole_or_not_there() {
+    let whole = Scene::new().file("[server.rate_limit]\nrequests = 600\nper_seconds = 60\n");
+    let limit = whole.load().ok().unwrap().configuration.rate_limit.unwrap();
+    assert_eq!((limit.requests(), limit.per(), limit.burst()), (600, Duration::from_secs(60), 600));
+    let limit =
+        whole.variable("TOOLGATE_RATE_LIMIT_BURST", "10").load().ok().unwrap().configuration.rate_limit.unwrap();
+    assert_eq!(limit.burst(), 10);
+    for part in ["TOOLGATE_RATE_LIMIT_REQUESTS", "TOOLGATE_RATE_LIMIT_PER_SECONDS", "TOOLGATE_RATE_LIMIT_BURST"] {
+        let text = Scene::new().variable(part, "1").refused();
+        assert!(text.contains("give both"), "{text}");
+    }
+    let text = Scene::new().file("[server.rate_limit]\nrequests = 1\nper_seconds = 2678400\nburst = 100\n").refused();
+    assert!(text.contains("server.rate_limit: a used up burst would take more than a year"), "{text}");
 }

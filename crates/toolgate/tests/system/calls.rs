@@ -18,6 +18,6 @@ mod rate;
 mod records;
 mod reports;
 mod services;
-mod shop;
+pub mod shop;
 mod standing;
 mod upstream_answers;

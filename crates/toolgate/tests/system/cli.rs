@@ -7,10 +7,12 @@ use serde_json::Value;
 use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 
 mod audit;
+mod audit_feed;
 mod authority;
 mod demo;
 mod refusals;
 mod service;
+mod service_import;
 mod tool;
 
 fn setup() -> GateSetup {

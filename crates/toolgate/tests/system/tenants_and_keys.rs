@@ -1,5 +1,6 @@
-//! Who exists and with which key: tenants and the walls between them, keys, permissions, and attempts to get more.
+//! Who exists and with which key: tenants and the walls between them, keys, permissions, changes, and attempts to get more.
 
+mod changing;
 mod escalation;
 mod guessing;
 mod keys;

@@ -8,8 +8,12 @@ use toolgate_model::time::Timestamp;
 /// Which events to read. What is absent does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// By type.
-    pub kind: Option<String>,
+    /// By type: any of these; none means all.
+    pub kinds: Vec<String>,
+    /// By the execution that it belongs to.
+    pub run: Option<String>,
+    /// By tool, with its service.
+    pub tool: Option<String>,
     /// By who did it.
     pub actor: Option<PrincipalId>,
     /// By the agent that it concerns.

@@ -7,9 +7,11 @@ use toolgate_model::connection::Connection;
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::{Authority, Lineage};
+use toolgate_model::hook::{ToolCalled, ToolReturned};
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{Principal, PrincipalId};
+use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
@@ -68,6 +70,10 @@ impl Holding {
 /// Everything that an agent holds and that has not ended.
 #[derive(Debug)]
 pub struct Holdings {
+    /// The agent, as it was read together with what it holds; `None` where there is no such principal.
+    pub agent: Option<Arc<Principal>>,
+    /// The state that all of this was read from.
+    pub generation: Generation,
     /// The grants, oldest first.
     pub held: Vec<Arc<Holding>>,
     /// Whether there are more than are looked through.
@@ -95,12 +101,16 @@ pub struct Admit {
     pub usable_until: Option<Timestamp>,
     /// The grants of the lineage, the direct one first, each with the calls that it allows in an hour.
     pub lineage: Vec<(GrantId, Option<u64>)>,
-    /// What the grant opens.
-    pub credential: CredentialId,
-    /// The version of the credential that the decision rests on.
-    pub credential_version: u32,
+    /// What the grant opens, and the version of it that the decision rests on; `None` for a tool that needs none.
+    pub credential: Option<(CredentialId, u32)>,
+    /// For whom, and the revision of it that the decision rests on; `None` where there is no such principal.
+    pub agent_revision: Option<u64>,
     /// The revision of the registry that the tool was found in; `None` for a tool that the credential defines.
     pub registry: Option<u64>,
+    /// How often this agent may call this tool.
+    pub bucket: Option<RateLimit>,
+    /// What the log is told before the call is made.
+    pub called: ToolCalled,
     /// SHA-256 of the canonical request, under the caller's key for it.
     pub request_digest: Option<String>,
     /// When, at the latest, the call is over.
@@ -144,6 +154,8 @@ pub struct Settle {
     pub answer: Option<String>,
     /// Whether the service certainly saw nothing of it, so that the idempotency key is free again.
     pub never_sent: bool,
+    /// What the log is told of its return.
+    pub returned: ToolReturned,
 }
 
 /// Writes down a call that was refused, with its event.
@@ -157,6 +169,12 @@ pub struct RecordDenial {
     pub stage: &'static str,
     /// Why.
     pub error: InvocationError,
+    /// What the log is told of the call, and of its return.
+    pub called: ToolCalled,
+    /// See above.
+    pub returned: ToolReturned,
+    /// Whether it was refused for want of authority.
+    pub about_authority: bool,
 }
 
 /// Writes down a call that its caller made by itself and reports.

@@ -1,8 +1,9 @@
 //! Commands on tenants, principals and keys.
 
+use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
-use toolgate_model::principal::{Principal, PrincipalId, Tenant};
+use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, Tenant};
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
@@ -45,6 +46,23 @@ pub struct CreatePrincipal {
     pub stamp: Stamp,
     /// The principal.
     pub principal: Principal,
+    /// What its allowlist names and there is not.
+    pub unresolved: Vec<ToolId>,
+}
+
+/// Changes a principal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpdatePrincipal {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: PrincipalId,
+    /// The revision that is changed; another one now is a conflict.
+    pub expected_revision: u64,
+    /// What is to be different.
+    pub changes: PrincipalChanges,
+    /// What the new allowlist names and there is not.
+    pub unresolved: Vec<ToolId>,
 }
 
 /// Removes a principal.

@@ -8,6 +8,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::{Constraints, Cost};
 use toolgate_model::context::GrantContext;
 use toolgate_model::grant::Grant;
+use toolgate_model::hook::{CallTrace, ToolCalled, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
@@ -71,15 +72,19 @@ impl Caller {
     pub async fn call(&self, grant: &Grant) -> Admit {
         let holding = self.holding(grant.id).await;
         let lineage = holding.lineage.ancestors().iter().chain([holding.lineage.grant()]);
+        let invocation = self.invocation(grant);
+        let agent = self.tenant.ledger.principal(&self.tenant.id, &grant.agent).await.unwrap();
         Admit {
             stamp: self.tenant.stamp_of(&self.agent),
             key: self.key,
-            invocation: self.invocation(grant),
+            called: ToolCalled::of(&invocation, None),
+            invocation,
+            agent_revision: agent.filter(|agent| agent.removed_at.is_none()).map(|agent| agent.revision),
+            bucket: None,
             generation: holding.generation,
             usable_until: holding.effective.expires_at,
             lineage: lineage.map(|one| (one.id, one.authority.constraints.max_invocations_per_hour)).collect(),
-            credential: holding.credential.id,
-            credential_version: holding.credential.version,
+            credential: Some((holding.credential.id, holding.credential.version)),
             registry: None,
             request_digest: None,
             deadline: self.tenant.later(DEADLINE),
@@ -114,6 +119,7 @@ impl Caller {
             duration_ms: None,
             idempotency_key: None,
             context: GrantContext::default(),
+            trace: CallTrace { by_agent: true, ..CallTrace::default() },
             reported: false,
             created_at: now,
         }
@@ -145,6 +151,7 @@ impl Caller {
         invocation.fingerprint = Some("f2".repeat(32));
         Settle {
             stamp: self.tenant.stamp_of(&self.agent),
+            returned: ToolReturned::ok(&invocation, 42),
             invocation,
             answer: Some(answer.to_owned()),
             never_sent: false,

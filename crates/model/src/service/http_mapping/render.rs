@@ -143,7 +143,7 @@ impl HttpMapping {
                 form.finish().into_bytes()
             }
         };
-        Ok(Some(RenderedBody { content_type: self.body.content_type(), bytes }))
+        Ok(Some(RenderedBody { content_type: self.body.content_type().into(), bytes }))
     }
 }
 

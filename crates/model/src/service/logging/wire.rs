@@ -1,4 +1,4 @@
-//! Logging rules as JSON: `{default: "log", fields: {"customer": "hash", "metadata.note": "omit"}}`.
+//! Logging rules as JSON: `{default: "log", fields: {"customer": "hash", "metadata.note": "omit"}, inputs: true}`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{FieldRule, LoggingRule};
 use crate::constraint::ParameterPath;
 use crate::service::DefinitionError;
-use crate::service::reading::{Fields, join, object, refuse, word};
+use crate::service::reading::{Fields, flag, join, object, refuse, word};
 
 /// More fields than any tool has.
 const FIELD_LIMIT: usize = 256;
@@ -15,10 +15,11 @@ const RULES: [(&str, FieldRule); 3] = [("log", FieldRule::Log), ("hash", FieldRu
 
 impl LoggingRule {
     pub(in crate::service) fn from_json(value: &Value, path: &str) -> Result<Self, DefinitionError> {
-        let fields = Fields::of(value, path, &["default", "fields"])?;
+        let fields = Fields::of(value, path, &["default", "fields", "inputs"])?;
         let default = fields.read("default", |value, path| word(value, path, &RULES))?.unwrap_or_default();
+        let inputs = fields.read("inputs", flag)?.unwrap_or_default();
         let fields = fields.read("fields", read_fields)?.unwrap_or_default();
-        Ok(Self { default, fields })
+        Ok(Self { default, fields, inputs })
     }
 
     /// Nothing where there is no rule.
@@ -30,6 +31,9 @@ impl LoggingRule {
         if !self.fields.is_empty() {
             let fields = self.fields.iter().map(|(path, rule)| (path.to_string(), Value::from(rule.as_str())));
             members.insert("fields".to_owned(), Value::Object(fields.collect()));
+        }
+        if self.inputs {
+            members.insert("inputs".to_owned(), Value::Bool(true));
         }
         (!members.is_empty()).then_some(Value::Object(members))
     }

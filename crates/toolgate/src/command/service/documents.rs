@@ -14,8 +14,8 @@ use super::Failure;
 use crate::output::clean;
 use crate::prompt;
 
-/// The most that is read from one file.
-const FILE_LIMIT: u64 = 1024 * 1024;
+/// The most that is read from one file. A service of two thousand tools with all their schemas fits.
+const FILE_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// A definition and where it stands.
 pub(super) struct Document {
@@ -81,8 +81,8 @@ fn hint(value: &Value, error: &DefinitionError, is_json: bool) -> &'static str {
 fn yaml() -> Options {
     options! {
         budget: budget! {
-            max_events: 200_000,
-            max_nodes: 100_000,
+            max_events: 6_000_000,
+            max_nodes: 3_000_000,
             max_depth: strict_json::MAX_DEPTH,
             flow_nesting_limit: strict_json::MAX_DEPTH,
             max_documents: 256,
@@ -90,7 +90,7 @@ fn yaml() -> Options {
             max_anchors: 1_000,
             max_recorded_anchor_events: 100_000,
             max_recorded_anchor_bytes: 1024 * 1024,
-            max_total_scalar_bytes: 1024 * 1024,
+            max_total_scalar_bytes: 32 * 1024 * 1024,
         },
         alias_limits: alias_limits! {
             max_total_replayed_events: 100_000,

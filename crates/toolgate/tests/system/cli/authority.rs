@@ -61,6 +61,58 @@ fn agents_and_keys_live_and_end() {
 }
 
 #[test]
+fn agents_are_limited_and_changed() {
+    let gate = setup().start();
+    let person = Person::administrator(&gate);
+    let create = [
+        "agent",
+        "create",
+        "billing",
+        "--scope",
+        "tools:mail:*",
+        "--rate-limit",
+        "*=100/60",
+        "--rate-limit",
+        "mail.send=1/60/3",
+        "--allow-tool",
+        "connector:mail.send",
+        "--allow-tool",
+        "openwop:http.fetch",
+    ];
+    let text = person.reads(&create);
+    assert!(text.contains("There is no such tool yet: connector:mail.send"), "{text}");
+    let shown = person.gets(&["agent", "show", "billing"]);
+    let limits = json!({
+        "*": {"requests": 100, "per_seconds": 60}, "mail.send": {"requests": 1, "per_seconds": 60, "burst": 3}
+    });
+    assert_eq!((&shown["rate_limits"], &shown["scopes"]), (&limits, &json!(["tools:mail:*"])));
+    assert_eq!(shown["tool_allowlist"], json!(["connector:mail.send", "openwop:http.fetch"]));
+    assert!(person.reads(&["agent", "show", "billing"]).contains("rate_limits.mail.send.burst:"));
+    assert!(person.reads(&["agent", "list"]).contains("connector:mail.send, openwop:http.fetch"));
+
+    let text = person.reads(&["agent", "update", "billing", "--name", "Bills", "--permission", "tools.delegate"]);
+    assert!(text.contains("billing is at revision 2 now."), "{text}");
+    let changed = person.gets(&["agent", "update", "billing", "--scope", "a", "--no-rate-limits", "--any-tool"]);
+    assert_eq!((&changed["name"], &changed["permissions"]), (&json!("Bills"), &json!(["tools.delegate"])));
+    assert_eq!((&changed["scopes"], &changed["rate_limits"]), (&json!(["a"]), &json!({})));
+    assert_eq!(changed["tool_allowlist"], json!(null));
+    let bare = person.gets(&["agent", "update", "billing", "--no-name", "--no-permissions", "--no-scopes"]);
+    assert_eq!((&bare["name"], &bare["permissions"], &bare["scopes"]), (&json!(null), &json!([]), &json!([])));
+
+    for (wrong, word) in [
+        (&["--name", "A", "--no-name"][..], "--no-name"),
+        (&["--rate-limit", "mail.send=1"], "REQUESTS/SECONDS"),
+        (&["--rate-limit", "*=1/1", "--rate-limit", "*=2/1"], "twice"),
+        (&[], "say what to change"),
+    ] {
+        let said = person.says(&[&["agent", "update", "billing"], wrong].concat());
+        assert_eq!(said.code, 2, "{wrong:?}: {}", said.all());
+        assert!(said.stderr.contains(word), "{wrong:?}: {}", said.all());
+    }
+    assert_eq!(person.says(&["agent", "update", "nobody", "--name", "A"]).code, 1);
+}
+
+#[test]
 fn vaults_are_made_shown_and_deleted() {
     let gate = setup().start();
     let person = Person::administrator(&gate);

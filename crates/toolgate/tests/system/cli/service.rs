@@ -102,7 +102,7 @@ fn a_fault_names_the_file_and_the_place_and_stops_everything() {
         (PAYMENTS.replace("version: 2024-01", "version: b\nversion: c"), "line 4"),
         (PAYMENTS.to_owned(), "payments 2024-01 is already in"),
         (String::new(), "there is no definition in it"),
-        ("x".repeat(1024 * 1024 + 1), "longer than"),
+        ("x".repeat(32 * 1024 * 1024 + 1), "longer than"),
     ] {
         std::fs::write(&bad, text).unwrap();
         let said = person.says(&["service", "apply", good, name]);

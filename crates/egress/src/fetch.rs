@@ -1,0 +1,69 @@
+//! The guarded fetch: one request without any credential, over the same client as every other call, so that it comes
+//! nowhere where they do not come.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+use toolgate_gate::ports::source::{ServiceAnswer, SourceFailure};
+use toolgate_model::service::RenderedRequest;
+
+use crate::adapter::{failure, not_executable};
+use crate::body::DEFAULT_BODY_LIMIT;
+use crate::client::{GuardedClient, OutboundRequest};
+use crate::connectors::result;
+use crate::pool::PoolKey;
+use crate::redaction::Redactor;
+
+/// Sends the request and gives back the answer, whatever its status is.
+pub(crate) async fn fetch(
+    client: &GuardedClient,
+    pool: PoolKey,
+    request: &RenderedRequest,
+    deadline: Instant,
+) -> Result<ServiceAnswer, SourceFailure> {
+    let unusable = |_| not_executable("the request cannot be written");
+    let mut headers = HeaderMap::with_capacity(request.headers.len() + 1);
+    for (name, value) in &request.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable(()))?;
+        headers.insert(name, HeaderValue::from_str(value).map_err(|_| unusable(()))?);
+    }
+    let body = match &request.body {
+        Some(body) => {
+            let kind = HeaderValue::from_str(&body.content_type).map_err(|_| unusable(()))?;
+            headers.insert(header::CONTENT_TYPE, kind);
+            Bytes::copy_from_slice(&body.bytes)
+        }
+        None => Bytes::new(),
+    };
+    let method = Method::from_bytes(request.method.as_str().as_bytes()).map_err(|_| unusable(()))?;
+    let outbound = OutboundRequest {
+        pool,
+        method,
+        url: &request.url,
+        headers,
+        body,
+        deadline,
+        hosts: &[],
+        ca_certificate: None,
+        body_limit: DEFAULT_BODY_LIMIT,
+    };
+    let answer = client.send(outbound).await.map_err(|error| failure(&error))?;
+    let (status, truncated) = (answer.status, answer.truncated);
+    let headers = shown(&answer.headers);
+    // There is no secret in it that the gate knows of.
+    let body = result(answer, &Redactor::none());
+    let result = json!({"status": status, "headers": headers, "body": body});
+    Ok(ServiceAnswer { http_status: status, result, truncated })
+}
+
+/// The headers of an answer; those that set cookies are for browsers.
+fn shown(headers: &HeaderMap) -> Map<String, Value> {
+    let mut shown = Map::new();
+    for (name, value) in headers {
+        if let (true, Ok(value)) = (name != header::SET_COOKIE, value.to_str()) {
+            shown.insert(name.as_str().to_owned(), Value::from(value));
+        }
+    }
+    shown
+}

@@ -1,0 +1,52 @@
+//! Allowlists: what a principal's list of tools names, and whether there is such a thing.
+
+use std::collections::BTreeSet;
+
+use toolgate_model::descriptor::{SourceKind, ToolId};
+
+use super::discovery::implicit_tools;
+use crate::builtin;
+use crate::catalog::Catalog;
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::Freshness;
+use crate::refusal::{Code, Refusal};
+
+/// How many tools an allowlist may name.
+const LIMIT: usize = 1024;
+
+impl Gate {
+    /// What an allowlist names and the caller's tenant has not: no registered tool in any version, none that a credential
+    /// defines, none that is built in.
+    pub(super) async fn unresolved_tools(
+        &self,
+        caller: &Caller,
+        allowlist: Option<&BTreeSet<ToolId>>,
+    ) -> Result<Vec<ToolId>, Refusal> {
+        let Some(allowlist) = allowlist else { return Ok(Vec::new()) };
+        if allowlist.len() > LIMIT {
+            let reason = format!("`tool_allowlist` must name at most {LIMIT} tools");
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "tool_allowlist"));
+        }
+        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let found = |tool: &ToolId| builtin::find(tool).is_some() || is_registered(tool, &catalog);
+        let mut unresolved: Vec<ToolId> = allowlist.iter().filter(|tool| !found(tool)).cloned().collect();
+        if unresolved.iter().any(|tool| tool.fits(SourceKind::Connector)) {
+            let mut defined = BTreeSet::new();
+            for credential in self.all_credentials(caller).await? {
+                let tools = implicit_tools(&credential, &catalog).into_iter();
+                defined.extend(
+                    tools.filter_map(|tool| ToolId::of_service(SourceKind::Connector, &tool.service, &tool.name)),
+                );
+            }
+            unresolved.retain(|tool| !defined.contains(tool));
+        }
+        Ok(unresolved)
+    }
+}
+
+fn is_registered(tool: &ToolId, catalog: &Catalog) -> bool {
+    let Some((source, service, name)) = tool.service_and_tool() else { return false };
+    let mut versions = catalog.versions(&service).iter();
+    versions.any(|version| version.registered.definition.source == source && version.tool(name.as_str()).is_some())
+}

@@ -1,0 +1,73 @@
+//! The catalog as RFC 0078 projects it: the descriptors of what the caller may invoke, and of nothing else. What is
+//! unknown and what is not for the caller are refused in the same words.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolgate_model::descriptor::{SourceKind, ToolDescriptor, ToolId};
+use toolgate_model::permission::Permission;
+
+use super::discovery::usable_tool;
+use crate::builtin;
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::Freshness;
+use crate::refusal::{Code, Refusal};
+
+impl Gate {
+    /// The tools that the caller may invoke, by id. Where several grants open one of the same id, the oldest describes it.
+    pub async fn descriptors(
+        &self,
+        caller: &Caller,
+        source: Option<SourceKind>,
+    ) -> Result<Vec<Arc<ToolDescriptor>>, Refusal> {
+        if !caller.may(Permission::InvokeTools) {
+            return Ok(Vec::new());
+        }
+        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let granted = self.granted(caller, caller.id(), &catalog).await?;
+        let described = granted.iter().filter_map(|granted| granted.tool.descriptor().ok());
+        let mut found: BTreeMap<ToolId, Arc<ToolDescriptor>> = BTreeMap::new();
+        for descriptor in builtin::all().iter().map(|builtin| Arc::clone(&builtin.descriptor)).chain(described) {
+            if source.is_none_or(|source| descriptor.fields().source == source) && caller.may_invoke(&descriptor) {
+                found.entry(descriptor.fields().tool_id.clone()).or_insert(descriptor);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// The tool of this id, if the caller may invoke it.
+    pub async fn descriptor(&self, caller: &Caller, tool: &ToolId) -> Result<Arc<ToolDescriptor>, Refusal> {
+        let found = match caller.may(Permission::InvokeTools) {
+            true => self.described(caller, tool).await?,
+            false => None,
+        };
+        let allowed = found.filter(|descriptor| caller.may_invoke(descriptor));
+        // Not a word about the id: the answer must be the same for every tool that is not there for the caller.
+        allowed.ok_or_else(|| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use"))
+    }
+
+    async fn described(&self, caller: &Caller, tool: &ToolId) -> Result<Option<Arc<ToolDescriptor>>, Refusal> {
+        let Some((_, service, name)) = tool.service_and_tool() else {
+            return Ok(builtin::find(tool).map(|builtin| Arc::clone(&builtin.descriptor)));
+        };
+        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let held = self.active_holdings(caller, caller.id()).await?;
+        let of_service = held.iter().filter(|holding| holding.credential.service == service);
+        let mut described = of_service.filter_map(|holding| {
+            let descriptor = usable_tool(holding, &catalog, &name)?.descriptor().ok()?;
+            // Two versions of a service may come from different sources.
+            (descriptor.fields().tool_id == *tool && caller.may_invoke(&descriptor)).then_some(descriptor)
+        });
+        Ok(described.next())
+    }
+}
+
+impl Caller {
+    /// Whether its own scopes and its allowlist leave it this tool; grants are another matter.
+    fn may_invoke(&self, descriptor: &ToolDescriptor) -> bool {
+        let fields = descriptor.fields();
+        let required = fields.auth.iter().flat_map(|auth| auth.scopes.iter().map(|scope| scope.as_str()));
+        self.principal().may_see(&fields.tool_id) && self.principal().scopes.cover_all(required).is_ok()
+    }
+}

@@ -1,0 +1,208 @@
+//! The path, run dry: why an agent can or cannot call a tool. The same code as for a call, up to the admission, with
+//! nothing reserved, sent or written down.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolgate_model::context::GrantContext;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::service::ServiceVersion;
+
+use super::authorize::authorizes;
+use super::constrain::fit;
+use super::fit::Candidate;
+use super::{Call, CallRequest};
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::Freshness;
+use crate::refusal::{Refusal, Stage};
+
+/// What is asked.
+pub struct Question {
+    /// Who would call.
+    pub agent: PrincipalId,
+    /// Which tool, as it would be named in the call.
+    pub tool: String,
+    /// Which version of its service.
+    pub version: Option<ServiceVersion>,
+    /// With which parameters; without them the stages that look at them are not gone through.
+    pub parameters: Option<Map<String, Value>>,
+    /// As part of what.
+    pub context: GrantContext,
+    /// From where.
+    pub address: IpAddr,
+}
+
+/// One thing that was looked at.
+pub struct Step {
+    /// At which stage.
+    pub stage: Stage,
+    /// What it came to: `None` is a note that decides nothing.
+    pub verdict: Option<Result<(), Refusal>>,
+    /// What was looked at.
+    pub subject: String,
+}
+
+/// All that was looked at, in order.
+pub struct Explanation {
+    /// Whether the call would come as far as to its admission.
+    pub allowed: bool,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl Gate {
+    /// Says step by step what would become of a call.
+    pub async fn explain(&self, caller: &Caller, question: Question) -> Result<Explanation, Refusal> {
+        caller.require_acting_for(&question.agent)?;
+        let mut told = Telling { steps: Vec::new() };
+        let allowed = self.tell(caller, question, &mut told).await?;
+        Ok(Explanation { allowed, steps: told.steps })
+    }
+
+    async fn tell(&self, caller: &Caller, question: Question, told: &mut Telling) -> Result<bool, Refusal> {
+        let given = question.parameters.is_some();
+        let parameters = Value::Object(question.parameters.clone().unwrap_or_default());
+        let call = self.dry(caller, question)?;
+        if !told.says(Stage::Identify, format!("`{}` may call tools", call.agent), self.may_call(&call).await?) {
+            return Ok(false);
+        }
+        let resolved = match self.resolve(&call, Freshness::Newest).await {
+            Ok(resolved) => resolved.into_candidates(),
+            Err(refusal) => {
+                told.says(Stage::Resolve, format!("`{}` names a tool for it", call.tool), Err(refusal));
+                self.tell_of_tool(caller, &call, told).await?;
+                return Ok(false);
+            }
+        };
+        let name = resolved.first().map(Candidate::tool_name).unwrap_or_default();
+        told.says(Stage::Resolve, format!("`{}` is the tool {name}", call.tool), Ok(()));
+        let now = self.clock.now();
+        let mut passed = Vec::new();
+        for candidate in resolved {
+            if told.says(Stage::Authorize, through(&candidate), authorizes(&call, &candidate, now)) {
+                passed.push(candidate);
+            }
+        }
+        if passed.is_empty() {
+            return Ok(false);
+        }
+        if !given {
+            told.notes(Stage::Constrain, "give parameters to have them checked against the schema and the grants");
+        }
+        let mut fits = 0;
+        for candidate in passed.iter().filter(|_| given) {
+            let subject = format!("the parameters {}", through(candidate));
+            fits += u32::from(told.says(Stage::Constrain, subject, fit(&call, candidate.clone(), &parameters).map(drop)));
+        }
+        if given && fits == 0 {
+            return Ok(false);
+        }
+        for candidate in &passed {
+            self.tell_of_limits(&call, candidate, told);
+        }
+        Ok(true)
+    }
+
+    fn dry(&self, caller: &Caller, question: Question) -> Result<Arc<Call>, Refusal> {
+        let request = CallRequest {
+            tool: question.tool,
+            version: question.version,
+            grant: None,
+            agent: Some(question.agent),
+            parameters: question.parameters.unwrap_or_default(),
+            idempotency_key: None,
+            context: question.context,
+            run: None,
+            address: question.address,
+        };
+        Ok(Arc::new(self.begin(caller.clone(), request)?.0))
+    }
+
+    /// Whether the agent is there, and may call anything at all.
+    async fn may_call(&self, call: &Call) -> Result<Result<(), Refusal>, Refusal> {
+        use crate::refusal::Code;
+        let agent = self.ledger.principal(call.caller.tenant(), &call.agent).await?;
+        Ok(match agent.filter(|agent| agent.removed_at.is_none()) {
+            None => Err(Refusal::new(Code::AgentNotFound, format!("there is no agent `{}`", call.agent))),
+            Some(agent) if agent.permissions.has(Permission::InvokeTools) => Ok(()),
+            Some(_) => {
+                let reason = format!("it does not have the permission {}", Permission::InvokeTools);
+                Err(Refusal::new(Code::PermissionDenied, reason))
+            }
+        })
+    }
+
+    /// What whoever manages tools may know about one that the agent does not see.
+    async fn tell_of_tool(&self, caller: &Caller, call: &Call, told: &mut Telling) -> Result<(), Refusal> {
+        if !caller.may(Permission::ManageTools) {
+            return Ok(());
+        }
+        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let wanted = call.tool.strip_prefix("connector:").unwrap_or(&call.tool);
+        let is_meant = |service: &str, tool: &str| {
+            wanted == tool || wanted.strip_prefix(service).and_then(|rest| rest.strip_prefix('.')) == Some(tool)
+        };
+        for service in catalog.services() {
+            for tool in service.tools().filter(|tool| is_meant(tool.service.as_str(), tool.name.as_str())) {
+                let version = &service.registered.definition.version;
+                told.notes(
+                    Stage::Resolve,
+                    &format!(
+                        "version {version} of service `{}` has the tool `{}`: give the agent a grant with the scope \
+                         `{}` on a credential of that service",
+                        tool.service, tool.name, tool.definition.scope
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// What only the admission decides.
+    fn tell_of_limits(&self, call: &Call, candidate: &Candidate, told: &mut Telling) {
+        for grant in candidate.holding().into_iter().flat_map(|holding| {
+            holding.lineage.ancestors().iter().chain([holding.lineage.grant()])
+        }) {
+            if let Some(limit) = grant.authority.constraints.max_invocations_per_hour {
+                told.notes(Stage::Admit, &format!("grant {} allows {limit} calls in any hour", grant.id));
+            }
+        }
+        let own = candidate.tool.definition.rate_limit;
+        let limit = candidate.agent.as_ref().map_or(own, |agent| agent.rate_limit_for(&candidate.tool_name(), own));
+        if let Some(limit) = limit {
+            let (requests, per) = (limit.requests(), limit.per().as_secs());
+            told.notes(Stage::Admit, &format!("`{}` may call it {requests} times in {per} seconds", call.agent));
+        }
+        if candidate.tool.definition.approval == Some(toolgate_model::descriptor::ApprovalNeed::Always) {
+            told.notes(Stage::Approve, "every call of this tool needs a person's approval");
+        }
+    }
+}
+
+fn through(candidate: &Candidate) -> String {
+    match candidate.grant() {
+        Some(grant) => format!("through grant {grant}"),
+        None => "by the agent's own scopes".to_owned(),
+    }
+}
+
+struct Telling {
+    steps: Vec<Step>,
+}
+
+impl Telling {
+    fn says(&mut self, stage: Stage, subject: String, verdict: Result<(), Refusal>) -> bool {
+        let passed = verdict.is_ok();
+        self.steps.push(Step { stage, verdict: Some(verdict), subject });
+        passed
+    }
+
+    fn notes(&mut self, stage: Stage, note: &str) {
+        if !self.steps.iter().any(|step| step.subject == note) {
+            self.steps.push(Step { stage, verdict: None, subject: note.to_owned() });
+        }
+    }
+}

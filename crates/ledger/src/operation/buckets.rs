@@ -1,0 +1,101 @@
+//! Token buckets: how often one principal may call one tool (RFC 0064 §D). A bucket is taken from in the transaction that
+//! admits the call, so that calls at the same time, on any replica, cannot take the same token.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolgate_gate::ports::ledger::Admit;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::rate_limit::BucketState;
+
+use crate::sql::{Failure, Value};
+use crate::transaction::{Transaction, values};
+
+/// Whose, and for which tool.
+type Name = (TenantId, PrincipalId, String);
+
+/// The buckets of some calls, held by the transaction.
+#[derive(Default)]
+pub struct Buckets {
+    states: BTreeMap<Name, BucketState>,
+    changed: BTreeSet<Name>,
+}
+
+impl Buckets {
+    /// Takes hold of the buckets of these calls.
+    pub async fn hold<T: Transaction>(
+        transaction: &mut T,
+        calls: impl Iterator<Item = &Admit>,
+    ) -> Result<Self, Failure> {
+        // In order: everybody takes them in the same one.
+        let names: BTreeSet<Name> = calls.filter(|admit| admit.bucket.is_some()).map(name).collect();
+        let mut states = BTreeMap::new();
+        for name in names {
+            if !T::FOR_UPDATE.is_empty() {
+                // Where another transaction makes the same row, this waits for it and then sees what it did. A bucket
+                // that was never taken from has been full since the beginning of time.
+                let make = "INSERT INTO tool_buckets (tenant, principal, tool, state) VALUES ($1, $2, $3, $4) \
+                     ON CONFLICT (tenant, principal, tool) DO NOTHING";
+                transaction.execute(make, values![&name.0, &name.1, name.2.as_str(), Value::Integer(0)]).await?;
+            }
+            let sql = format!(
+                "SELECT tool, state FROM tool_buckets WHERE tenant = $1 AND principal = $2 AND tool = $3{}",
+                T::FOR_UPDATE
+            );
+            let row = transaction.query_optional(&sql, values![&name.0, &name.1, name.2.as_str()]).await?;
+            if let Some(row) = row {
+                states.insert(name, BucketState::from_i64(row.integer(1)?));
+            }
+        }
+        Ok(Self { states, changed: BTreeSet::new() })
+    }
+
+    /// What the bucket of this call is like with one token less, or why there is none.
+    pub fn check(&self, admit: &Admit) -> Result<Option<BucketState>, Refusal> {
+        let Some(limit) = admit.bucket else { return Ok(None) };
+        let name = name(admit);
+        let taken = limit.take(self.states.get(&name).copied(), admit.stamp.time);
+        taken.map(Some).map_err(|wait| {
+            let (_, principal, tool) = name;
+            let reason = format!(
+                "`{principal}` may call {tool} {} times in {} seconds; try again in {} seconds",
+                limit.requests(),
+                limit.per().as_secs(),
+                wait.seconds()
+            );
+            Refusal::new(Code::ToolRateLimited, reason)
+                .with("scope", "tool")
+                .with("toolName", tool)
+                .with("retry_after_seconds", wait.seconds())
+        })
+    }
+
+    /// Takes the token that [`Buckets::check`] found.
+    pub fn put(&mut self, admit: &Admit, state: Option<BucketState>) {
+        if let Some(state) = state {
+            let name = name(admit);
+            self.states.insert(name.clone(), state);
+            self.changed.insert(name);
+        }
+    }
+
+    /// Writes down what was taken.
+    pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
+        let Self { states, changed } = self;
+        let changed = states.iter().filter(|(name, _)| changed.contains(*name));
+        let rows: Vec<_> = changed
+            .map(|(name, state)| {
+                values![&name.0, &name.1, name.2.as_str(), Value::Integer(state.as_i64())].to_vec()
+            })
+            .collect();
+        let sql = "INSERT INTO tool_buckets (tenant, principal, tool, state) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (tenant, principal, tool) DO UPDATE SET state = excluded.state";
+        transaction.execute_many(sql, &rows).await?;
+        Ok(())
+    }
+}
+
+fn name(admit: &Admit) -> Name {
+    let invocation = &admit.invocation;
+    (invocation.tenant.clone(), invocation.agent.clone(), invocation.tool_name())
+}

@@ -1,0 +1,170 @@
+//! The keys of principals.
+
+use std::collections::BTreeMap;
+
+use toolgate_gate::ports::ledger::{CreateKey, NewKey, RevokeKey};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::event::Happening;
+use toolgate_model::id::KeyId;
+use toolgate_model::key::KeyDigest;
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
+use toolgate_model::text::Line;
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::listing::Conditions;
+use super::principals::{locked, not_found};
+use super::record::{Entry, record};
+use crate::sql::{Failure, Row, SqlError, Value};
+use crate::transaction::{Transaction, values};
+
+const COLUMNS: &str = "id, principal, label, hint, created_at, expires_at, revoked_at, last_used_at";
+
+/// Stores a key.
+pub async fn insert<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+    key: &NewKey,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let sql = "INSERT INTO keys (id, tenant, principal, digest, hint, label, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let parameters = values![
+        key.id,
+        tenant,
+        &key.principal,
+        key.digest.as_slice(),
+        key.hint.as_str(),
+        key.label.as_ref(),
+        now,
+        key.expires_at,
+    ];
+    transaction.execute(sql, parameters).await?;
+    Ok(())
+}
+
+/// The event for a new key.
+pub fn created(key: &NewKey) -> Entry {
+    let happening = Happening::KeyCreated { key: key.id, principal: key.principal.clone(), expires_at: key.expires_at };
+    Entry::about(happening, &key.principal)
+}
+
+impl Operation for CreateKey {
+    type Output = KeyRecord;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<KeyRecord, Failure> {
+        let principal = locked(transaction, &self.stamp.tenant, &self.key.principal, T::FOR_SHARE).await?;
+        if principal.is_none_or(|principal| principal.removed_at.is_some()) {
+            return Err(not_found(&self.key.principal).into());
+        }
+        insert(transaction, &self.stamp.tenant, &self.key, self.stamp.time).await?;
+        record(transaction, &self.stamp, created(&self.key)).await?;
+        Ok(KeyRecord {
+            id: self.key.id,
+            principal: self.key.principal.clone(),
+            label: self.key.label.clone(),
+            hint: self.key.hint.clone(),
+            created_at: self.stamp.time,
+            expires_at: self.key.expires_at,
+            revoked_at: None,
+            last_used_at: None,
+        })
+    }
+}
+
+impl Operation for RevokeKey {
+    type Output = KeyRecord;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<KeyRecord, Failure> {
+        let sql = format!("SELECT {COLUMNS} FROM keys WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
+        let row = transaction.query_optional(&sql, values![&self.stamp.tenant, self.id]).await?;
+        let missing = || Refusal::new(Code::KeyNotFound, format!("there is no key {}", self.id));
+        let mut key = read(&row.ok_or_else(missing)?)?;
+        if key.revoked_at.is_none() {
+            let end = "UPDATE keys SET revoked_at = $1 WHERE id = $2";
+            transaction.execute(end, values![self.stamp.time, self.id]).await?;
+            key.revoked_at = Some(self.stamp.time);
+            let happening = Happening::KeyRevoked { key: key.id, principal: key.principal.clone() };
+            record(transaction, &self.stamp, Entry::about(happening, &key.principal)).await?;
+        }
+        Ok(key)
+    }
+}
+
+/// Reads keys: of a principal, or one.
+pub struct ReadKeys {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Of one principal only.
+    pub principal: Option<PrincipalId>,
+    /// One only.
+    pub id: Option<KeyId>,
+}
+
+impl Operation for ReadKeys {
+    type Output = Vec<KeyRecord>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<KeyRecord>, Failure> {
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        conditions.and_if("principal =", self.principal.as_ref());
+        conditions.and_if("id =", self.id);
+        let (condition, parameters) = conditions.finish();
+        let sql = format!("SELECT {COLUMNS} FROM keys WHERE {condition} ORDER BY id DESC LIMIT 1000");
+        let rows = transaction.query(&sql, &parameters).await?;
+        Ok(rows.iter().map(read).collect::<Result<Vec<_>, _>>()?)
+    }
+}
+
+/// Finds a key by its digest.
+pub struct Identify {
+    /// The digest.
+    pub digest: KeyDigest,
+}
+
+impl Operation for Identify {
+    type Output = Option<(Principal, KeyRecord)>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
+        let sql = format!("SELECT {COLUMNS}, tenant FROM keys WHERE digest = $1");
+        let Some(row) = transaction.query_optional(&sql, values![self.digest.as_slice()]).await? else {
+            return Ok(None);
+        };
+        let key = read(&row)?;
+        let tenant = row.parsed(8, TenantId::parse)?;
+        let principal = locked(transaction, &tenant, &key.principal, "").await?;
+        Ok(principal.map(|principal| (principal, key)))
+    }
+}
+
+/// Notes when keys were last accepted.
+pub struct NoteKeyUse {
+    /// Which, when.
+    pub uses: BTreeMap<KeyId, Timestamp>,
+}
+
+impl Operation for NoteKeyUse {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let rows: Vec<_> = self.uses.iter().map(|(key, time)| vec![Value::from(*time), Value::from(*key)]).collect();
+        let sql = "UPDATE keys SET last_used_at = $1 WHERE id = $2 AND COALESCE(last_used_at, 0) < $1";
+        transaction.execute_many(sql, &rows).await?;
+        Ok(())
+    }
+}
+
+fn read(row: &Row) -> Result<KeyRecord, SqlError> {
+    Ok(KeyRecord {
+        id: row.parsed(0, KeyId::parse)?,
+        principal: row.parsed(1, PrincipalId::parse)?,
+        label: row.optional_parsed(2, Line::parse)?,
+        hint: row.text(3)?.to_owned(),
+        created_at: row.time(4)?,
+        expires_at: row.optional_time(5)?,
+        revoked_at: row.optional_time(6)?,
+        last_used_at: row.optional_time(7)?,
+    })
+}

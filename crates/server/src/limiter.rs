@@ -1,0 +1,145 @@
+//! The inbound limiter: how many requests one client may send at all, decided before anything else about a request. It
+//! has nothing to do with the limits of grants and tools, which the ledger keeps; this one is in the memory of a replica.
+//!
+//! A request counts in one of three tables, all under the same limit:
+//! - with a key that was accepted here before: the bucket of that key, by its digest;
+//! - with any other key: the bucket of the strangers of its address, so that a new invented key for every request wins
+//!   nothing. If the gate then accepts the key, the token goes back and the key has a bucket of its own from there on;
+//! - without a key: the bucket of its address. It is not that of the strangers, so that whoever has no key at all cannot
+//!   shut out a key that is new here.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolgate_gate::ports::clock::Clock;
+use toolgate_model::key::{KeyDigest, digest_of};
+use toolgate_model::rate_limit::{RateLimit, Wait};
+use toolgate_model::time::Timestamp;
+
+use self::buckets::{Buckets, Place};
+
+mod buckets;
+pub mod middleware;
+#[cfg(test)]
+mod tests;
+
+/// How many buckets a table holds: a few megabytes at most.
+const CAPACITY: usize = 65_536;
+
+/// Counts requests.
+///
+/// INVARIANT: a bucket that owes a token is never forgotten, so that no flood of keys or addresses lifts a limit.
+/// Memory is bounded all the same, see [`Buckets`].
+pub struct Limiter {
+    clock: Arc<dyn Clock>,
+    tables: Mutex<Tables>,
+}
+
+/// A request that was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limited {
+    /// Whose requests were too many.
+    pub scope: Scope,
+    /// How long to wait.
+    pub wait: Wait,
+}
+
+/// Whose requests are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Those with one key.
+    Key,
+    /// Those from one address.
+    Address,
+}
+
+/// A request that passed with a key that is not known here yet. This travels with the request until the gate has accepted
+/// the key; where it is dropped, the request stays counted for its address.
+#[derive(Clone)]
+pub struct Stranger {
+    limiter: Arc<Limiter>,
+    digest: KeyDigest,
+    network: IpAddr,
+    place: Place,
+    since: Timestamp,
+}
+
+struct Tables {
+    keys: Buckets<KeyDigest>,
+    strangers: Buckets<IpAddr>,
+    without_key: Buckets<IpAddr>,
+}
+
+impl Limiter {
+    /// With this limit for each key and each address.
+    pub fn new(limit: RateLimit, clock: Arc<dyn Clock>) -> Self {
+        Self::holding(CAPACITY, limit, clock)
+    }
+
+    /// Counts a request with this key, which nobody has checked, from this address.
+    pub fn count(self: &Arc<Self>, key: Option<&str>, address: IpAddr) -> Result<Option<Stranger>, Limited> {
+        let network = network(address);
+        let digest = key.map(digest_of);
+        let mut tables = self.tables();
+        // Behind the lock, so that no request counts at an earlier time than one that was counted before.
+        let now = self.clock.now();
+        let Some(digest) = digest else {
+            let taken = tables.without_key.take(network, now);
+            return taken.map(|_| None).map_err(|wait| Limited { scope: Scope::Address, wait });
+        };
+        if let Some(taken) = tables.keys.take_known(&digest, now) {
+            return taken.map(|()| None).map_err(|wait| Limited { scope: Scope::Key, wait });
+        }
+        let place = tables.strangers.take(network, now).map_err(|wait| Limited { scope: Scope::Address, wait })?;
+        Ok(Some(Stranger { limiter: Arc::clone(self), digest, network, place, since: now }))
+    }
+
+    fn holding(capacity: usize, limit: RateLimit, clock: Arc<dyn Clock>) -> Self {
+        let tables = Tables {
+            keys: Buckets::new(capacity, limit),
+            strangers: Buckets::new(capacity, limit),
+            without_key: Buckets::new(capacity, limit),
+        };
+        Self { clock, tables: Mutex::new(tables) }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stranger {
+    /// The gate has accepted the key: the request counts for the key, and no longer for the address.
+    ///
+    /// Requests that came before the first of a key was accepted have passed already. The key owes for them as much as
+    /// its bucket holds; what goes beyond, at most what the bucket of the strangers let pass, is forgiven once.
+    pub fn accepted(self) {
+        let mut tables = self.limiter.tables();
+        let now = self.limiter.clock.now();
+        // With no room for it the key goes on as a stranger.
+        if tables.keys.make_known(self.digest, now) {
+            tables.strangers.give_back(&self.network, self.place, self.since, now);
+        }
+    }
+}
+
+impl Scope {
+    /// How it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Address => "address",
+        }
+    }
+}
+
+/// Whoever has one IPv6 address has the whole /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(six) => {
+            let [a, b, c, d, ..] = six.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        four => four,
+    }
+}

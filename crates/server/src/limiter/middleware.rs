@@ -1,0 +1,70 @@
+//! The limiter in front of the routes, and how each protocol says that a request was one too many.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use toolgate_gate::refusal::{Code, Refusal};
+
+use super::{Limited, Limiter, Scope};
+use crate::caller::{peer, presented_key};
+use crate::openintent::error::Denied;
+use crate::openwop::error::{Flat, speaks_for};
+
+#[cfg(test)]
+mod tests;
+
+/// What must answer whatever clients do: an orchestrator that is refused would end the gate.
+const NEVER_LIMITED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// Refuses a request whose key or address has sent too many. An answer that refuses carries its [`Limited`].
+pub async fn limit(State(limiter): State<Option<Arc<Limiter>>>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let Some(limiter) = limiter.filter(|_| !NEVER_LIMITED.contains(&path)) else {
+        return next.run(request).await;
+    };
+    let address = match peer(request.extensions()) {
+        Ok(peer) => peer.ip(),
+        Err(refusal) => return Denied::from(refusal).into_response(),
+    };
+    // Headers that carry no single key are refused later on, with what is wrong with them.
+    let key = presented_key(request.headers()).ok().flatten();
+    match limiter.count(key, address) {
+        Ok(stranger) => {
+            if let Some(stranger) = stranger {
+                request.extensions_mut().insert(stranger);
+            }
+            next.run(request).await
+        }
+        Err(limited) => {
+            let mut answer = refused(limited, path);
+            answer.extensions_mut().insert(limited);
+            answer
+        }
+    }
+}
+
+/// The refusal in the words of the protocol that the path belongs to. OpenWOP's scopes are a closed set without addresses.
+fn refused(limited: Limited, path: &str) -> Response {
+    let refusal = |scope: &str| {
+        Refusal::new(Code::RequestRateLimited, reason(limited))
+            .with("scope", scope)
+            .with("retry_after_seconds", limited.wait.seconds())
+    };
+    match limited.scope {
+        scope if !speaks_for(path) => Denied::from(refusal(scope.as_str())).into_response(),
+        Scope::Key => Flat::from(refusal("key")).into_response(),
+        Scope::Address => Flat::from(refusal("global")).into_response(),
+    }
+}
+
+fn reason(Limited { scope, wait }: Limited) -> String {
+    let seconds = wait.seconds();
+    match scope {
+        Scope::Key => format!("too many requests with this key; try again in {seconds} seconds"),
+        Scope::Address => format!(
+            "too many requests from this address without a key, or with keys that are new here; try again in {seconds} seconds"
+        ),
+    }
+}

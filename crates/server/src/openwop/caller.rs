@@ -1,0 +1,42 @@
+//! The caller of a request of this protocol: identified as everywhere, refused in the flat envelope.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+use toolgate_gate::Caller;
+use toolgate_gate::ports::ledger::Freshness;
+
+use super::error::Flat;
+use crate::caller::identify;
+use crate::parameters;
+use crate::router::App;
+
+/// A request with parameters in its query, read strictly after the caller was identified. A handler that takes this
+/// cannot be reached without a key.
+pub(super) struct Asked<T>(pub Caller, pub T);
+
+/// What stands in the placeholder of the path, without its percent encoding. Text that is not UTF-8 is empty.
+pub(super) struct Named(pub String);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
+    type Rejection = Flat;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Flat> {
+        let (caller, agent) = identify(parts, app, Freshness::Newest).await?;
+        if let Some(agent) = agent {
+            caller.require_acting_for(&agent)?;
+        }
+        Ok(Self(caller, parameters::query(&parts.uri)?))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Named {
+    type Rejection = Flat;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Flat> {
+        let name = Path::<String>::from_request_parts(parts, app).await.map(|Path(name)| name);
+        Ok(Self(name.unwrap_or_default()))
+    }
+}

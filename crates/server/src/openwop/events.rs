@@ -1,0 +1,137 @@
+//! The log as events of this protocol: in pages, or as a stream that goes on.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, header};
+use serde::Deserialize;
+use serde_json::json;
+use toolgate_gate::Caller;
+use toolgate_gate::ports::ledger::{EventFilter, Freshness};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::hook::{RETURNED, RunId};
+use toolgate_model::openwop_event::stored_types;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::text::check_identifier;
+
+use super::caller::Asked;
+use super::error::Flat;
+use super::reading::{Place, Reading};
+use super::stream;
+use crate::parameters::page;
+use crate::router::App;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventQuery {
+    run: Option<RunId>,
+    agent: Option<PrincipalId>,
+    tool: Option<String>,
+    r#type: Option<String>,
+    after: Option<String>,
+    limit: Option<u32>,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Asked(caller, query): Asked<EventQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Flat> {
+    let filter = EventFilter {
+        kinds: query.r#type.as_deref().map(kinds).transpose()?.unwrap_or_default(),
+        run: query.run.map(|run| run.as_str().to_owned()),
+        tool: query.tool.map(tool_name).transpose()?,
+        agent: query.agent,
+        ..EventFilter::default()
+    };
+    let reading = Reading { filter, place: Place::Log(None) };
+    answer(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
+}
+
+/// The events in the form that the client asks for, behind the one that it saw last.
+pub(super) async fn answer(
+    app: Arc<App>,
+    caller: Caller,
+    mut reading: Reading,
+    after: Option<&str>,
+    limit: Option<u32>,
+    headers: &HeaderMap,
+) -> Result<Response, Flat> {
+    let limit = page(limit, None)?.limit;
+    // A stream that is taken up again has the same address as at first: what was seen since stands in the header.
+    if let Some(seen) = last_event_id(headers)?.or(after) {
+        reading.place = reading.place.behind(seen)?;
+    }
+    if wants_stream(headers) {
+        return Ok(stream::open(app, caller, reading).await?);
+    }
+    let found = reading.page(&app, &caller, limit, Freshness::Newest).await?;
+    let next = found.end().filter(|_| found.more).and_then(Place::cursor);
+    let events: Vec<_> = found.events.into_iter().map(|(_, event)| event).collect();
+    Ok(Json(json!({"events": events, "nextCursor": next})).into_response())
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|kind| {
+        let essence = kind.split(';').next().unwrap_or_default().trim();
+        essence.eq_ignore_ascii_case("text/event-stream")
+    })
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let value = headers.get("last-event-id").map(|value| value.to_str()).transpose();
+    let value = value.map_err(|_| Refusal::new(Code::InvalidCursor, "Last-Event-ID is not plain text"))?;
+    // A client that has seen nothing yet may say so.
+    Ok(value.map(str::trim).filter(|value| !value.is_empty()))
+}
+
+/// The types under which the log keeps what is shown as this type.
+fn kinds(shown: &str) -> Result<Vec<String>, Refusal> {
+    if check_identifier(shown).is_err() {
+        let reason = "`type` must be the type of an event, for example agent.toolCalled";
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", "type"));
+    }
+    stored_types(shown).ok_or_else(|| {
+        let reason = format!("events of type {shown} are shown as {RETURNED}; ask for that");
+        Refusal::new(Code::InvalidField, reason).with("path", "type")
+    })
+}
+
+fn tool_name(name: String) -> Result<String, Refusal> {
+    if check_identifier(&name).is_err() {
+        let reason = "`tool` must be the name of a tool with its service, for example stripe.charges.create";
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", "tool"));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn a_stream_is_only_for_whoever_asks_for_one() {
+        for (accept, stream) in [
+            ("text/event-stream", true),
+            ("application/json, Text/Event-Stream;q=0.9", true),
+            ("application/json", false),
+            ("*/*", false),
+            ("text/*", false),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(wants_stream(&headers), stream, "{accept}");
+        }
+        assert!(!wants_stream(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_is_never_shown_cannot_be_asked_for() {
+        assert_eq!(kinds("agent.toolCalled").unwrap(), ["agent.toolCalled"]);
+        assert!(kinds("tool.invoked").unwrap_err().reason().contains("agent.toolReturned"));
+        assert!(kinds("no type").is_err());
+    }
+}

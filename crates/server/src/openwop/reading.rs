@@ -1,0 +1,133 @@
+//! Reading events a page at a time, of the whole log or of one run, from where somebody has left off.
+
+use toolgate_gate::Caller;
+use toolgate_gate::ports::ledger::{EventFilter, Freshness, PageRequest};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::hook::RunId;
+use toolgate_model::openwop_event::RunEvent;
+
+use crate::router::App;
+
+/// Where reading goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the whole log: behind the event of this sequence.
+    Log(Option<u64>),
+    /// In a run: behind the event of this sequence, which was at this position of the run.
+    Run(Option<(u64, u64)>),
+}
+
+impl Place {
+    /// Reads [`Place::cursor`] back, as a place of the same kind.
+    pub(super) fn behind(self, cursor: &str) -> Result<Self, Refusal> {
+        let place = match self {
+            Self::Log(_) => cursor.parse().ok().map(|sequence| Self::Log(Some(sequence))),
+            Self::Run(_) => cursor.split_once('-').and_then(|(sequence, position)| {
+                Some(Self::Run(Some((sequence.parse().ok()?, position.parse().ok()?))))
+            }),
+        };
+        let reason = "`after` and Last-Event-ID must be the `nextCursor` of an earlier answer or the id of an event";
+        place.ok_or_else(|| Refusal::new(Code::InvalidCursor, reason).with("path", "after"))
+    }
+
+    /// The text under which a client comes back; `None` at the beginning.
+    pub(super) fn cursor(self) -> Option<String> {
+        match self {
+            Self::Log(sequence) => sequence.map(|sequence| sequence.to_string()),
+            Self::Run(place) => place.map(|(sequence, position)| format!("{sequence}-{position}")),
+        }
+    }
+
+    fn sequence(self) -> Option<u64> {
+        match self {
+            Self::Log(sequence) => sequence,
+            Self::Run(place) => place.map(|(sequence, _)| sequence),
+        }
+    }
+
+    /// The place of the next event, which is at this sequence of the log, and how it is counted.
+    fn next(self, sequence: u64) -> (Self, u64) {
+        match self {
+            Self::Log(_) => (Self::Log(Some(sequence)), sequence),
+            Self::Run(before) => {
+                let position = before.map_or(0, |(_, position)| position.saturating_add(1));
+                (Self::Run(Some((sequence, position))), position)
+            }
+        }
+    }
+}
+
+/// Which events are read.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub(super) filter: EventFilter,
+    pub(super) place: Place,
+}
+
+/// Some events, each with its place.
+pub(super) struct Events {
+    pub(super) events: Vec<(Place, RunEvent)>,
+    /// Whether more are there already.
+    pub(super) more: bool,
+}
+
+impl Events {
+    /// The place behind the last one.
+    pub(super) fn end(&self) -> Option<Place> {
+        self.events.last().map(|(place, _)| *place)
+    }
+}
+
+impl Reading {
+    /// The events of a run, from its beginning.
+    pub(super) fn of_run(run: &RunId) -> Self {
+        let filter = EventFilter { run: Some(run.as_str().to_owned()), ..EventFilter::default() };
+        Self { filter, place: Place::Run(None) }
+    }
+
+    /// The next events, without moving on. Nothing of the ledger is held once they are here.
+    pub(super) async fn page(
+        &self,
+        app: &App,
+        caller: &Caller,
+        limit: u32,
+        freshness: Freshness,
+    ) -> Result<Events, Refusal> {
+        let request = PageRequest { after: self.place.sequence().map(|sequence| sequence.to_string()), limit };
+        let page = app.gate.visible_events(caller, self.filter.clone(), request, freshness).await?;
+        let mut place = self.place;
+        let mut events = Vec::with_capacity(page.items.len());
+        for logged in page.items {
+            let (here, counted) = place.next(logged.sequence);
+            let event = RunEvent::of_stored(&logged.canonical, counted);
+            events.push((here, event.map_err(|error| Refusal::new(Code::Internal, error.to_string()))?));
+            place = here;
+        }
+        Ok(Events { events, more: page.next.is_some() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_reads_back_from_its_cursor() {
+        for place in [Place::Log(Some(0)), Place::Log(Some(41)), Place::Run(Some((41, 3)))] {
+            assert_eq!(place.behind(&place.cursor().unwrap()), Ok(place));
+        }
+        assert_eq!((Place::Log(None).cursor(), Place::Run(None).cursor()), (None, None));
+        for (place, wrong) in [(Place::Log(None), "41-3"), (Place::Run(None), "41"), (Place::Run(None), "a-b")] {
+            assert_eq!(place.behind(wrong).unwrap_err().code(), Code::InvalidCursor);
+        }
+        assert!(Place::Log(None).behind("-1").is_err());
+    }
+
+    #[test]
+    fn a_run_is_counted_from_zero_and_the_log_by_its_own_sequence() {
+        let (first, counted) = Place::Run(None).next(40);
+        assert_eq!((first, counted), (Place::Run(Some((40, 0))), 0));
+        assert_eq!(first.next(43), (Place::Run(Some((43, 1))), 1));
+        assert_eq!(Place::Log(Some(7)).next(9), (Place::Log(Some(9)), 9));
+    }
+}

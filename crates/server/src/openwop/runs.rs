@@ -1,0 +1,267 @@
+//! Runs: the calls that somebody tied together by a run id. They can be looked at; none can be started here, since
+//! Toolgate runs no workflows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use toolgate_gate::Caller;
+use toolgate_gate::ports::ledger::{Freshness, PageRequest};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::hook::{CALLED, RETURNED, RunId};
+use toolgate_model::openwop_event::RunEvent;
+
+use super::caller::{Asked, Named};
+use super::error::{Flat, envelope};
+use super::events;
+use super::reading::Reading;
+use crate::body::{self, Nothing};
+use crate::router::App;
+
+/// How long a poll waits at most, in seconds, and how long where nothing is said.
+const LONGEST_POLL: u64 = 60;
+const USUAL_POLL: u64 = 30;
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(250);
+const PAUSES_A_SECOND: u64 = 4;
+/// How many events one poll answers with.
+const POLL_EVENTS: usize = 1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventsQuery {
+    after: Option<String>,
+    limit: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct PollQuery {
+    last_sequence: Option<u64>,
+    timeout: Option<u64>,
+}
+
+/// What the protocol lets a client say when it starts a run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "read so that what is unknown is refused by name; no run is started")]
+struct NewRun {
+    workflow_id: String,
+    inputs: Option<Map<String, Value>>,
+    tenant_id: Option<String>,
+    scope_id: Option<String>,
+    callback_url: Option<String>,
+    configurable: Option<Map<String, Value>>,
+    tags: Option<Vec<String>>,
+    metadata: Option<Map<String, Value>>,
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Asked(_, Nothing {}): Asked<Nothing>,
+    request: Request,
+) -> Result<Response, Flat> {
+    let wanted: NewRun = body::json(request, app.max_body).await?;
+    if wanted.workflow_id.is_empty() {
+        return Err(Refusal::new(Code::InvalidField, "`workflowId` is empty").with("path", "workflowId").into());
+    }
+    let message =
+        "Toolgate runs no workflows: call tools at POST /api/v1/tools/invoke, with `context.run_id` for the run";
+    let details = Map::from_iter([("capability".to_owned(), json!("workflows"))]);
+    Ok(envelope(StatusCode::NOT_IMPLEMENTED, "capability_not_provided", message, details))
+}
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    Asked(caller, Nothing {}): Asked<Nothing>,
+    Named(run): Named,
+) -> Result<Json<Value>, Flat> {
+    let run = run_id(&run)?;
+    let trace = trace(&app, &caller, &run, None, Freshness::Newest).await?;
+    let (Some(started), Some(updated)) = (&trace.started_at, &trace.updated_at) else { return Err(no_run().into()) };
+    Ok(Json(json!({
+        "runId": run.as_str(),
+        "status": trace.status(),
+        "eventCount": trace.count,
+        "startedAt": started,
+        "updatedAt": updated,
+    })))
+}
+
+pub(super) async fn events(
+    State(app): State<Arc<App>>,
+    Asked(caller, query): Asked<EventsQuery>,
+    Named(run): Named,
+    headers: HeaderMap,
+) -> Result<Response, Flat> {
+    let reading = Reading::of_run(&run_id(&run)?);
+    if reading.page(&app, &caller, 1, Freshness::Newest).await?.events.is_empty() {
+        return Err(no_run().into());
+    }
+    events::answer(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
+}
+
+/// Waits for events behind the last one that the client has seen, unless there is nothing left to wait for.
+pub(super) async fn poll(
+    State(app): State<Arc<App>>,
+    Asked(caller, query): Asked<PollQuery>,
+    Named(run): Named,
+) -> Result<Json<Value>, Flat> {
+    let run = run_id(&run)?;
+    let timeout = query.timeout.unwrap_or(USUAL_POLL);
+    if !(1..=LONGEST_POLL).contains(&timeout) {
+        let reason = format!("`timeout` must be from 1 to {LONGEST_POLL} seconds");
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", "timeout").into());
+    }
+    let mut caller = caller;
+    let mut freshness = Freshness::Newest;
+    let mut pauses = timeout * PAUSES_A_SECOND;
+    loop {
+        let trace = trace(&app, &caller, &run, query.last_sequence, freshness).await?;
+        if trace.count == 0 {
+            return Err(no_run().into());
+        }
+        let complete = trace.status() != RUNNING && !trace.cut;
+        if !trace.events.is_empty() || complete || pauses == 0 || app.ending.begins_within(PAUSE).await {
+            return Ok(Json(json!({"events": trace.events, "isComplete": complete})));
+        }
+        caller = app.gate.identify_again(&caller).await?;
+        (freshness, pauses) = (Freshness::Recent, pauses - 1);
+    }
+}
+
+const RUNNING: &str = "running";
+
+/// What the events of a run tell together.
+#[derive(Default)]
+struct Trace {
+    count: u64,
+    started_at: Option<String>,
+    updated_at: Option<String>,
+    /// The calls and sessions that have begun and not ended.
+    open: BTreeSet<String>,
+    /// Whether the last call that came back did not succeed.
+    failed: bool,
+    /// Those behind the one that was seen last.
+    events: Vec<RunEvent>,
+    /// Whether there are more of them.
+    cut: bool,
+}
+
+impl Trace {
+    fn status(&self) -> &'static str {
+        match (self.open.is_empty(), self.failed) {
+            (false, _) => RUNNING,
+            (true, true) => "failed",
+            (true, false) => "completed",
+        }
+    }
+
+    fn add(&mut self, event: RunEvent, seen: Option<u64>) {
+        self.count += 1;
+        self.started_at.get_or_insert_with(|| event.timestamp.clone());
+        self.updated_at = Some(event.timestamp.clone());
+        let named = |name: &str| event.payload.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match event.kind.as_str() {
+            CALLED => drop(self.open.insert(named("callId"))),
+            RETURNED => {
+                self.open.remove(&named("callId"));
+                self.failed = named("status") != "ok";
+            }
+            "tool.session.opened" => drop(self.open.insert(named("sessionId"))),
+            "tool.session.closed" => drop(self.open.remove(&named("sessionId"))),
+            _ => {}
+        }
+        if seen.is_none_or(|seen| event.sequence > seen) {
+            match self.events.len() < POLL_EVENTS {
+                true => self.events.push(event),
+                false => self.cut = true,
+            }
+        }
+    }
+}
+
+/// Goes through a run, as far as the caller may see it.
+async fn trace(
+    app: &App,
+    caller: &Caller,
+    run: &RunId,
+    seen: Option<u64>,
+    freshness: Freshness,
+) -> Result<Trace, Refusal> {
+    let mut trace = Trace::default();
+    let mut reading = Reading::of_run(run);
+    let mut freshness = freshness;
+    loop {
+        let found = reading.page(app, caller, PageRequest::LIMIT, freshness).await?;
+        reading.place = found.end().unwrap_or(reading.place);
+        let more = found.more;
+        found.events.into_iter().for_each(|(_, event)| trace.add(event, seen));
+        if !more {
+            return Ok(trace);
+        }
+        freshness = Freshness::Recent;
+    }
+}
+
+fn run_id(text: &str) -> Result<RunId, Refusal> {
+    RunId::parse(text).map_err(|_| no_run())
+}
+
+/// The same for a run that is not there and for one that is not the caller's to see.
+fn no_run() -> Refusal {
+    Refusal::new(Code::RunNotFound, "there is no such run, or none that you may see")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, payload: Value, sequence: u64) -> RunEvent {
+        RunEvent {
+            event_id: format!("evt_{sequence}"),
+            run_id: "r".to_owned(),
+            kind: kind.to_owned(),
+            payload,
+            timestamp: format!("t{sequence}"),
+            sequence,
+            causation_id: None,
+        }
+    }
+
+    #[test]
+    fn a_run_is_running_while_a_call_or_a_session_is_open_and_ends_as_its_last_call_did() {
+        let mut trace = Trace::default();
+        let steps = [
+            ("tool.session.opened", json!({"sessionId": "s"}), "running"),
+            (CALLED, json!({"callId": "a"}), "running"),
+            (RETURNED, json!({"callId": "a", "status": "error"}), "running"),
+            ("tool.session.closed", json!({"sessionId": "s", "outcome": "failed"}), "failed"),
+            (CALLED, json!({"callId": "b"}), "running"),
+            (RETURNED, json!({"callId": "b", "status": "ok"}), "completed"),
+        ];
+        for (sequence, (kind, payload, status)) in (0..).zip(steps) {
+            trace.add(event(kind, payload, sequence), Some(3));
+            assert_eq!(trace.status(), status, "after event {sequence}");
+        }
+        assert_eq!(
+            (trace.count, trace.started_at.as_deref(), trace.updated_at.as_deref()),
+            (6, Some("t0"), Some("t5"))
+        );
+        let behind: Vec<u64> = trace.events.iter().map(|event| event.sequence).collect();
+        assert_eq!((behind, trace.cut), (vec![4, 5], false));
+    }
+
+    #[test]
+    fn a_poll_that_is_cut_says_so() {
+        let mut trace = Trace::default();
+        (0..=POLL_EVENTS as u64).for_each(|sequence| trace.add(event("a", json!({}), sequence), None));
+        assert_eq!((trace.events.len(), trace.cut), (POLL_EVENTS, true));
+    }
+}

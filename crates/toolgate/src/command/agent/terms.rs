@@ -1,0 +1,112 @@
+//! What an agent is given: permissions, scopes, rate limits, the tools that it may know of.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use toolgate_model::permission::Permission;
+use toolgate_model::rate_limit::RateLimit;
+
+use crate::command::{Failure, object};
+
+/// What an agent is given.
+#[derive(Args)]
+pub(crate) struct Terms {
+    /// What it may do; may be repeated
+    #[arg(long = "permission", value_name = "PERMISSION", value_parser = permissions())]
+    permissions: Vec<String>,
+    /// A scope that it holds, as tools:mail:send or tools:mail:*; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+    /// How often it may call a tool, or * for all others; may be repeated
+    #[arg(long = "rate-limit", value_name = "TOOL=REQUESTS/SECONDS[/BURST]", value_parser = parse_rate_limit)]
+    rate_limits: Vec<(String, RateLimit)>,
+    /// The id of a tool that it may know of, and then of no others; may be repeated
+    #[arg(long = "allow-tool", value_name = "TOOL_ID")]
+    allow_tools: Vec<String>,
+}
+
+/// What is to be taken from an agent.
+#[derive(Args)]
+pub(crate) struct Withdrawals {
+    /// Take its name away
+    #[arg(long, conflicts_with = "name")]
+    no_name: bool,
+    /// Take all permissions away
+    #[arg(long, conflicts_with = "permissions")]
+    no_permissions: bool,
+    /// Take all scopes away
+    #[arg(long, conflicts_with = "scopes")]
+    no_scopes: bool,
+    /// Take all rate limits away
+    #[arg(long, conflicts_with = "rate_limits")]
+    no_rate_limits: bool,
+    /// Let it know of every tool that it has a grant for
+    #[arg(long, conflicts_with = "allow_tools")]
+    any_tool: bool,
+}
+
+impl Terms {
+    /// As the members of a request; what was not said is left out.
+    pub(super) fn members(&self) -> Result<Map<String, Value>, Failure> {
+        let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
+        let mut limits = Map::new();
+        for (tool, limit) in &self.rate_limits {
+            if limits.insert(tool.clone(), json!(limit)).is_some() {
+                return Err(Failure::Usage(format!("--rate-limit names `{tool}` twice")));
+            }
+        }
+        Ok(object([
+            ("permissions", list(&self.permissions)),
+            ("scopes", list(&self.scopes)),
+            ("rate_limits", (!limits.is_empty()).then_some(Value::Object(limits))),
+            ("tool_allowlist", list(&self.allow_tools)),
+        ]))
+    }
+}
+
+impl Withdrawals {
+    /// As the members of a request.
+    pub(super) fn members(&self) -> Map<String, Value> {
+        object([
+            ("name", self.no_name.then_some(Value::Null)),
+            ("permissions", self.no_permissions.then(|| json!([]))),
+            ("scopes", self.no_scopes.then(|| json!([]))),
+            ("rate_limits", self.no_rate_limits.then(|| json!({}))),
+            ("tool_allowlist", self.any_tool.then_some(Value::Null)),
+        ])
+    }
+}
+
+fn permissions() -> clap::builder::PossibleValuesParser {
+    Permission::ALL.iter().map(|permission| permission.as_str()).into()
+}
+
+/// Reads `TOOL=REQUESTS/SECONDS`, perhaps with `/BURST`.
+fn parse_rate_limit(text: &str) -> Result<(String, RateLimit), String> {
+    let advice = "write TOOL=REQUESTS/SECONDS or TOOL=REQUESTS/SECONDS/BURST, as in stripe.charges.create=100/60/20";
+    let (tool, limit) = text.split_once('=').filter(|(tool, _)| !tool.is_empty()).ok_or(advice)?;
+    let numbers = limit.split('/').map(str::parse).collect::<Result<Vec<u64>, _>>().map_err(|_| advice)?;
+    let limit = match numbers.as_slice() {
+        [requests, seconds] => RateLimit::new(*requests, *seconds, None),
+        [requests, seconds, burst] => RateLimit::new(*requests, *seconds, Some(*burst)),
+        _ => return Err(advice.to_owned()),
+    };
+    Ok((tool.to_owned(), limit.map_err(|error| error.to_string())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_limit_is_a_tool_and_two_or_three_numbers() {
+        let read = |text| parse_rate_limit(text).map(|(tool, limit)| (tool, json!(limit)));
+        let plain = json!({"requests": 100, "per_seconds": 60});
+        assert_eq!(read("stripe.charges.create=100/60"), Ok(("stripe.charges.create".to_owned(), plain.clone())));
+        assert_eq!(read("*=100/60/100"), Ok(("*".to_owned(), plain)));
+        let small = json!({"requests": 100, "per_seconds": 60, "burst": 5});
+        assert_eq!(read("*=100/60/5"), Ok(("*".to_owned(), small)));
+        for bad in ["", "a.b", "=1/1", "a.b=", "a.b=1", "a.b=1/", "a.b=1/1/1/1", "a.b=x/1", "a.b=-1/1", "a.b=0/1"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The way of events from the log to a reader, in order and without a gap: a page is asked for when the reader has taken
+//! the one before, and only what the reader has taken is kept as done. So a line may come twice, but none is left out.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::outlet::{Outlet, Taken};
+use super::position::{Position, PositionFile};
+use crate::client::{Client, ClientError, with_query};
+use crate::command::Failure;
+use crate::command::stop::Stop;
+use crate::output::{clean, say};
+use crate::siem::{DamagedEvent, LineFormat, StoredEvent};
+
+/// How many events a page has: few enough that even long ones fit into one answer.
+const PAGE: u64 = 200;
+/// How long to wait at the end of the log before looking again.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// Which events are wanted.
+pub(crate) struct Selection {
+    /// Of these types; none means all.
+    pub(crate) types: Vec<String>,
+    /// About this agent.
+    pub(crate) agent: Option<String>,
+}
+
+impl Selection {
+    fn is_everything(&self) -> bool {
+        self.types.is_empty() && self.agent.is_none()
+    }
+
+    fn path(&self, after: Option<u64>) -> String {
+        // The gate takes one type; several are told apart here.
+        let kind = if let [kind] = self.types.as_slice() { Some(kind.clone()) } else { None };
+        let cursor = after.map(|sequence| sequence.to_string());
+        let parameters =
+            [("type", kind), ("agent_id", self.agent.clone()), ("limit", Some(PAGE.to_string())), ("cursor", cursor)];
+        with_query("/api/v1/audit/events", &parameters)
+    }
+
+    fn takes(&self, event: &StoredEvent) -> bool {
+        self.types.is_empty() || self.types.contains(&event.kind)
+    }
+}
+
+/// One export under way.
+pub(crate) struct Feed<'a> {
+    client: &'a Client,
+    format: LineFormat,
+    selection: Selection,
+    position: PositionFile,
+    /// The last event that was looked at.
+    after: Option<u64>,
+    /// What ends an export that waits for more; without it, the end of the log does.
+    stop: Option<Stop>,
+}
+
+/// Why an export goes no further.
+enum Halt {
+    /// It was told to stop, or its reader is gone.
+    Ended,
+    /// It cannot go on.
+    Failed(Failure),
+}
+
+impl<F: Into<Failure>> From<F> for Halt {
+    fn from(failure: F) -> Self {
+        Self::Failed(failure.into())
+    }
+}
+
+impl<'a> Feed<'a> {
+    /// An export that goes on where the position says, or begins after this event.
+    pub(crate) fn new(
+        client: &'a Client,
+        format: LineFormat,
+        selection: Selection,
+        position: PositionFile,
+        after: Option<u64>,
+        stop: Option<Stop>,
+    ) -> Self {
+        let after = position.position().map(|position| position.sequence).or(after);
+        Self { client, format, selection, position, after, stop }
+    }
+
+    /// Writes until the log, the reader or a signal ends it.
+    pub(crate) async fn run(mut self, mut outlet: Outlet) -> Result<(), Failure> {
+        match self.walk(&mut outlet).await {
+            Ok(()) | Err(Halt::Ended) => Ok(()),
+            Err(Halt::Failed(failure)) => Err(failure),
+        }
+    }
+
+    async fn walk(&mut self, outlet: &mut Outlet) -> Result<(), Halt> {
+        self.recognise_log().await?;
+        loop {
+            let page = self.ask(&self.selection.path(self.after)).await?;
+            let is_last = page.get("next_cursor").is_none_or(Value::is_null);
+            let events = self.read(page)?;
+            self.hand_over(&events, outlet).await?;
+            match (is_last, &self.stop) {
+                (true, None) => return Ok(()),
+                (true, Some(_)) => self.pause(LOOK_EVERY).await?,
+                (false, _) => {}
+            }
+        }
+    }
+
+    /// A position of another log would leave out whatever this one has before it.
+    async fn recognise_log(&mut self) -> Result<(), Halt> {
+        let Some(Position { event, sequence }) = self.position.position().cloned() else { return Ok(()) };
+        let cursor = sequence.checked_sub(1).map(|before| before.to_string());
+        let path = with_query("/api/v1/audit/events", &[("limit", Some("1".to_owned())), ("cursor", cursor)]);
+        let page = self.ask(&path).await?;
+        if page.pointer("/events/0/id").and_then(Value::as_str) == Some(&event) {
+            return Ok(());
+        }
+        Err(Halt::Failed(Failure::Said(format!(
+            "{} is about another log: event {sequence} of this one is not {}; name another --state file",
+            self.position.name(),
+            clean(&event),
+        ))))
+    }
+
+    /// INVARIANT: what is read comes after all that was read before, and without a selection directly after it.
+    fn read(&mut self, mut page: Value) -> Result<Vec<StoredEvent>, Failure> {
+        let Some(Value::Array(found)) = page.get_mut("events").map(Value::take) else {
+            return Err(Failure::Said("the gate answered without events; is it older than this program?".to_owned()));
+        };
+        let mut events = Vec::with_capacity(found.len());
+        for value in found {
+            let event = StoredEvent::read(value)?;
+            let next = self.after.map_or(0, |after| after.saturating_add(1));
+            if event.sequence < next || (event.sequence > next && self.selection.is_everything()) {
+                let found = event.sequence;
+                return Err(Failure::Said(format!("the gate gave event {found} where event {next} must come")));
+            }
+            self.after = Some(event.sequence);
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    /// Writes the lines of the events and keeps how far the reader has come.
+    async fn hand_over(&mut self, events: &[StoredEvent], outlet: &mut Outlet) -> Result<(), Halt> {
+        let mut lines = Vec::new();
+        let mut ends = Vec::with_capacity(events.len());
+        for event in events.iter().filter(|event| self.selection.takes(event)) {
+            lines.extend(self.format.line(event)?);
+            ends.push((lines.len(), event));
+        }
+        let written = lines.len();
+        let taken = tokio::select! {
+            taken = outlet.write(lines) => taken.map_err(|error| Failure::io("standard output", error))?,
+            () = stopped(&mut self.stop) => return Err(Halt::Ended),
+        };
+        let count = match taken {
+            Taken::All => written,
+            Taken::Gone(count) => count,
+        };
+        if let Some((_, last)) = ends.iter().take_while(|(end, _)| *end <= count).last() {
+            self.position.keep(Position::from(*last))?;
+        }
+        if taken == Taken::All { Ok(()) } else { Err(Halt::Ended) }
+    }
+
+    /// Asks the gate. One who waits for more anyway also waits for a gate that is being restarted.
+    async fn ask(&mut self, path: &str) -> Result<Value, Halt> {
+        let mut retry = None;
+        loop {
+            let answer = tokio::select! {
+                answer = self.client.get(path) => answer,
+                () = stopped(&mut self.stop) => return Err(Halt::Ended),
+            };
+            let error = match answer {
+                Ok(answer) => {
+                    if retry.is_some() {
+                        say("toolgate: the gate answers again");
+                    }
+                    return Ok(answer);
+                }
+                Err(error) => error,
+            };
+            if self.stop.is_none() || !may_pass(&error) {
+                return Err(error.into());
+            }
+            let pause = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(LONGEST_RETRY));
+            let seconds = pause.as_secs_f32();
+            say(&format!("toolgate: {}; trying again in {seconds} s", clean(&error.to_string())));
+            self.pause(pause).await?;
+            retry = Some(pause);
+        }
+    }
+
+    /// Waits for this long, or for what ends the export.
+    async fn pause(&mut self, pause: Duration) -> Result<(), Halt> {
+        match tokio::time::timeout(pause, stopped(&mut self.stop)).await {
+            Ok(()) => Err(Halt::Ended),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Ready when the export is told to stop; never where nothing can tell it.
+async fn stopped(stop: &mut Option<Stop>) {
+    match stop {
+        Some(stop) => stop.await,
+        None => std::future::pending().await,
+    }
+}
+
+impl From<DamagedEvent> for Failure {
+    fn from(damaged: DamagedEvent) -> Self {
+        Self::Said(damaged.to_string())
+    }
+}
+
+/// Whether asking again later may help.
+fn may_pass(error: &ClientError) -> bool {
+    match error {
+        ClientError::BrokenOff { .. } | ClientError::Unreachable { .. } => true,
+        ClientError::Refused { status, .. } | ClientError::Stranger { status, .. } => {
+            status.is_server_error() || status.as_u16() == 429
+        }
+        ClientError::Tls(_) | ClientError::Token | ClientError::Url(_) => false,
+    }
+}

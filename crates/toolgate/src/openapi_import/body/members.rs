@@ -1,0 +1,206 @@
+//! The members of a request body, whichever way its schema puts them together. A body that is no object has none, and
+//! cannot become parameters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::openapi_import::Import;
+use crate::openapi_import::finding::Kind;
+use crate::openapi_import::reference::Part;
+use crate::openapi_import::schema::{Direction, References};
+
+/// How deep a body may be put together.
+const DEPTH_LIMIT: usize = 16;
+
+/// The members of an object.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// Where the document has the object.
+    pub(super) pointer: String,
+    /// By name: the schema, and where the document has it.
+    pub(super) properties: BTreeMap<String, (Value, String)>,
+    /// Those that must be there.
+    pub(super) required: BTreeSet<String>,
+    /// What members without a name must look like; without it there are none.
+    pub(super) rest: Option<Value>,
+    /// Lists of names of which one must be there in full.
+    pub(super) alternatives: Vec<Vec<BTreeSet<String>>>,
+}
+
+impl<'a> Import<'a> {
+    /// Reads the schema of a body.
+    pub(super) fn body_members(
+        &mut self,
+        schema: &Part<'a>,
+        references: &mut References,
+        depth: usize,
+    ) -> Result<Members, String> {
+        let part = self.resolve(schema.clone()).map_err(|reason| format!("its body cannot be read: {reason}"))?;
+        if depth > DEPTH_LIMIT {
+            return Err("its body is put together of itself".to_owned());
+        }
+        self.check_is_object(&part)?;
+        let mut members = Members { pointer: part.pointer.clone(), ..Members::default() };
+        let object = self.own_schema(&part, references);
+        for (name, property) in part.get("properties").map(|properties| properties.members()).unwrap_or_default() {
+            let schema = object.get("properties").and_then(|properties| properties.get(name)).cloned();
+            members.properties.insert(name.to_owned(), (schema.unwrap_or_else(|| json!({})), property.pointer));
+        }
+        let required = object.get("required").and_then(Value::as_array).into_iter().flatten();
+        members.required = required.filter_map(Value::as_str).map(str::to_owned).collect();
+        members.rest = match object.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            None if part.get("patternProperties").is_some() => Some(Value::Bool(true)),
+            said => said.cloned(),
+        };
+        for (keyword, below) in part.members() {
+            match keyword {
+                "additionalProperties" | "properties" | "required" | "type" => {}
+                "allOf" => {
+                    for all in below.elements() {
+                        let other = self.body_members(&all, references, depth + 1)?;
+                        members.join(other);
+                    }
+                }
+                "anyOf" | "oneOf" => self.choose_members(&below, references, depth, &mut members)?,
+                extension if extension.starts_with("x-") => {
+                    self.findings.add(Kind::Extension, &below.pointer, extension);
+                }
+                other => self.findings.add(Kind::BodyKeyword, &below.pointer, other),
+            }
+        }
+        // A body of which nothing is said may have any members; one whose members are named has those.
+        if depth == 0 && members.is_silent() && object.get("additionalProperties").is_none() {
+            members.rest = Some(Value::Bool(true));
+        }
+        Ok(members)
+    }
+
+    fn check_is_object(&mut self, part: &Part<'a>) -> Result<(), String> {
+        if !part.value.is_object() && part.value != &Value::Bool(true) {
+            return Err("its body has no schema that can be read".to_owned());
+        }
+        let Some(kinds) = part.get("type") else { return Ok(()) };
+        let is_object = |kind: &Value| kind == "object";
+        if is_object(kinds.value) || kinds.value.as_array().is_some_and(|kinds| kinds.iter().any(is_object)) {
+            return Ok(());
+        }
+        Err(format!("its body is of type {}, and parameters are the members of an object", kinds.value))
+    }
+
+    /// The object alone, converted, without what it is put together of.
+    fn own_schema(&mut self, part: &Part<'a>, references: &mut References) -> Value {
+        let mut converted = serde_json::Map::new();
+        if let Some(properties) = part.get("properties") {
+            let mut schemas = serde_json::Map::new();
+            for (name, property) in properties.members() {
+                schemas.insert(name.to_owned(), self.schema(&property, Direction::Request, references));
+            }
+            converted.insert("properties".to_owned(), Value::Object(schemas));
+        }
+        if let Some(more) = part.get("additionalProperties") {
+            converted.insert("additionalProperties".to_owned(), self.schema(&more, Direction::Request, references));
+        }
+        if let Some(required) = part.get("required") {
+            match required.value.as_array().filter(|names| names.iter().all(Value::is_string)) {
+                Some(names) => drop(converted.insert("required".to_owned(), json!(names))),
+                None => self.findings.add(Kind::SchemaKeyword, &required.pointer, "required"),
+            }
+        }
+        self.drop_one_way(part, Direction::Request, &mut converted);
+        Value::Object(converted)
+    }
+
+    /// Takes the members of all alternatives. Which of them go together is told, and which must be there is kept.
+    fn choose_members(
+        &mut self,
+        list: &Part<'a>,
+        references: &mut References,
+        depth: usize,
+        members: &mut Members,
+    ) -> Result<(), String> {
+        let mut found = Vec::new();
+        let mut reason = format!("its body is empty at {}", list.pointer);
+        for alternative in list.elements() {
+            match self.body_members(&alternative, references, depth + 1) {
+                Ok(alternative) => found.push(alternative),
+                Err(why) => {
+                    self.findings.add(Kind::BodyAlternative, &alternative.pointer, why.as_str());
+                    reason = why;
+                }
+            }
+        }
+        if found.is_empty() {
+            return Err(reason);
+        }
+        self.findings.add(Kind::BodyAlternatives, &list.pointer, format!("{} alternatives", found.len()));
+        let own: BTreeSet<String> = members.properties.keys().cloned().collect();
+        let needs: Vec<BTreeSet<String>> = found.iter().map(|one| one.required.clone()).collect();
+        let first = needs.first().cloned().unwrap_or_default();
+        let common: BTreeSet<String> =
+            first.into_iter().filter(|name| needs.iter().all(|names| names.contains(name))).collect();
+        let more: Vec<BTreeSet<String>> =
+            needs.iter().map(|names| names.difference(&common).cloned().collect()).collect();
+        // An alternative that needs nothing more makes the others optional.
+        if more.iter().all(|names: &BTreeSet<String>| !names.is_empty()) {
+            members.alternatives.push(more);
+        }
+        members.required.extend(common);
+        for (position, alternative) in found.into_iter().enumerate() {
+            if own.is_empty() && alternative.is_silent() {
+                members.rest = Some(Value::Bool(true));
+            }
+            members.rest = members.rest.take().or(alternative.rest);
+            for (name, (schema, pointer)) in alternative.properties {
+                match members.properties.get_mut(&name) {
+                    None => drop(members.properties.insert(name, (schema, pointer))),
+                    // What the object itself says of a member holds in every alternative.
+                    Some(_) if own.contains(&name) => {
+                        let note = format!("{name} in alternative {position}");
+                        self.findings.add(Kind::BodyAlternative, &pointer, note);
+                    }
+                    Some((known, _)) if *known == schema => {}
+                    Some((known, _)) => *known = either(known.take(), schema),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Members {
+    /// Whether nothing is said about any member.
+    fn is_silent(&self) -> bool {
+        self.properties.is_empty() && self.required.is_empty() && self.alternatives.is_empty() && self.rest.is_none()
+    }
+
+    /// Takes over what another schema for the same object says.
+    fn join(&mut self, other: Self) {
+        for (name, (schema, pointer)) in other.properties {
+            match self.properties.get_mut(&name) {
+                None => drop(self.properties.insert(name, (schema, pointer))),
+                Some((known, _)) if *known == schema => {}
+                Some((known, _)) => *known = json!({"allOf": [known.take(), schema]}),
+            }
+        }
+        self.required.extend(other.required);
+        self.alternatives.extend(other.alternatives);
+        self.rest = self.rest.take().or(other.rest);
+    }
+}
+
+/// A schema for what fits one of two, without growing a tree of them.
+fn either(known: Value, other: Value) -> Value {
+    match known {
+        Value::Object(mut members) if members.len() == 1 && members.contains_key("anyOf") => {
+            if let Some(Value::Array(list)) = members.get_mut("anyOf")
+                && !list.contains(&other)
+            {
+                list.push(other);
+            }
+            Value::Object(members)
+        }
+        known => json!({"anyOf": [known, other]}),
+    }
+}

@@ -1,0 +1,202 @@
+//! Every stored type of event has its place in OCSF, with what the class demands, and without the content of calls.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// What must not be seen in any line.
+const CONTENT: &str = "geheim";
+
+/// The attributes that a class demands besides those of every class, from the tables of OCSF 1.3.0.
+const DEMANDED: [(u32, &[&str]); 4] = [
+    (6003, &["actor", "api", "api.operation", "src_endpoint", "src_endpoint.name"]),
+    (3001, &["user", "user.uid"]),
+    (3004, &["entity", "entity.uid", "entity.type"]),
+    (3005, &["privileges", "user", "user.uid"]),
+];
+const DEMANDED_OF_ALL: [&str; 11] = [
+    "activity_id",
+    "category_uid",
+    "class_uid",
+    "metadata.product.vendor_name",
+    "metadata.version",
+    "metadata.uid",
+    "metadata.sequence",
+    "metadata.tenant_uid",
+    "severity_id",
+    "time",
+    "type_uid",
+];
+
+/// One event of each type: its data, and the class, activity and outcome that it is told with.
+fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
+    let returned = |status: &str| {
+        json!({
+            "agentId": "billing", "callId": "inv_1", "causationId": "evt_0", "durationMs": 12, "status": status,
+            "toolName": "payments.charges.create", "type": "agent.toolReturned",
+        })
+    };
+    let called = json!({
+        "agentId": "billing", "argsHash": "ab", "callId": "inv_1", "inputs": {"card": CONTENT}, "principal": "billing",
+        "toolName": "payments.charges.create", "transport": "http",
+    });
+    let invoked = json!({
+        "invocation_id": "inv_1", "grant_id": "grt_1", "service": "payments", "tool": "charges.create",
+        "parameters_summary": {"card": CONTENT}, "arguments_hash": "ab", "status": "success", "duration_ms": 12,
+        "http_status": 200, "cost": null, "returned": returned("ok"),
+    });
+    let denied = json!({
+        "invocation_id": "inv_1", "grant_id": null, "service": null, "tool": "charges.create", "arguments_hash": "ab",
+        "stage": "authorize", "error_code": "GRANT_NOT_FOUND", "reason": CONTENT, "returned": returned("forbidden"),
+    });
+    let load = json!({"agentId": "billing", "toolName": "x:y", "callId": "forbidden:ab", "status": "forbidden"});
+    let decided =
+        json!({"principal": "billing", "action": "invoke", "resource": "x:y", "allowed": false, "reason": "no_grant"});
+    vec![
+        ("agent.created", json!({"agent_id": "billing", "kind": "agent", "permissions": []}), 3001, 1, 1),
+        ("agent.removed", json!({"agent_id": "billing", "revoked_keys": 1, "revoked_grants": 0}), 3001, 6, 1),
+        ("agent.toolCalled", called, 6003, 99, 0),
+        ("agent.toolReturned", load, 6003, 99, 2),
+        ("agent.updated", json!({"agent_id": "billing", "changed": ["scopes"]}), 3001, 99, 1),
+        ("authorization.decided", decided, 6003, 99, 2),
+        ("credential.created", json!({"credential_id": "crd_1", "vault_id": "vlt_1", "service": "s"}), 3004, 1, 1),
+        ("credential.expired", json!({"credential_id": "crd_1"}), 3004, 11, 1),
+        ("credential.revoked", json!({"credential_id": "crd_1", "reason": "leaked"}), 3004, 4, 1),
+        ("credential.rotated", json!({"credential_id": "crd_1", "rotated_by": "admin"}), 3004, 3, 1),
+        ("grant.created", json!({"grant_id": "grt_1", "agent_id": "billing", "scopes": ["a", "b"]}), 3005, 1, 1),
+        ("grant.delegated", json!({"grant_id": "grt_2", "target_agent_id": "sub", "scopes": ["a"]}), 3005, 1, 1),
+        ("grant.expired", json!({"grant_id": "grt_1"}), 3005, 2, 1),
+        ("grant.resumed", json!({"grant_id": "grt_1"}), 3004, 13, 1),
+        ("grant.revoked", json!({"grant_id": "grt_1", "reason": "done", "cascade_count": 0}), 3005, 2, 1),
+        ("grant.suspended", json!({"grant_id": "grt_1", "reason": "holiday"}), 3004, 12, 1),
+        ("key.created", json!({"key_id": "key_1", "principal_id": "billing", "expires_at": null}), 3004, 1, 1),
+        ("key.revoked", json!({"key_id": "key_1", "principal_id": "billing"}), 3004, 4, 1),
+        ("service.applied", json!({"service": "s", "version": "1", "tools": 3, "digest": "ab"}), 3004, 3, 1),
+        ("service.removed", json!({"service": "s", "version": "1"}), 3004, 4, 1),
+        ("tenant.created", json!({"tenant_id": "acme"}), 3004, 1, 1),
+        ("tool.denied", denied, 6003, 99, 2),
+        ("tool.invoked", invoked, 6003, 99, 1),
+        ("tool.session.closed", json!({"sessionId": "ses_1", "toolId": "x:y", "outcome": "failed"}), 6003, 99, 2),
+        ("tool.session.opened", json!({"sessionId": "ses_1", "toolId": "x:y"}), 6003, 99, 1),
+        ("vault.created", json!({"vault_id": "vlt_1", "owner_id": "admin"}), 3004, 1, 1),
+        ("vault.deleted", json!({"vault_id": "vlt_1", "revoked_credentials": 0}), 3004, 4, 1),
+        ("vault.rekeyed", json!({"key_id": "k2", "rewrapped": 7}), 3004, 3, 1),
+    ]
+}
+
+fn line(kind: &str, data: Value) -> Value {
+    let event = json!({
+        "actor": "admin", "agent_id": "billing", "data": data, "id": "evt_9", "run_id": "run-1", "sequence": 9,
+        "tenant": "default", "timestamp": "2026-03-08T10:00:00.123+00:00", "type": kind,
+    });
+    Value::Object(to_ocsf(&StoredEvent::read(event).unwrap()))
+}
+
+fn at<'a>(line: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(line, |value, name| value.get(name).unwrap_or(&Value::Null))
+}
+
+/// Reads the source, where each type stands beside its variant.
+fn stored_types() -> BTreeSet<String> {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/src");
+    let source = std::fs::read_to_string(model.join("event.rs")).unwrap();
+    let (_, names) = source.split_once("fn name(&self)").unwrap();
+    let (names, _) = names.split_once("fn data(&self)").unwrap();
+    let written = names.lines().filter_map(|line| line.split_once(" => \"")?.1.strip_suffix("\","));
+    // Two have names that other places share.
+    written.chain(["agent.toolCalled", "agent.toolReturned"]).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_stored_type_has_a_class_of_its_own() {
+    let mapped: BTreeSet<String> = samples().into_iter().map(|(kind, ..)| kind.to_owned()).collect();
+    let stored = stored_types();
+    assert!(stored.len() > 20, "{stored:?}");
+    let missing: Vec<_> = stored.difference(&mapped).collect();
+    assert!(missing.is_empty(), "map these and add a sample: {missing:?}");
+}
+
+#[test]
+fn every_line_has_what_its_class_demands() {
+    for (kind, data, class, activity, status) in samples() {
+        let line = line(kind, data);
+        assert_eq!((&line["class_uid"], &line["activity_id"]), (&json!(class), &json!(activity)), "{kind}");
+        assert_eq!(line["type_uid"], json!(class * 100 + activity), "{kind}");
+        assert_eq!(line["category_uid"], json!(class / 1000), "{kind}");
+        assert_eq!(line["status_id"], json!(status), "{kind}");
+        assert_eq!(line["time"], json!(1_772_964_000_123_u64), "{kind}");
+        let (_, demanded) = DEMANDED.iter().find(|(uid, _)| *uid == class).unwrap();
+        for path in demanded.iter().chain(&DEMANDED_OF_ALL) {
+            assert!(!at(&line, path).is_null(), "{kind} has no {path}: {line}");
+        }
+    }
+}
+
+#[test]
+fn no_line_tells_the_content_of_a_call() {
+    for (kind, data, ..) in samples() {
+        let line = line(kind, data).to_string();
+        assert!(!line.contains(CONTENT), "{kind}: {line}");
+    }
+}
+
+#[test]
+fn both_ends_of_a_call_name_the_call_the_tool_and_the_run() {
+    let samples = samples();
+    for wanted in ["agent.toolCalled", "tool.invoked", "tool.denied"] {
+        let (kind, data, ..) = samples.iter().find(|(kind, ..)| *kind == wanted).unwrap();
+        let line = line(kind, data.clone());
+        assert_eq!(at(&line, "api.request.uid"), "inv_1", "{kind}");
+        assert_eq!(at(&line, "api.operation"), "payments.charges.create", "{kind}");
+        assert_eq!(at(&line, "unmapped.argsHash"), "ab", "{kind}");
+        assert_eq!(at(&line, "metadata.correlation_uid"), "run-1", "{kind}");
+        assert_eq!(at(&line, "actor.session.uid"), "run-1", "{kind}");
+        assert_eq!((at(&line, "actor.user.uid"), at(&line, "actor.app_uid")), (&json!("admin"), &json!("billing")));
+    }
+    let (_, invoked, ..) = samples.iter().find(|(kind, ..)| *kind == "tool.invoked").unwrap();
+    let line = line("tool.invoked", invoked.clone());
+    assert_eq!((at(&line, "duration"), at(&line, "api.response.code")), (&json!(12), &json!(200)));
+    assert_eq!(at(&line, "api.service.name"), "payments");
+}
+
+#[test]
+fn the_way_a_call_ended_is_told_by_status_code_and_severity() {
+    let ended = |kind: &str, data: Value| {
+        let line = line(kind, data);
+        (line["status_id"].clone(), line["status_code"].clone(), line["severity_id"].clone())
+    };
+    let returned = |status: &str, error: Value| json!({"tool": "t", "returned": {"status": status, "error": error}});
+    let failed = json!({"code": "SERVICE_ERROR", "message": "the service failed"});
+    for (kind, data, expected) in [
+        ("tool.invoked", returned("error", failed), (json!(2), json!("SERVICE_ERROR"), json!(2))),
+        ("tool.denied", returned("forbidden", Value::Null), (json!(2), json!("forbidden"), json!(3))),
+        ("tool.denied", returned("rate_limited", Value::Null), (json!(2), json!("rate_limited"), json!(2))),
+        ("tool.invoked", json!({"tool": "t", "status": "unknown"}), (json!(0), Value::Null, json!(2))),
+        ("tool.invoked", json!({"tool": "t", "status": "success"}), (json!(1), Value::Null, json!(1))),
+        ("tool.invoked", json!({"tool": "t", "status": "error", "error_code": "X"}), (json!(2), json!("X"), json!(2))),
+        ("tool.denied", json!({"tool": "t", "error_code": "X"}), (json!(2), json!("X"), json!(3))),
+    ] {
+        assert_eq!(ended(kind, data.clone()), expected, "{kind} {data}");
+    }
+}
+
+#[test]
+fn the_end_of_a_grant_takes_from_its_agent_what_the_grant_gave() {
+    let given = line("grant.created", json!({"grant_id": "grt_1", "agent_id": "billing", "scopes": ["a", "b"]}));
+    let ended = line("grant.revoked", json!({"grant_id": "grt_1", "reason": "done", "cascade_count": 0}));
+    assert_eq!(given["privileges"], json!(["a", "b"]));
+    assert_eq!(ended["privileges"], json!(["grt_1"]));
+    assert_eq!((&given["resource"], &given["user"]), (&ended["resource"], &ended["user"]));
+    assert_eq!(at(&ended, "unmapped.reason"), "done");
+}
+
+#[test]
+fn a_type_that_is_younger_than_this_program_is_told_without_its_data() {
+    let line = line("approval.given", json!({"text": CONTENT}));
+    assert_eq!((&line["class_uid"], &line["type_uid"]), (&json!(0), &json!(99)));
+    assert_eq!(at(&line, "metadata.event_code"), "approval.given");
+    assert!(!line.to_string().contains(CONTENT));
+}
