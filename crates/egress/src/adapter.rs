@@ -123,7 +123,7 @@ impl Errand<'_> {
 /// What is told about an exchange that brought no answer.
 pub(crate) fn failure(error: &SendError) -> SourceFailure {
     SourceFailure {
-        kind: FailureKind::Proxy,
+        kind: if error.is_blocked() { FailureKind::Blocked } else { FailureKind::Proxy },
         reason: error.to_string(),
         http_status: None,
         result: None,

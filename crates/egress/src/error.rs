@@ -94,6 +94,11 @@ pub enum SendError {
 }
 
 impl SendError {
+    /// Whether the way leads where calls may not go.
+    pub fn is_blocked(&self) -> bool {
+        matches!(self, Self::PrivateName { .. } | Self::ForbiddenHost { .. } | Self::ForbiddenAddress(_))
+    }
+
     /// Whether the service may have seen the request. False only where not a byte of it can have been sent.
     pub fn reached_service(&self) -> bool {
         match self {

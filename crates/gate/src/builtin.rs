@@ -113,7 +113,7 @@ mod tests {
     fn every_builtin_tool_has_a_descriptor_that_fits_and_is_found_by_its_id() {
         let schema = Schema::compile(&ToolDescriptor::schema()).unwrap();
         for builtin in all() {
-            schema.check(&json!(builtin.descriptor)).unwrap();
+            schema.check(&json!(*builtin.descriptor)).unwrap();
             Schema::compile(builtin.tool.definition.parameters.as_ref().unwrap()).unwrap();
             let id = &builtin.descriptor.fields().tool_id;
             assert_eq!(find(id).unwrap().tool.name, builtin.tool.name);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_fetch_needs_its_scope_and_no_credential() {
-        let shown = json!(all()[0].descriptor);
+        let shown = json!(*all()[0].descriptor);
         assert_eq!(shown["auth"], json!({"scopes": ["http:fetch"], "credentialRef": false}));
         assert_eq!((&shown["source"], &shown["safetyTier"]), (&json!("node-pack"), &json!("write")));
         assert_eq!(shown["egress"], "safe-fetch");

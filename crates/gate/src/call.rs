@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use toolgate_model::arguments::arguments_hash;
 use toolgate_model::context::GrantContext;
 use toolgate_model::hook::{CallTrace, RunId, ToolCalled, ToolReturned};
-use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, PrincipalKind};
@@ -27,6 +27,8 @@ use crate::refusal::{Code, Kind, Refusal, Stage};
 
 pub use self::admit::{Admitted, Target};
 pub use self::explain::{Explanation, Question, Step};
+pub use self::seams::Rehearsal;
+pub use self::sessions::SessionRequest;
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
 
 mod admit;
@@ -40,6 +42,8 @@ mod guard;
 mod inspect;
 pub(crate) mod renewals;
 mod resolve;
+mod seams;
+mod sessions;
 mod settle;
 pub(crate) mod under_way;
 
@@ -62,6 +66,8 @@ pub struct CallRequest {
     pub context: GrantContext,
     /// The execution that it belongs to; `None` is one of its own.
     pub run: Option<RunId>,
+    /// The multi-step use of a tool that it is part of.
+    pub session: Option<SessionId>,
     /// From where it comes.
     pub address: IpAddr,
 }
@@ -81,6 +87,7 @@ pub(crate) struct Call {
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) context: GrantContext,
     pub(crate) run: Option<RunId>,
+    pub(crate) session: Option<SessionId>,
     /// A tool that is not in any catalog: one of the conformance seams.
     pub(crate) own_tool: Option<Arc<Tool>>,
     pub(crate) address: IpAddr,
@@ -106,8 +113,18 @@ struct Progress {
 impl Gate {
     /// Walks a call down the path.
     pub async fn invoke(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<CallAnswer, Denial> {
+        self.invoke_with(caller, request, None).await
+    }
+
+    /// The same, with a tool that is in no catalog.
+    async fn invoke_with(
+        self: &Arc<Self>,
+        caller: Caller,
+        request: CallRequest,
+        own_tool: Option<Arc<Tool>>,
+    ) -> Result<CallAnswer, Denial> {
         let (call, permitted) = match self.begin(caller, request) {
-            Ok((call, permitted)) => (Arc::new(call), permitted),
+            Ok((call, permitted)) => (Arc::new(Call { own_tool, ..call }), permitted),
             Err(refusal) => return Err(Denial { invocation: None, refusal }),
         };
         let mut progress = Progress::default();
@@ -180,6 +197,7 @@ impl Gate {
             idempotency_key: request.idempotency_key,
             context: request.context,
             run: request.run,
+            session: request.session,
             own_tool: None,
             address: request.address,
             arrived,
@@ -259,6 +277,7 @@ impl Call {
         let agent = found.and_then(|candidate| candidate.agent.as_ref());
         CallTrace {
             run: self.run.clone(),
+            session: self.session,
             by_agent: agent.map_or_else(own, |agent| is_agent(agent.kind)),
             transport: found.map(|candidate| candidate.tool.backing.transport()).unwrap_or_default(),
         }

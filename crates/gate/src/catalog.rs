@@ -59,6 +59,8 @@ pub struct Tool {
     pub backing: Backing,
     /// What backs it, in the words of the catalog.
     pub source: SourceKind,
+    /// The scopes that the agent itself must hold, as they were written.
+    pub required_scopes: Vec<String>,
     schema: OnceLock<Result<Schema, SchemaError>>,
     descriptor: OnceLock<Result<Arc<ToolDescriptor>, DescriptorError>>,
 }
@@ -67,6 +69,7 @@ impl Tool {
     /// A tool that a credential defines.
     pub fn implicit(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>) -> Self {
         Self {
+            required_scopes: required(&definition),
             service,
             version: None,
             name,
@@ -82,6 +85,11 @@ impl Tool {
     /// A tool that needs no grant.
     pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, backing: Backing) -> Self {
         Self { backing, ..Self::implicit(service, name, definition) }
+    }
+
+    /// The same, requiring these scopes.
+    pub fn requiring(self, required_scopes: Vec<String>) -> Self {
+        Self { required_scopes, ..self }
     }
 
     /// Its id in the catalog; `None` for a tool that is in none.
@@ -113,6 +121,10 @@ impl Tool {
     }
 }
 
+fn required(definition: &ToolDefinition) -> Vec<String> {
+    definition.required_scopes.iter().flatten().map(|scope| scope.as_str().to_owned()).collect()
+}
+
 /// One version of a service.
 #[derive(Debug)]
 pub struct Service {
@@ -130,6 +142,7 @@ impl Service {
         let mut by_scope: HashMap<Scope, Vec<Arc<Tool>>> = HashMap::new();
         for (name, tool) in &definition.tools {
             let tool = Arc::new(Tool {
+                required_scopes: required(tool),
                 service: definition.service.clone(),
                 version: Some(definition.version.clone()),
                 name: name.clone(),
@@ -215,5 +228,50 @@ impl Gate {
         let mut catalogs = self.catalogs.0.lock().unwrap_or_else(PoisonError::into_inner);
         catalogs.insert(tenant.clone(), Arc::clone(&catalog));
         Ok(catalog)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_model::service::ServiceDefinition;
+    use toolgate_model::time::Timestamp;
+
+    use super::*;
+
+    fn service(source: &str) -> Service {
+        let definition = json!({
+            "service": "mail", "version": "1", "source": source,
+            "tools": {"list": {"scope": "read"}, "send": {"scope": "write"}, "show": {"scope": "read"}}
+        });
+        let time = Timestamp::from_millis(0).unwrap();
+        Service::new(&RegisteredService {
+            tenant: TenantId::default_tenant(),
+            definition: ServiceDefinition::from_json(&definition).unwrap(),
+            created_at: time,
+            updated_at: time,
+        })
+    }
+
+    #[test]
+    fn the_tools_of_a_scope_are_those_that_need_it() {
+        let service = service("connector");
+        let names = |scope: &str| -> Vec<String> {
+            service.tools_of_scope(&Scope::parse(scope).unwrap()).map(|tool| tool.name.to_string()).collect()
+        };
+        assert_eq!(names("read"), ["list", "show"]);
+        assert_eq!(names("write"), ["send"]);
+        assert_eq!(names("delete"), [""; 0]);
+    }
+
+    #[test]
+    fn a_tool_is_described_once_and_by_the_source_of_its_service() {
+        for (source, id) in [("connector", "connector:mail.send"), ("host-extension", "x-host-mail:send")] {
+            let service = service(source);
+            let tool = service.tool("send").unwrap();
+            let described = tool.descriptor().unwrap();
+            assert_eq!(described.fields().tool_id.as_str(), id);
+            assert!(Arc::ptr_eq(&described, &tool.descriptor().unwrap()));
+        }
     }
 }

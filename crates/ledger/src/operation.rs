@@ -25,6 +25,7 @@ pub mod principals;
 pub mod rates;
 pub mod record;
 pub mod services;
+pub mod sessions;
 pub mod settings;
 pub mod settlement;
 pub mod tenants;

@@ -190,6 +190,7 @@ text_values!(
     toolgate_model::id::GrantId,
     toolgate_model::id::InvocationId,
     toolgate_model::id::KeyId,
+    toolgate_model::id::SessionId,
     toolgate_model::id::VaultId,
     toolgate_model::principal::PrincipalId,
     toolgate_model::principal::TenantId,

@@ -12,7 +12,7 @@ use toolgate_gate::refusal::Refusal;
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
-use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, VaultId};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, SessionId, VaultId};
 use toolgate_model::invocation::Invocation;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::merkle::{TileCoordinate, Tiles};
@@ -32,6 +32,7 @@ use crate::operation::keys::{Identify, NoteKeyUse, ReadKeys};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
 use crate::operation::principals::{ListPrincipals, ReadPrincipal};
 use crate::operation::services::ReadRegistry;
+use crate::operation::sessions::{self, CloseSessions, ReadSession};
 use crate::operation::settings::{CheckWrite, ReadRevision, ReadSetting, SetSettingOnce};
 use crate::operation::tenants::{ListTenants, ReadTenant};
 use crate::operation::vaults::{ListVaults, ReadVault};
@@ -66,6 +67,8 @@ pub struct SqlLedger<E> {
     sealed: Cache<CredentialId, SealedVersion>,
     /// Whether calls that an earlier process left running were closed.
     inherited_closed: AtomicBool,
+    /// Whether sessions that an earlier process left open were closed.
+    inherited_sessions_closed: AtomicBool,
 }
 
 impl<E: Engine> SqlLedger<E> {
@@ -79,6 +82,7 @@ impl<E: Engine> SqlLedger<E> {
             registries: Cache::new(exact),
             sealed: Cache::new(exact),
             inherited_closed: AtomicBool::new(!exact),
+            inherited_sessions_closed: AtomicBool::new(!exact),
         }
     }
 }
@@ -386,6 +390,32 @@ impl<E: Engine> Ledger for SqlLedger<E> {
 
     async fn report_invocation(&self, command: ReportInvocation) -> Result<(), Refusal> {
         self.engine.write(command).await
+    }
+
+    async fn open_session(&self, command: OpenSession) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn close_session(&self, command: CloseSession) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn session(&self, tenant: &TenantId, id: SessionId) -> Result<Option<ToolSession>, Refusal> {
+        self.engine.read(ReadSession { tenant: tenant.clone(), id }).await
+    }
+
+    async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal> {
+        let only_overdue = self.inherited_sessions_closed.load(Ordering::Acquire);
+        let mut closed = 0;
+        loop {
+            let count = self.engine.write(CloseSessions { now, only_overdue }).await?;
+            closed += u64::from(count);
+            if count < sessions::BATCH {
+                break;
+            }
+        }
+        self.inherited_sessions_closed.store(true, Ordering::Release);
+        Ok(closed)
     }
 
     async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal> {

@@ -33,6 +33,7 @@ mod contract {
 
     mod admission;
     mod audit;
+    mod buckets;
     mod call_concurrency;
     mod call_endings;
     mod closing;
@@ -43,6 +44,7 @@ mod contract {
     mod freshness;
     mod grants;
     mod holdings;
+    mod hooks;
     mod idempotency;
     mod invocations;
     mod isolation;
@@ -54,6 +56,7 @@ mod contract {
     mod principals;
     mod rate_model;
     mod rates;
+    mod revisions;
     mod revocation;
     mod services;
     mod settings;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::canonical::ObjectWriter;
-use crate::id::{EventId, InvocationId};
+use crate::id::{EventId, InvocationId, SessionId};
 use crate::invocation::Invocation;
 use crate::principal::PrincipalId;
 use crate::text::identifiers;
@@ -56,6 +56,8 @@ impl Transport {
 pub struct CallTrace {
     /// The execution that it belongs to; `None` is one of its own.
     pub run: Option<RunId>,
+    /// The multi-step use of a tool that it is part of.
+    pub session: Option<SessionId>,
     /// Whether it is made for an agent.
     pub by_agent: bool,
     /// How the tool is reached.

@@ -1,7 +1,7 @@
 //! OpenWOP, major 1, under `/v1`: what this host can do, the catalog of RFC 0078, and the content-free trail of RFC 0064
 //! as events, of the whole log or of one run. Toolgate runs no workflows; a run is what its callers tie calls together by.
 
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use http::Method;
 
 use crate::router::Route;
@@ -13,6 +13,8 @@ mod events;
 pub mod openapi;
 mod reading;
 mod runs;
+mod seams;
+mod sessions;
 mod stream;
 mod tools;
 
@@ -21,6 +23,8 @@ mod tools;
 pub struct Settings {
     /// How the list of tools looks.
     pub tool_list: ToolList,
+    /// Whether the seams of the conformance suite are there.
+    pub seams: bool,
 }
 
 /// How the list of tools looks: the protocol's texts contradict each other.
@@ -43,7 +47,15 @@ pub fn routes() -> Vec<Route> {
         route(Method::GET, "/v1/runs/{runId}/events", get(runs::events)),
         route(Method::GET, "/v1/runs/{runId}/events/poll", get(runs::poll)),
         route(Method::GET, "/v1/events", get(events::list)),
+        route(Method::POST, "/v1/tool-sessions", post(sessions::open)),
+        route(Method::GET, "/v1/tool-sessions/{sessionId}", get(sessions::show)),
+        route(Method::DELETE, "/v1/tool-sessions/{sessionId}", delete(sessions::close)),
     ]
+}
+
+/// The routes of the conformance suite, which are there only where the operator says so.
+pub fn seam_routes() -> Vec<Route> {
+    seams::routes()
 }
 
 /// The routes that need no key: they tell nothing about tenants.

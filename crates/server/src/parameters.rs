@@ -77,6 +77,7 @@ path_ids! {
     toolgate_model::id::GrantId => GrantNotFound, "the id of a grant is grant_ and 26 letters and digits";
     toolgate_model::id::InvocationId => InvocationNotFound, "the id of an invocation is inv_ and 26 letters and digits";
     toolgate_model::id::KeyId => KeyNotFound, "the id of a key is key_ and 26 letters and digits";
+    toolgate_model::id::SessionId => SessionNotFound, "the id of a session is session_ and 26 letters and digits";
     toolgate_model::context::ContextId => RouteNotFound, "an intent's or task's id has letters, digits and . _ : @ -";
     toolgate_model::credential::ServiceName => ServiceNotFound, "the name of a service has letters, digits and . _ : @ -";
     toolgate_model::id::VaultId => VaultNotFound, "the id of a vault is vault_ and 26 letters and digits";

@@ -51,7 +51,8 @@ pub fn guarded_routes() -> Vec<Route> {
 /// The router over the gate.
 pub fn router(app: Arc<App>) -> Router {
     let mut router: Router<Arc<App>> = Router::new();
-    let openwop = openwop::routes().into_iter().chain(openwop::open_routes());
+    let seams = if app.openwop.seams { openwop::seam_routes() } else { Vec::new() };
+    let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(seams);
     for route in guarded_routes().into_iter().chain(operations::routes()).chain(openwop) {
         router = router.route(route.path, route.handler);
     }

@@ -14,4 +14,5 @@ pub mod gate_process;
 pub mod http;
 pub mod ledger_fixture;
 pub mod postgres;
+pub mod trail;
 pub mod upstream;

@@ -255,12 +255,13 @@ fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, F
 }
 
 fn finish(json: bool, outcome: Result<Option<Report>, Failure>) -> ExitCode {
-    let outcome = outcome.and_then(|report| match report {
-        Some(report) => report.print(json).map_err(|error| Failure::io("standard output", error)),
-        None => Ok(()),
+    let outcome = outcome.and_then(|report| {
+        let Some(report) = report else { return Ok(ExitCode::SUCCESS) };
+        report.print(json).map_err(|error| Failure::io("standard output", error))?;
+        Ok(ExitCode::from(u8::from(report.refused)))
     });
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             let text = if json { format!("{:#}", failure.to_json()) } else { format!("toolgate: {failure}") };
             output::say(&clean_lines(&text));

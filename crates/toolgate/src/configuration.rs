@@ -225,7 +225,7 @@ impl Configuration {
             integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
             settings,
             egress_allow: networks(&mut resolved)?,
-            openwop: openwop::Settings { tool_list },
+            openwop: openwop::Settings { tool_list, seams: resolved.switch(&keys::SEAMS) },
             log_format,
             log_level,
             admin_token: take_secret(environment, "TOOLGATE_ADMIN_TOKEN")?,

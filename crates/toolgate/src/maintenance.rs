@@ -57,6 +57,7 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     while ticks.next().await {
         watched.note(app.gate.sweep().await);
         watched.note(app.gate.close_calls().await.map(drop));
+        watched.note(app.gate.close_sessions().await.map(drop));
     }
 }
 

@@ -16,18 +16,26 @@ pub struct Report {
     pub value: Value,
     /// For people.
     pub text: String,
+    /// Whether what is shown is a no, which scripts learn from the exit status.
+    pub refused: bool,
 }
 
 impl Report {
     /// A thing and its sentence.
     pub fn new(value: Value, text: impl Into<String>) -> Self {
-        Self { value, text: text.into() }
+        Self { value, text: text.into(), refused: false }
+    }
+
+    /// The same as a no, if it is one.
+    #[must_use]
+    pub fn refused_if(self, refused: bool) -> Self {
+        Self { refused, ..self }
     }
 
     /// A thing and all of its members.
     pub fn details(value: Value) -> Self {
         let text = details(&value);
-        Self { value, text }
+        Self::new(value, text)
     }
 
     /// Writes it.

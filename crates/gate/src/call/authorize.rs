@@ -7,7 +7,7 @@ use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::CredentialStatus;
 use toolgate_model::grant::{GrantStatus, Standing};
 use toolgate_model::id::GrantId;
-use toolgate_model::principal_scope::{RequiredScope, covers_all};
+use toolgate_model::principal_scope::covers_all;
 use toolgate_model::time::Timestamp;
 
 use super::Call;
@@ -99,26 +99,29 @@ fn opens(call: &Call, candidate: &Candidate, holding: &Holding, now: Timestamp) 
 
 /// RFC 0064 §C: the agent's own scopes, besides those of the grant. What cannot be decided is denied.
 fn require_own_scopes(candidate: &Candidate) -> Result<(), Refusal> {
-    let required = || candidate.tool.definition.required_scopes.iter().flatten().map(RequiredScope::as_str);
+    let tool = &candidate.tool;
     let agent = candidate.agent.as_deref();
-    if let (Some(agent), Some(id)) = (agent, candidate.tool.id())
+    // Only who has an allowlist pays for it.
+    if let Some(agent) = agent.filter(|agent| agent.tool_allowlist.is_some())
+        && let Some(id) = tool.id()
         && !agent.may_see(&id)
     {
-        return Err(forbidden(candidate, format!("`{}` may not use this tool: its allowlist does not name {id}", agent.id)));
+        let reason = format!("`{}` may not use this tool: its allowlist does not name {id}", agent.id);
+        return Err(forbidden(candidate, reason));
     }
-    if required().next().is_none() {
+    if tool.required_scopes.is_empty() {
         return Ok(());
     }
-    let held = agent.map(|agent| agent.scopes.iter().map(AsRef::as_ref).collect::<Vec<&str>>()).unwrap_or_default();
-    covers_all(held, required()).map_err(|why| forbidden(candidate, format!("the agent's own scopes do not do: {why}")))
+    let held: Vec<&str> = agent.iter().flat_map(|agent| agent.scopes.iter()).collect();
+    covers_all(held, tool.required_scopes.iter().map(String::as_str))
+        .map_err(|why| forbidden(candidate, format!("the agent's own scopes do not do: {why}")))
 }
 
 fn forbidden(candidate: &Candidate, reason: String) -> Refusal {
-    let required: Vec<_> = candidate.tool.definition.required_scopes.iter().flatten().map(RequiredScope::as_str).collect();
     Refusal::new(Code::Forbidden, reason)
         .with("scope", "tool")
         .with("toolName", candidate.tool_name())
-        .with("requiredScopes", required)
+        .with("requiredScopes", &candidate.tool.required_scopes)
 }
 
 /// Whether a grant stands. Those on a revoked credential ended with it, and that is the reason to give.

@@ -228,6 +228,7 @@ fn unrenderable(error: &RenderError) -> Refusal {
 
 fn unfetchable(error: &FetchError) -> Refusal {
     let refusal = Refusal::new(Code::ParametersInvalid, error.to_string()).with("rule", "http");
+    let refusal = if error.is_upgrade() { refusal.with("upgrade", true) } else { refusal };
     refusal.with("path", parameter_path(error.parameter()))
 }
 

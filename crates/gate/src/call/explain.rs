@@ -116,6 +116,7 @@ impl Gate {
             idempotency_key: None,
             context: question.context,
             run: None,
+            session: None,
             address: question.address,
         };
         Ok(Arc::new(self.begin(caller.clone(), request)?.0))

@@ -63,10 +63,11 @@ impl Gate {
 fn refusal_of(failure: &SourceFailure) -> Refusal {
     let code = match failure.kind {
         FailureKind::NotExecutable => Code::ToolNotExecutable,
-        FailureKind::Proxy => Code::ProxyError,
+        FailureKind::Blocked | FailureKind::Proxy => Code::ProxyError,
         FailureKind::Service => Code::ServiceError,
     };
     let refusal = Refusal::new(code, failure.reason.clone());
+    let refusal = if failure.kind == FailureKind::Blocked { refusal.with("blocked", "ssrf") } else { refusal };
     let refusal = match failure.http_status {
         Some(status) => refusal.with("http_status", status),
         None => refusal,

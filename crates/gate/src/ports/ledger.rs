@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
-use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, VaultId};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, SessionId, VaultId};
 use toolgate_model::invocation::Invocation;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::merkle::{TileCoordinate, Tiles};
@@ -31,6 +31,7 @@ pub use self::principals::{
     CreateKey, CreatePrincipal, CreateTenant, NewKey, RemovePrincipal, Removed, RevokeKey, UpdatePrincipal,
 };
 pub use self::services::{ApplyService, RegisteredService, Registry, RemoveService};
+pub use self::sessions::{CloseSession, OpenSession, ToolSession};
 pub use self::vaults::{
     CreateCredential, CreateVault, DeleteVault, Deleted, KeyUsage, RecordRekey, RevokeCredential, Rewrap,
     RotateCredential, SealedVersion,
@@ -42,6 +43,7 @@ mod grants;
 mod page;
 mod principals;
 mod services;
+mod sessions;
 mod vaults;
 
 /// Who changes something, where and when. Every change carries one; it ends up in the event.
@@ -212,6 +214,16 @@ pub trait Ledger: Send + Sync {
     async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal>;
     /// Writes down a call that its caller made by itself.
     async fn report_invocation(&self, command: ReportInvocation) -> Result<(), Refusal>;
+    /// Opens a tool session.
+    async fn open_session(&self, command: OpenSession) -> Result<(), Refusal>;
+    /// Closes a tool session.
+    async fn close_session(&self, command: CloseSession) -> Result<(), Refusal>;
+    /// A tool session that is open.
+    async fn session(&self, tenant: &TenantId, id: SessionId) -> Result<Option<ToolSession>, Refusal>;
+    /// Closes the tool sessions whose time is over, and those that an earlier life of this process left open where there
+    /// is no other; answers how many.
+    async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal>;
+
     /// Shows calls that are past their deadline, or left over by an earlier life of the only process, as unknown; and
     /// forgets idempotency keys that are old enough. Answers how many calls were cut off.
     async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal>;

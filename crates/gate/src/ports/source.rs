@@ -64,6 +64,8 @@ pub struct SourceFailure {
 /// Who failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
+    /// The guard of the way out: it leads where calls may not go.
+    Blocked,
     /// The call cannot be turned into a request: nothing was sent.
     NotExecutable,
     /// The way to the service: names, addresses, connections, time.

@@ -153,6 +153,8 @@ codes! {
     ServiceError, BadGateway => "SERVICE_ERROR",
     /// No such service in the registry.
     ServiceNotFound, NotFound => "SERVICE_NOT_FOUND",
+    /// No such tool session, or it has come to its end.
+    SessionNotFound, NotFound => "SESSION_NOT_FOUND",
     /// No such tenant.
     TenantNotFound, NotFound => "TENANT_NOT_FOUND",
     /// Too many wrong keys from one address.

@@ -43,3 +43,18 @@ CREATE TABLE tool_buckets (
 ALTER TABLE principals ADD COLUMN rate_limits TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE principals ADD COLUMN tool_allowlist TEXT;
 ALTER TABLE principals ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+
+-- Multi-step uses of a tool that have not come to their end.
+CREATE TABLE tool_sessions (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    run TEXT NOT NULL,
+    opened_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tool_sessions_by_end ON tool_sessions (expires_at);
+ALTER TABLE invocations ADD COLUMN session TEXT;
+CREATE INDEX invocations_of_session ON invocations (tenant, session, status) WHERE session IS NOT NULL;

@@ -17,7 +17,7 @@ use super::invocations;
 use super::listing::padded;
 use super::rates::Rates;
 use super::record::{Entry, event_row, record_rows};
-use super::{Joint, Operation};
+use super::{Joint, Operation, sessions};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
 
@@ -75,6 +75,7 @@ impl Operation for AdmitAll {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Admission>, Failure> {
         let mut outcomes = vec![Admission::Admitted; self.calls.len()];
         self.recheck(transaction, &mut outcomes).await?;
+        self.hold_sessions(transaction, &mut outcomes).await?;
         self.claim_keys(transaction, &mut outcomes).await?;
         self.reserve_rates(transaction, &mut outcomes).await?;
         let standing = self.standing(&outcomes);
@@ -121,6 +122,31 @@ impl AdmitAll {
             };
             if changed || over(&admit.usable_until) || keys.get(&admit.key).is_none_or(over) {
                 *outcome = Admission::Stale;
+            }
+        }
+        Ok(())
+    }
+
+    /// A call that is part of a session is made only while that is open, and keeps it open until it has returned.
+    async fn hold_sessions<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        outcomes: &mut [Admission],
+    ) -> Result<(), Failure> {
+        let mut parts: Vec<_> = self
+            .standing(outcomes)
+            .into_iter()
+            .filter_map(|(position, admit)| Some((admit.invocation.trace.session?, position, admit)))
+            .collect();
+        // Everybody takes them in the same order.
+        parts.sort_by_key(|(session, _, _)| *session);
+        for (session, position, admit) in parts {
+            let open = sessions::hold(transaction, &admit.stamp.tenant, session).await?;
+            let stands = open.is_some_and(|open| {
+                open.principal == admit.invocation.agent && open.expires_at > admit.stamp.time
+            });
+            if let (false, Some(place)) = (stands, outcomes.get_mut(position)) {
+                *place = Admission::Refused(sessions::no_session(session));
             }
         }
         Ok(())

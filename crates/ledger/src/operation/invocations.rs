@@ -7,7 +7,7 @@ use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::event::{Happening, ToolInvoked};
 use toolgate_model::hook::{CallTrace, RunId, ToolReturned, Transport};
-use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::service::ServiceVersion;
@@ -22,12 +22,13 @@ use crate::transaction::{Transaction, values};
 /// The table with its columns, in the order of [`row`].
 pub const INTO: &str = "invocations (tenant, id, grant_id, agent, actor, service, tool, version, status, error_code, \
      error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
-     plan, task, reported, created_at, deadline, run, by_agent, transport)";
+     plan, task, reported, created_at, deadline, run, by_agent, transport, \
+     session)";
 
 /// The columns that [`read`] takes, in its order.
 pub const COLUMNS: &str = "id, tenant, grant_id, agent, actor, service, tool, version, status, error_code, \
      error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
-     plan, task, reported, created_at, run, by_agent, transport";
+     plan, task, reported, created_at, run, by_agent, transport, session";
 
 /// The row of an invocation.
 pub fn row(invocation: &Invocation, deadline: Option<Timestamp>) -> Result<Vec<Value>, SqlError> {
@@ -60,6 +61,7 @@ pub fn row(invocation: &Invocation, deadline: Option<Timestamp>) -> Result<Vec<V
         Value::from(invocation.trace.run.as_ref().map(RunId::as_str)),
         Value::from(invocation.trace.by_agent),
         Value::from(invocation.trace.transport.as_str()),
+        Value::from(invocation.trace.session),
     ])
 }
 
@@ -99,6 +101,7 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
         created_at: row.time(22)?,
         trace: CallTrace {
             run: row.optional_parsed(23, RunId::parse)?,
+            session: row.optional_parsed(26, SessionId::parse)?,
             by_agent: row.integer(24)? != 0,
             transport: row.parsed(25, |text| Transport::parse(text).ok_or(()))?,
         },

@@ -12,7 +12,7 @@ use toolgate_gate::call::{CallAnswer, CallError, CallRequest};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::hook::RunId;
-use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::ServiceVersion;
@@ -47,6 +47,7 @@ pub(super) struct ContextBody {
     plan_id: Option<ContextId>,
     task_id: Option<ContextId>,
     run_id: Option<RunId>,
+    session_id: Option<String>,
     agent_id: Option<PrincipalId>,
 }
 
@@ -66,6 +67,7 @@ pub(super) async fn invoke(
         idempotency_key: body.idempotency_key,
         context: GrantContext { intent_id: context.intent_id, plan_id: context.plan_id, task_id: context.task_id },
         run: context.run_id,
+        session: context.session_id.as_deref().map(id::<SessionId>).transpose()?,
         address,
     };
     if let Err(error) = check_identifier(&request.tool) {

@@ -65,6 +65,7 @@ fn by_service(tools: &[Arc<Tool>]) -> Vec<Value> {
 fn tool_shape(tool: &Tool) -> Value {
     let definition = &tool.definition;
     json!({
+        "tool_id": tool.id(),
         "title": definition.title,
         "description": definition.description,
         "scope": definition.scope,
@@ -91,6 +92,7 @@ fn granted_shape(granted: &GrantedTool) -> Value {
         "service": granted.tool.service,
         "tool": granted.tool.name,
         "version": granted.tool.version,
+        "tool_id": granted.tool.id(),
         "name": format!("{}.{}", granted.tool.service, granted.tool.name),
         "scope": granted.tool.definition.scope,
         "description": granted.tool.definition.description,

@@ -24,6 +24,7 @@ use toolgate_model::time::Timestamp;
 
 use super::LedgerFixture;
 use crate::clock::TestClock;
+use crate::trail::whole_trail;
 
 /// What the credentials of a test tenant can do.
 pub const SCOPES: [&str; 3] = ["charges.create", "charges.read", "refunds.create"];
@@ -313,7 +314,8 @@ impl TestTenant {
         self.ledger.integrate(Arc::clone(&self.signer), self.now()).await.expect("integration")
     }
 
-    /// All events of the tenant's log, oldest first, after what is pending was integrated.
+    /// All events of the tenant's log, oldest first, after what is pending was integrated. They are looked at on the way:
+    /// whatever a test writes must be fit to be shown.
     pub async fn events(&self) -> Vec<Value> {
         self.integrate().await;
         let mut events = Vec::new();
@@ -322,7 +324,10 @@ impl TestTenant {
             let read = self.ledger.events(&self.id, EventFilter::default(), page).await.expect("events");
             events
                 .extend(read.items.iter().map(|event| serde_json::from_str::<Value>(&event.canonical).expect("JSON")));
-            let Some(next) = read.next else { return events };
+            let Some(next) = read.next else {
+                whole_trail(&events);
+                return events;
+            };
             page = PageRequest { after: Some(next), limit: PageRequest::LIMIT };
         }
     }

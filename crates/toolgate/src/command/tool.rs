@@ -1,4 +1,4 @@
-//! `toolgate tool`: which tools there are for whom, and calling one.
+//! `toolgate tool`: which tools there are for whom, why, what they leave undeclared, and calling one.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,22 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use self::listing::Listing;
 use self::parameters::{Parameter, parse_object, parse_parameter};
 use super::service::{first_line, parameters as names_of};
 use super::values::read_object;
 use super::{Connection, Failure, object};
-use crate::client::{Client, escaped, with_query};
-use crate::output::{Report, at, clean, clean_lines, plain, table};
+use crate::client::{escaped, with_query};
+use crate::output::{Report, at, clean, clean_lines, plain};
 
 mod explanation;
+mod holdings;
+mod lint;
+mod listing;
 mod parameters;
+mod why;
 
-/// List tools, and call them
+/// List tools, find out who can call them and why, and call them
 #[derive(Args)]
 pub(crate) struct Tool {
     #[command(flatten)]
@@ -27,15 +32,43 @@ pub(crate) struct Tool {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// List the tools that you can see, or those that an agent can use
+    /// List tools: how dangerous each is, and what you or an agent still need for it
     #[command(after_help = "Example:\n  toolgate tool list --service payments\n  toolgate tool list --agent billing")]
     List {
         /// Only of this service
         #[arg(long)]
         service: Option<String>,
-        /// What this agent has grants for, and which
+        /// For whom; you unless said otherwise
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
+    },
+    /// Show all that is known of a tool, in each of its versions
+    #[command(after_help = "Example:\n  toolgate tool show payments.charges.create --agent billing")]
+    Show {
+        /// The tool: SERVICE.TOOL, its id, or the tool alone where no other has its name
+        tool: String,
+        /// For whom; you unless said otherwise
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+        /// Only this version of the service's definition
+        #[arg(long)]
+        version: Option<String>,
+    },
+    /// Explain step by step why an agent can or cannot call a tool
+    ///
+    /// The gate goes the path of such a call without making it. Exit status: 0 if it can, 1 if it cannot.
+    #[command(
+        after_help = "Example:\n  toolgate tool why payments.charges.create --agent billing\n  toolgate tool why payments.charges.create --agent billing --parameters '{\"amount\": 2000}'"
+    )]
+    Why(Box<Why>),
+    /// List what the registered tools do not declare: tier, approval, egress, scopes and the like
+    #[command(after_help = "Example:\n  toolgate tool lint\n  toolgate tool lint payments --strict")]
+    Lint {
+        /// Only of this service
+        service: Option<String>,
+        /// End with status 1 where anything is undeclared
+        #[arg(long)]
+        strict: bool,
     },
     /// Call a tool through the gate
     ///
@@ -44,6 +77,31 @@ pub(crate) enum Action {
         after_help = "Example:\n  toolgate tool call payments.charges.create --param currency=usd --param amount:=2000\n  toolgate tool call payments.charges.read --json-params '{\"id\": \"ch_1\"}' --agent billing"
     )]
     Call(Box<Call>),
+}
+
+/// A call that is not made.
+#[derive(Args)]
+pub(crate) struct Why {
+    /// The tool, as a call would name it
+    tool: String,
+    /// The agent that would call; you unless said otherwise
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// The parameters of the call, as a JSON object; without them they are not checked
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    parameters: Option<Map<String, Value>>,
+    /// The version of the service's definition; without this the credential's, or the newest
+    #[arg(long)]
+    version: Option<String>,
+    /// The intent that it would belong to
+    #[arg(long, value_name = "ID")]
+    intent: Option<String>,
+    /// The plan that it would belong to
+    #[arg(long, value_name = "ID")]
+    plan: Option<String>,
+    /// The task that it would belong to
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
 }
 
 /// A call.
@@ -87,8 +145,19 @@ impl Action {
     /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         match self {
-            Self::List { service, agent: None } => visible(&connection.client()?, service).await,
-            Self::List { service, agent: Some(agent) } => granted(&connection.client()?, service, agent).await,
+            Self::List { service, agent } => {
+                Ok(Listing::fetch(&connection.client()?, service.as_deref(), agent).await?.list())
+            }
+            Self::Show { tool, agent, version } => {
+                Listing::fetch(&connection.client()?, None, agent).await?.show(&tool, version.as_deref())
+            }
+            Self::Why(why) => Ok(why::told(connection.client()?.get(&why.path()).await?)),
+            Self::Lint { service, strict } => {
+                let path = service.map_or_else(String::new, |service| format!("/{}", escaped(&service)));
+                let answer = connection.client()?.get(&format!("/api/v1/services{path}")).await?;
+                let member = if path.is_empty() { "services" } else { "versions" };
+                Ok(lint::lint(at(&answer, member).as_array().map(Vec::as_slice).unwrap_or_default(), strict))
+            }
             Self::Call(call) => {
                 let body = call.body()?;
                 let called = connection.client()?.change(Method::POST, "/api/v1/tools/invoke", Some(&body)).await;
@@ -97,6 +166,21 @@ impl Action {
                 Ok(Report::new(answer, text))
             }
         }
+    }
+}
+
+impl Why {
+    fn path(self) -> String {
+        let query = [
+            ("tool", Some(self.tool)),
+            ("agent_id", self.agent),
+            ("version", self.version),
+            ("parameters", self.parameters.map(|parameters| Value::Object(parameters).to_string())),
+            ("intent_id", self.intent),
+            ("plan_id", self.plan),
+            ("task_id", self.task),
+        ];
+        with_query("/api/v1/tools/why", &query)
     }
 }
 
@@ -127,68 +211,6 @@ impl Call {
             ("context", (!context.is_empty()).then_some(Value::Object(context))),
         ])))
     }
-}
-
-async fn visible(client: &Client, service: Option<String>) -> Result<Report, Failure> {
-    let path = service.map_or_else(String::new, |service| format!("/{}", escaped(&service)));
-    let answer = client.get(&format!("/api/v1/tools{path}")).await?;
-    let mut rows = Vec::new();
-    for service in at(&answer, "services").as_array().into_iter().flatten() {
-        for (name, tool) in at(service, "tools").as_object().into_iter().flatten() {
-            let mut row = row(plain(at(service, "service")), name, tool);
-            row.extend(object([
-                ("version", Some(at(service, "version").clone())),
-                ("cost", Some(at(tool, "estimated_cost_usd").clone())),
-            ]));
-            rows.push(Value::Object(row));
-        }
-    }
-    let columns = [
-        ("TOOL", "tool"),
-        ("VERSION", "version"),
-        ("SCOPE", "scope"),
-        ("PARAMETERS (* required)", "parameters"),
-        ("USD", "cost"),
-        ("DESCRIPTION", "description"),
-    ];
-    let text = table(&rows, &columns);
-    Ok(Report::new(answer, text))
-}
-
-async fn granted(client: &Client, service: Option<String>, agent: String) -> Result<Report, Failure> {
-    let mut answer = client.get(&with_query("/api/v1/tools/granted", &[("agent_id", Some(agent))])).await?;
-    if let (Some(service), Some(Value::Array(tools))) = (service, answer.get_mut("tools")) {
-        tools.retain(|tool| at(tool, "service") == &service);
-    }
-    let tools = at(&answer, "tools").as_array().map(Vec::as_slice).unwrap_or_default();
-    let rows: Vec<Value> = tools
-        .iter()
-        .map(|tool| {
-            let mut row = row(plain(at(tool, "service")), at(tool, "tool").as_str().unwrap_or_default(), tool);
-            let members = ["grant_id", "source", "expires_at"];
-            row.extend(members.map(|name| (name.to_owned(), at(tool, name).clone())));
-            Value::Object(row)
-        })
-        .collect();
-    let columns = [
-        ("TOOL", "tool"),
-        ("GRANT", "grant_id"),
-        ("SOURCE", "source"),
-        ("SCOPE", "scope"),
-        ("PARAMETERS (* required)", "parameters"),
-        ("EXPIRES", "expires_at"),
-    ];
-    let text = table(&rows, &columns);
-    Ok(Report::new(answer, text))
-}
-
-fn row(service: String, name: &str, tool: &Value) -> Map<String, Value> {
-    object([
-        ("tool", Some(json!(format!("{service}.{name}")))),
-        ("scope", Some(at(tool, "scope").clone())),
-        ("parameters", Some(json!(names_of(at(tool, "parameters"))))),
-        ("description", Some(first_line(at(tool, "description")))),
-    ])
 }
 
 /// What the service said, and below it what became of the call.

@@ -89,7 +89,7 @@ keys! {
     RATE_LIMIT_BURST = "server.rate_limit.burst": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Nothing, "100", None, "TOOLGATE_RATE_LIMIT_BURST",
         "How many of these requests may come at once. Default: as many as rate_limit.requests.";
     SEAMS = "server.seams": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_SEAMS",
-        "Reserved for the seams of conformance suites. Checked, but nothing in this version reads it.";
+        "Serves the seams of the OpenWOP conformance suite under /v1/host/sample. Leave it off in production.";
     DATA = "ledger.data": Kind::Path, Fallback::DataHome, r#""/var/lib/toolgate""#, Some("--data"), "TOOLGATE_DATA",
         "Directory of the embedded ledger; made with mode 0700 if it is not there, and owned by one process at a time. Default: toolgate in $XDG_DATA_HOME, which is ~/.local/share unless set.";
     DATABASE_URL = "ledger.database_url": Kind::DatabaseUrl, Fallback::Nothing, r#""postgres://toolgate@localhost:5432/toolgate""#, Some("--database"), "TOOLGATE_DATABASE_URL",

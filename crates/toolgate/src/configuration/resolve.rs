@@ -103,6 +103,10 @@ impl Resolved {
         }
     }
 
+    pub(super) fn switch(&mut self, key: &Key) -> bool {
+        matches!(self.take(key), Some(Value::Switch(true)))
+    }
+
     pub(super) fn words(&mut self, key: &Key) -> Option<Vec<String>> {
         match self.take(key) {
             Some(Value::Words(words)) => Some(words),

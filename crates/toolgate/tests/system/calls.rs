@@ -21,3 +21,4 @@ mod services;
 pub mod shop;
 mod standing;
 mod upstream_answers;
+mod why;

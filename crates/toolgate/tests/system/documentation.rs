@@ -18,7 +18,7 @@ use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 use self::page::Page;
 
 mod expectation;
-mod page;
+pub mod page;
 mod shell;
 mod surroundings;
 

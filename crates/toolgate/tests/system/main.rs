@@ -27,6 +27,7 @@ mod keys_and_files;
 mod oauth2;
 mod openapi;
 mod openintent_sdk;
+mod openwop;
 mod rate_limit;
 mod rekey;
 mod replicas;

@@ -95,7 +95,11 @@ impl Route {
             path = path.replace(placeholder, value);
         }
         assert!(!path.contains('{'), "add the placeholder of {path} to the tests");
-        if path.ends_with("/audit/proof") { path + "?sequence=0" } else { path }
+        match self.path {
+            "/api/v1/audit/proof" => path + "?sequence=0",
+            "/api/v1/tools/why" => format!("{path}?tool=stripe.charges.read&agent_id={}", things.agent),
+            _ => path,
+        }
     }
 
     /// A body that the route takes; `None` where it takes none.
@@ -182,16 +186,19 @@ impl Route {
 fn definition(service: &str) -> Value {
     json!({
         "service": service, "version": "2024-01", "description": "A service", "base_url": "http://127.0.0.1:9/v1",
+        "source": "connector",
         "tools": {"charges.read": {
-            "description": "Reads a charge", "scope": "charges.read", "idempotent": true, "estimated_cost_usd": 0.02,
-            "timeout_ms": 5000,
+            "title": "Read a charge", "safety_tier": "read", "required_scopes": ["tools:charges"], "approval": "never",
+            "egress": "host-mediated", "replay_policy": "idempotent", "cost_hint": "low", "latency_hint": "low",
+            "rate_limit": {"requests": 10, "per_seconds": 60, "burst": 5}, "description": "Reads a charge",
+            "scope": "charges.read", "idempotent": true, "estimated_cost_usd": 0.02, "timeout_ms": 5000,
             "parameters": {"charge_id": {"type": "string", "required": true}, "limit": {"type": "integer"}},
             "returns": {"id": "string", "amount": "integer"},
             "http": {
                 "method": "GET", "path": "/charges/{charge_id}", "parameters": {"limit": {"in": "query", "name": "n"}},
                 "headers": {"X-Api-Version": "3"}, "success": ["2xx", 404], "default_in": "query"
             },
-            "logging": {"default": "hash", "fields": {"charge_id": "log"}}
+            "logging": {"default": "hash", "fields": {"charge_id": "log"}, "inputs": true}
         }}
     })
 }

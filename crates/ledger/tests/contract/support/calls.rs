@@ -179,6 +179,7 @@ impl Caller {
 pub fn another(call: &Admit) -> Admit {
     let mut another = call.clone();
     another.invocation.id = InvocationId::new(call.stamp.time, random().expect("random bytes"));
+    another.called.call = another.invocation.id;
     another
 }
 

@@ -40,7 +40,8 @@ fn explain(sentence: &str, body: &Value) -> String {
     format!("{sentence}\n{}", align(rows)).trim_end().to_owned()
 }
 
-fn advice(error: &Map<String, Value>) -> Option<String> {
+/// What to do about a refusal, where it is known.
+pub(super) fn advice(error: &Map<String, Value>) -> Option<String> {
     let text = |name: &str| error.get(name).and_then(Value::as_str);
     let grant = text("grant_id").map_or_else(|| "GRANT".to_owned(), |id| plain(&Value::from(id)));
     let name = text("code")?;

@@ -84,6 +84,7 @@ fn a_secret_in_the_query_or_the_headers_is_not_repeated(world: &World) {
         "/api/v1/vaults",
         "/api/v1/whoami",
         "/api/v1/tools/granted",
+        "/api/v1/tools/why",
     ];
     let names = [
         "limit",
@@ -93,6 +94,7 @@ fn a_secret_in_the_query_or_the_headers_is_not_repeated(world: &World) {
         "service",
         "tool",
         "version",
+        "parameters",
         "grant_id",
         "intent_id",
         "idempotency_key",

@@ -12,6 +12,7 @@ on_both_engines! {
     another_agents_tools_need_leave,
     the_registry_is_seen_as_far_as_it_may_be_used,
     what_is_listed_can_be_called,
+    what_a_tool_declares_is_told,
 }
 
 fn granted(shop: &Shop) -> Vec<Value> {
@@ -111,8 +112,27 @@ fn the_registry_is_seen_as_far_as_it_may_be_used(world: &World) {
     assert_eq!((&service["service"], &service["version"]), (&json!("payments"), &json!("2025-06")));
     assert_eq!(names(&service["tools"]), ["charges.read"], "the others are as good as none");
     let tool = &service["tools"]["charges.read"];
-    let fields = ["description", "estimated_cost_usd", "idempotent", "parameters", "returns", "safety_tier", "scope"];
+    let fields = [
+        "approval",
+        "cost_hint",
+        "description",
+        "egress",
+        "estimated_cost_usd",
+        "idempotent",
+        "latency_hint",
+        "parameters",
+        "rate_limit",
+        "replay_policy",
+        "required_scopes",
+        "returns",
+        "safety_tier",
+        "scope",
+        "source",
+        "title",
+        "tool_id",
+    ];
     assert_eq!(names(tool), fields);
+    assert_eq!(tool["safety_tier"], "write", "what nobody declares is not guessed lower");
     assert_eq!((&tool["estimated_cost_usd"], &tool["idempotent"]), (&json!(0.001), &json!(true)));
     shop.agent.get("/api/v1/tools/unheard-of").refused(404, "SERVICE_NOT_FOUND");
 }
@@ -134,4 +154,26 @@ fn what_is_listed_can_be_called(world: &World) {
         let body = json!({"grant_id": tool["grant_id"], "tool": name, "parameters": parameters[name]});
         assert_eq!(shop.agent.invokes(body).ok()["tool_name"], name);
     }
+}
+
+fn what_a_tool_declares_is_told(world: &World) {
+    let shop = Shop::open(world);
+    let declared = json!({
+        "title": "Read a charge", "safety_tier": "read", "approval": "never", "required_scopes": ["tools:charges"],
+        "egress": "host-mediated", "replay_policy": "deterministic", "cost_hint": "low", "latency_hint": "medium",
+        "rate_limit": {"requests": 30, "per_seconds": 60, "burst": 5},
+    });
+    let mut definition = payments("2024-01");
+    definition["tools"]["charges.read"].as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
+    shop.admin.ask("PUT", "/api/v1/services/payments", Some(&definition)).ok();
+    shop.grant(json!({"scopes": ["charges.read"]}));
+    let seen = shop.agent.get("/api/v1/tools/payments").ok();
+    let tool = &seen["services"][0]["tools"]["charges.read"];
+    for (name, value) in declared.as_object().unwrap() {
+        assert_eq!(&tool[name], value, "{name}");
+    }
+    assert_eq!((&tool["source"], &tool["tool_id"]), (&json!("connector"), &json!("connector:payments.charges.read")));
+    let granted = granted(&shop);
+    assert_eq!((&granted[0]["safety_tier"], &granted[0]["version"]), (&json!("read"), &json!("2024-01")));
+    assert_eq!((&granted[0]["approval"], &granted[0]["tool_id"]), (&json!("never"), &tool["tool_id"]));
 }

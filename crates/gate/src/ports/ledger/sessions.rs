@@ -1,0 +1,45 @@
+//! Tool sessions: commands and records.
+
+use toolgate_model::hook::RunId;
+use toolgate_model::id::SessionId;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::time::Timestamp;
+
+use super::Stamp;
+
+/// A multi-step use of a tool that has not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSession {
+    /// Its id.
+    pub id: SessionId,
+    /// Whose.
+    pub principal: PrincipalId,
+    /// Of which tool, by its id in the catalog.
+    pub tool: String,
+    /// The execution that its events belong to.
+    pub run: RunId,
+    /// Since when.
+    pub opened_at: Timestamp,
+    /// Until when at the latest.
+    pub expires_at: Timestamp,
+}
+
+/// Opens a session.
+#[derive(Debug, Clone)]
+pub struct OpenSession {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// What.
+    pub session: ToolSession,
+}
+
+/// Closes a session; not while a call of it is under way, so that nothing of it follows its end in the log.
+#[derive(Debug, Clone)]
+pub struct CloseSession {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: SessionId,
+    /// Whether it was brought to its end.
+    pub completed: bool,
+}

@@ -1,0 +1,157 @@
+//! Tool sessions: a row while one is open, an event at each end of it.
+
+use toolgate_gate::ports::ledger::{CloseSession, OpenSession, Stamp, ToolSession};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::event::Happening;
+use toolgate_model::hook::RunId;
+use toolgate_model::id::SessionId;
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::record::{Entry, record};
+use crate::sql::{Failure, Row, SqlError};
+use crate::transaction::{Transaction, values};
+
+/// How many are closed in one transaction.
+pub const BATCH: u32 = 100;
+
+const COLUMNS: &str = "id, principal, tool, run, opened_at, expires_at";
+/// A session with a call under way is not closed: what the call returns belongs into it.
+const RUNNING: &str = "EXISTS (SELECT 1 FROM invocations WHERE invocations.tenant = tool_sessions.tenant \
+     AND invocations.session = tool_sessions.id AND invocations.status = 'running')";
+
+impl Operation for OpenSession {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let session = &self.session;
+        let sql = "INSERT INTO tool_sessions (tenant, id, principal, tool, run, opened_at, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let parameters = values![
+            &self.stamp.tenant,
+            session.id,
+            &session.principal,
+            session.tool.as_str(),
+            session.run.as_str(),
+            session.opened_at,
+            session.expires_at,
+        ];
+        transaction.execute(sql, parameters).await?;
+        let happening = Happening::ToolSessionOpened { session: session.id, tool: session.tool.clone() };
+        record(transaction, &self.stamp, entry(happening, session)).await
+    }
+}
+
+impl Operation for CloseSession {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let tenant = &self.stamp.tenant;
+        let Some(session) = hold(transaction, tenant, self.id).await? else {
+            return Err(no_session(self.id).into());
+        };
+        let sql = format!("SELECT id FROM tool_sessions WHERE tenant = $1 AND id = $2 AND {RUNNING}");
+        if transaction.query_optional(&sql, values![tenant, self.id]).await?.is_some() {
+            let reason = "a call of this session is still under way; close it when that has returned";
+            return Err(Refusal::new(Code::VersionConflict, reason).into());
+        }
+        close(transaction, &self.stamp, &session, self.completed).await
+    }
+}
+
+/// Reads an open session.
+pub struct ReadSession {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub id: SessionId,
+}
+
+impl Operation for ReadSession {
+    type Output = Option<ToolSession>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<ToolSession>, Failure> {
+        let sql = format!("SELECT {COLUMNS} FROM tool_sessions WHERE tenant = $1 AND id = $2");
+        let row = transaction.query_optional(&sql, values![&self.tenant, self.id]).await?;
+        Ok(row.as_ref().map(read).transpose()?)
+    }
+}
+
+/// Closes a batch of sessions that nobody brings to their end.
+pub struct CloseSessions {
+    /// Now.
+    pub now: Timestamp,
+    /// Only those whose time is over; `false` when nobody can be using any.
+    pub only_overdue: bool,
+}
+
+impl Operation for CloseSessions {
+    /// How many.
+    type Output = u32;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u32, Failure> {
+        let before = if self.only_overdue { self.now.as_millis() } else { i64::MAX };
+        let skip = T::FOR_UPDATE_SKIPPING;
+        let sql = format!(
+            "SELECT {COLUMNS}, tenant FROM tool_sessions WHERE expires_at <= $1 AND NOT {RUNNING} \
+             ORDER BY expires_at LIMIT $2{skip}"
+        );
+        let rows = transaction.query(&sql, values![crate::sql::Value::Integer(before), BATCH]).await?;
+        for row in &rows {
+            let tenant = row.parsed(6, TenantId::parse)?;
+            let stamp = Stamp { tenant, actor: PrincipalId::system(), time: self.now };
+            close(transaction, &stamp, &read(row)?, false).await?;
+        }
+        Ok(u32::try_from(rows.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// Keeps sessions from being closed until the transaction ends; answers those that are open.
+pub async fn hold<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+    id: SessionId,
+) -> Result<Option<ToolSession>, Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM tool_sessions WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
+    let row = transaction.query_optional(&sql, values![tenant, id]).await?;
+    Ok(row.as_ref().map(read).transpose()?)
+}
+
+/// The refusal of a session that is not open.
+pub fn no_session(id: SessionId) -> Refusal {
+    Refusal::new(Code::SessionNotFound, format!("there is no open session {id}")).with("session_id", id)
+}
+
+async fn close<T: Transaction>(
+    transaction: &mut T,
+    stamp: &Stamp,
+    session: &ToolSession,
+    completed: bool,
+) -> Result<(), Failure> {
+    let sql = "DELETE FROM tool_sessions WHERE tenant = $1 AND id = $2";
+    transaction.execute(sql, values![&stamp.tenant, session.id]).await?;
+    let happening = Happening::ToolSessionClosed { session: session.id, tool: session.tool.clone(), completed };
+    record(transaction, stamp, entry(happening, session)).await
+}
+
+fn entry(happening: Happening, session: &ToolSession) -> Entry {
+    Entry { run: Some(session.run.as_str().to_owned()), ..Entry::about(happening, &session.principal) }
+}
+
+fn read(row: &Row) -> Result<ToolSession, SqlError> {
+    Ok(ToolSession {
+        id: row.parsed(0, SessionId::parse)?,
+        principal: row.parsed(1, PrincipalId::parse)?,
+        tool: row.text(2)?.to_owned(),
+        run: row.parsed(3, RunId::parse)?,
+        opened_at: row.time(4)?,
+        expires_at: row.time(5)?,
+    })
+}

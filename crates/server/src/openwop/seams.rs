@@ -1,0 +1,307 @@
+//! The seams of the public conformance suite, off unless the operator turns them on. They need a key like everything
+//! else, walk their calls down the one path, and answer with what stands in the log afterwards.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::routing::{get, post};
+use http::Method;
+use http::request::Parts;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use toolgate_gate::Caller;
+use toolgate_gate::call::{CallAnswer, Denial, Rehearsal};
+use toolgate_gate::catalog::Backing;
+use toolgate_gate::ports::ledger::Freshness;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::hook::{CALLED, RETURNED, RunId};
+use toolgate_model::openwop_event::RunEvent;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::rate_limit::RateLimit;
+
+use super::caller::{Asked, Named};
+use super::error::Flat;
+use super::reading::Reading;
+use crate::body::{self, Nothing};
+use crate::caller::peer;
+use crate::router::{App, Route};
+
+/// The tool of a session that names none.
+const SESSION_TOOL: &str = "openwop:conformance.session";
+
+/// The seams.
+pub(super) fn routes() -> Vec<Route> {
+    let route = super::route;
+    vec![
+        route(Method::POST, "/v1/host/sample/toolhooks/invoke", post(invoke)),
+        route(Method::POST, "/v1/host/sample/tools/session-run", post(session_run)),
+        route(Method::GET, "/v1/host/sample/test/runs/{runId}/events", get(events)),
+        route(Method::POST, "/v1/host/sample/test/reset", post(reset)),
+        route(Method::POST, "/v1/host/sample/authorization/decide", post(decide)),
+        route(Method::POST, "/v1/host/sample/http/safe-fetch", post(safe_fetch)),
+        route(Method::POST, "/v1/host/sample/http/safe-fetch-run", post(safe_fetch_run)),
+    ]
+}
+
+/// Where a request comes from.
+pub(super) struct From(IpAddr);
+
+impl FromRequestParts<Arc<App>> for From {
+    type Rejection = Flat;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Flat> {
+        Ok(Self(peer(&parts.extensions)?.ip()))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct InvokeBody {
+    principal: PrincipalId,
+    tool_name: String,
+    #[serde(default)]
+    required_scopes: Vec<String>,
+    #[serde(default)]
+    args: Map<String, Value>,
+    #[serde(default)]
+    simulate_rate_limit_exhausted: bool,
+    #[serde(default)]
+    simulate_tool_error: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct SessionBody {
+    tool_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DecideBody {
+    principal: PrincipalId,
+    action: String,
+    #[expect(dead_code, reason = "scopes are held for actions, whatever the resource; read so that it may be sent")]
+    resource: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct FetchBody {
+    url: String,
+    #[serde(default)]
+    init: Map<String, Value>,
+    simulate_rebind_to: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct EventsQuery {
+    r#type: Option<String>,
+    causation_id: Option<String>,
+    correlation_id: Option<String>,
+    node_id: Option<String>,
+}
+
+async fn invoke(
+    State(app): State<Arc<App>>,
+    Asked(caller, Nothing {}): Asked<Nothing>,
+    From(address): From,
+    request: Request,
+) -> Result<Json<Value>, Flat> {
+    let body: InvokeBody = body::json(request, app.max_body).await?;
+    let rehearsal = |limit, tool| Rehearsal {
+        principal: body.principal.clone(),
+        tool,
+        required_scopes: body.required_scopes.clone(),
+        arguments: body.args.clone(),
+        limit,
+        backing: Backing::Conformance { fails: body.simulate_tool_error },
+        run: None,
+        session: None,
+        address,
+    };
+    let outcome = if body.simulate_rate_limit_exhausted {
+        // A bucket of its own with room for one call in a day: the real one is emptied, then asked once more.
+        let once = RateLimit::new(1, 86_400, None).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
+        let tool = format!("{}.exhausted", body.tool_name);
+        let first = app.gate.rehearse(caller.clone(), rehearsal(Some(once), tool.clone())).await;
+        match first {
+            Err(denial) => Err(denial),
+            Ok(_) => app.gate.rehearse(caller.clone(), rehearsal(Some(once), tool)).await,
+        }
+    } else {
+        app.gate.rehearse(caller.clone(), rehearsal(None, body.tool_name.clone())).await
+    };
+    Ok(Json(pair(&app, &caller, &outcome).await?))
+}
+
+async fn session_run(
+    State(app): State<Arc<App>>,
+    Asked(caller, Nothing {}): Asked<Nothing>,
+    From(address): From,
+    request: Request,
+) -> Result<Json<Value>, Flat> {
+    let body: SessionBody = body::json(request, app.max_body).await?;
+    let tool = body.tool_id.unwrap_or_else(|| SESSION_TOOL.to_owned());
+    let session = app.gate.rehearse_session(&caller, &tool).await?;
+    let mut completed = true;
+    for name in ["web.search", "web.read"] {
+        let rehearsal = Rehearsal {
+            principal: caller.id().clone(),
+            tool: name.to_owned(),
+            required_scopes: Vec::new(),
+            arguments: Map::new(),
+            limit: None,
+            backing: Backing::Conformance { fails: false },
+            run: Some(session.run.clone()),
+            session: Some(session.id),
+            address,
+        };
+        completed &= app.gate.rehearse(caller.clone(), rehearsal).await.is_ok();
+    }
+    app.gate.close_session(&caller, session.id, completed).await?;
+    Ok(Json(json!({"runId": session.run, "sessionId": session.id, "toolId": session.tool})))
+}
+
+async fn events(
+    State(app): State<Arc<App>>,
+    Asked(caller, query): Asked<EventsQuery>,
+    Named(run): Named,
+) -> Result<Json<Value>, Flat> {
+    let mut found = match RunId::parse(&run) {
+        Ok(run) => of_run(&app, &caller, &run).await?,
+        // What is no name of a run has no events.
+        Err(_) => Vec::new(),
+    };
+    found.retain(|event| query.r#type.as_ref().is_none_or(|kind| event.kind == *kind));
+    found.retain(|event| query.causation_id.is_none() || event.causation_id == query.causation_id);
+    if query.correlation_id.is_some() || query.node_id.is_some() {
+        // Toolgate's events have neither.
+        found.clear();
+    }
+    Ok(Json(json!({"events": found})))
+}
+
+/// There is nothing to put back: the log only grows, and the seams keep nothing else.
+async fn reset(Asked(_, Nothing {}): Asked<Nothing>) -> Json<Value> {
+    Json(json!({}))
+}
+
+async fn decide(
+    State(app): State<Arc<App>>,
+    Asked(caller, Nothing {}): Asked<Nothing>,
+    request: Request,
+) -> Result<Json<Value>, Flat> {
+    let body: DecideBody = body::json(request, app.max_body).await?;
+    let allowed = app.gate.holds_scope(&caller, &body.principal, &body.action).await?;
+    Ok(Json(json!({"allowed": allowed})))
+}
+
+async fn safe_fetch(
+    State(app): State<Arc<App>>,
+    Asked(caller, Nothing {}): Asked<Nothing>,
+    From(address): From,
+    request: Request,
+) -> Result<Json<Value>, Flat> {
+    let body: FetchBody = body::json(request, app.max_body).await?;
+    let outcome = fetch(&app, &caller, address, body).await?;
+    let mut answer = pair(&app, &caller, &outcome).await?;
+    if let Value::Object(members) = &mut answer {
+        members.extend(told(&outcome));
+    }
+    Ok(Json(answer))
+}
+
+async fn safe_fetch_run(
+    State(app): State<Arc<App>>,
+    Asked(caller, Nothing {}): Asked<Nothing>,
+    From(address): From,
+    request: Request,
+) -> Result<Json<Value>, Flat> {
+    let body: FetchBody = body::json(request, app.max_body).await?;
+    let outcome = fetch(&app, &caller, address, body).await?;
+    let mut answer = told(&outcome);
+    answer.insert("runId".to_owned(), json!(call_of(&outcome)?));
+    Ok(Json(Value::Object(answer)))
+}
+
+async fn fetch(
+    app: &Arc<App>,
+    caller: &Caller,
+    address: IpAddr,
+    body: FetchBody,
+) -> Result<Result<CallAnswer, Denial>, Refusal> {
+    let mut arguments = body.init;
+    // A name that now stands for another address is a request to that address: the guard looks at addresses alone.
+    let url = match body.simulate_rebind_to {
+        Some(address) if address.contains(':') => format!("http://[{address}]/"),
+        Some(address) => format!("http://{address}/"),
+        None => body.url,
+    };
+    arguments.insert("url".to_owned(), json!(url));
+    let rehearsal = Rehearsal {
+        principal: caller.id().clone(),
+        tool: "http.fetch".to_owned(),
+        required_scopes: Vec::new(),
+        arguments,
+        limit: None,
+        backing: Backing::Fetch,
+        run: None,
+        session: None,
+        address,
+    };
+    Ok(app.gate.rehearse(caller.clone(), rehearsal).await)
+}
+
+/// What became of a fetch, in the words of the seam.
+fn told(outcome: &Result<CallAnswer, Denial>) -> Map<String, Value> {
+    let blocked = |why: &str| Map::from_iter([("outcome".to_owned(), json!("blocked")), ("blocked".to_owned(), json!(why))]);
+    match outcome {
+        Ok(answer) => match &answer.outcome.error {
+            Some(error) if error.details.get("blocked").is_some() => blocked("ssrf"),
+            Some(_) => Map::from_iter([("outcome".to_owned(), json!("error"))]),
+            None => {
+                let status = answer.outcome.result.as_ref().and_then(|result| result.get("status")).cloned();
+                Map::from_iter([("outcome".to_owned(), json!("fetched")), ("status".to_owned(), json!(status))])
+            }
+        },
+        Err(denial) => match denial.refusal.details().any(|(name, _)| name == "upgrade") {
+            true => blocked("upgrade"),
+            false => blocked("ssrf"),
+        },
+    }
+}
+
+/// The pair that a call left in the log.
+async fn pair(app: &App, caller: &Caller, outcome: &Result<CallAnswer, Denial>) -> Result<Value, Refusal> {
+    let call = RunId::parse(&call_of(outcome)?);
+    let run = call.map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
+    let events = of_run(app, caller, &run).await?;
+    let payload = |kind: &str| events.iter().find(|event| event.kind == kind).map(|event| event.payload.clone());
+    Ok(json!({"toolCalled": payload(CALLED), "toolReturned": payload(RETURNED)}))
+}
+
+fn call_of(outcome: &Result<CallAnswer, Denial>) -> Result<String, Refusal> {
+    match outcome {
+        Ok(answer) => Ok(answer.invocation.to_string()),
+        // What left no record was not refused by the path.
+        Err(denial) => denial.invocation.map(|call| call.to_string()).ok_or_else(|| denial.refusal.clone()),
+    }
+}
+
+async fn of_run(app: &App, caller: &Caller, run: &RunId) -> Result<Vec<RunEvent>, Refusal> {
+    let mut reading = Reading::of_run(run);
+    let mut found = Vec::new();
+    loop {
+        let page = reading.page(app, caller, 1000, Freshness::Newest).await?;
+        let end = page.end();
+        let more = page.more;
+        found.extend(page.events.into_iter().map(|(_, event)| event));
+        match end {
+            Some(end) if more => reading.place = end,
+            _ => return Ok(found),
+        }
+    }
+}
