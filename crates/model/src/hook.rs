@@ -11,6 +11,9 @@ use crate::invocation::Invocation;
 use crate::principal::PrincipalId;
 use crate::text::identifiers;
 
+#[cfg(test)]
+mod tests;
+
 identifiers! {
     /// An execution that calls belong to, as whoever runs it names it.
     RunId;
@@ -102,7 +105,7 @@ pub struct ToolCalled {
     pub call: InvocationId,
     /// The arguments, where the tool's logging rule says that they may be kept.
     pub inputs: Option<Value>,
-    /// Who makes it.
+    /// Under whose authority.
     pub principal: PrincipalId,
     /// Which tool.
     pub tool: String,
@@ -118,7 +121,7 @@ impl ToolCalled {
             args_hash: invocation.arguments_hash.clone(),
             call: invocation.id,
             inputs,
-            principal: invocation.actor.clone(),
+            principal: invocation.agent.clone(),
             tool: invocation.tool_name(),
             transport: invocation.trace.transport,
         }

@@ -124,8 +124,11 @@ impl Gate {
         let returned = match &outcome.error {
             None => ToolReturned::ok(&invocation, duration_ms),
             Some(error) => {
-                let took = (!inspected.never_sent).then_some(duration_ms);
-                ToolReturned::error(&invocation, &error.code, "the call was made and did not succeed".to_owned(), took)
+                let (took, sentence) = match inspected.never_sent {
+                    true => (None, "nothing was sent"),
+                    false => (Some(duration_ms), "the call was made and did not succeed"),
+                };
+                ToolReturned::error(&invocation, &error.code, sentence.to_owned(), took)
             }
         };
         let settle = Settle { stamp, invocation, answer, never_sent: inspected.never_sent, returned };

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::RegisteredService;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::ServiceName;
+use toolgate_model::permission::Permission;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion};
 
 use super::error::Denied;
-use crate::body::{Body, Nothing, OptionalBody};
+use crate::body::{self, Nothing, OptionalBody};
 use crate::caller::{Asked, Identified};
 use crate::parameters::Id;
 use crate::router::App;
+
+/// The largest definition, in bytes.
+const DEFINITION_LIMIT: usize = 32 * 1024 * 1024;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,9 +32,9 @@ pub(super) struct VersionQuery {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
-    Body(definition): Body<Map<String, Value>>,
+    request: Request,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
-    let definition = ServiceDefinition::from_json(&Value::Object(definition)).map_err(Refusal::from)?;
+    let definition = read(&app, &caller, request).await?;
     let (registered, _) = app.gate.apply_service(&caller, definition, false).await?;
     Ok((StatusCode::CREATED, Json(shape(&registered))))
 }
@@ -38,15 +43,22 @@ pub(super) async fn replace(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(service): Id<ServiceName>,
-    Body(definition): Body<Map<String, Value>>,
+    request: Request,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
-    let definition = ServiceDefinition::from_json(&Value::Object(definition)).map_err(Refusal::from)?;
+    let definition = read(&app, &caller, request).await?;
     if definition.service != service {
         let reason = "`service` names another service than the path";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "service").into());
     }
     let (registered, new) = app.gate.apply_service(&caller, definition, true).await?;
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(shape(&registered))))
+}
+
+/// Reads a definition. Those of large services are larger than any other body: only who may register one may send it.
+async fn read(app: &App, caller: &Caller, request: Request) -> Result<ServiceDefinition, Refusal> {
+    let limit = if caller.may(Permission::ManageTools) { app.max_body.max(DEFINITION_LIMIT) } else { app.max_body };
+    let definition: Map<String, Value> = body::json(request, limit).await?;
+    Ok(ServiceDefinition::from_json(&Value::Object(definition))?)
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {

@@ -13,11 +13,12 @@ use toolgate_model::openwop_event::RunEvent;
 
 use crate::openapi::assemble;
 
-pub(crate) const PARTS: [&str; 4] = [
+pub(crate) const PARTS: [&str; 5] = [
     include_str!("../../openapi/openwop/common.json"),
     include_str!("../../openapi/openwop/discovery.json"),
     include_str!("../../openapi/openwop/tools.json"),
     include_str!("../../openapi/openwop/events.json"),
+    include_str!("../../openapi/openwop/sessions.json"),
 ];
 
 static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));

@@ -111,9 +111,9 @@ async fn invoke(
     request: Request,
 ) -> Result<Json<Value>, Flat> {
     let body: InvokeBody = body::json(request, app.max_body).await?;
-    let rehearsal = |limit, tool| Rehearsal {
+    let rehearsal = |limit| Rehearsal {
         principal: body.principal.clone(),
-        tool,
+        tool: body.tool_name.clone(),
         required_scopes: body.required_scopes.clone(),
         arguments: body.args.clone(),
         limit,
@@ -123,16 +123,15 @@ async fn invoke(
         address,
     };
     let outcome = if body.simulate_rate_limit_exhausted {
-        // A bucket of its own with room for one call in a day: the real one is emptied, then asked once more.
+        // A bucket with room for one call in a day: it is emptied, then asked once more. Other calls of this tool have no
+        // limit, and so do not look at it.
         let once = RateLimit::new(1, 86_400, None).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
-        let tool = format!("{}.exhausted", body.tool_name);
-        let first = app.gate.rehearse(caller.clone(), rehearsal(Some(once), tool.clone())).await;
-        match first {
+        match app.gate.rehearse(caller.clone(), rehearsal(Some(once))).await {
             Err(denial) => Err(denial),
-            Ok(_) => app.gate.rehearse(caller.clone(), rehearsal(Some(once), tool)).await,
+            Ok(_) => app.gate.rehearse(caller.clone(), rehearsal(Some(once))).await,
         }
     } else {
-        app.gate.rehearse(caller.clone(), rehearsal(None, body.tool_name.clone())).await
+        app.gate.rehearse(caller.clone(), rehearsal(None)).await
     };
     Ok(Json(pair(&app, &caller, &outcome).await?))
 }

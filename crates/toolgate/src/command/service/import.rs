@@ -16,8 +16,8 @@ use crate::output::{self, Report, align, clean};
 
 /// How many places of each kind are shown; the whole list goes to a file.
 const SHOWN: usize = 3;
-/// What the gate takes as one request unless it is configured.
-const USUAL_BODY_LIMIT: usize = 1024 * 1024;
+/// The largest definition that a gate takes, in bytes.
+const LARGEST_DEFINITION: usize = 32 * 1024 * 1024;
 
 #[derive(Subcommand)]
 pub(crate) enum Format {
@@ -174,9 +174,9 @@ fn told(imported: &Imported, summary: &Value, hints_at_report: bool) -> String {
         text.push_str("\n--report FILE writes all of them.\n");
     }
     let size = summary.get("bytes").and_then(Value::as_u64).unwrap_or_default();
-    if size > u64::try_from(USUAL_BODY_LIMIT).unwrap_or(u64::MAX) {
+    if size > u64::try_from(LARGEST_DEFINITION).unwrap_or(u64::MAX) {
         text.push_str(&format!(
-            "\nThe definition has {size} bytes: the gate that takes it needs server.max_body_bytes of at least that.\n"
+            "\nThe definition has {size} bytes, and a gate takes at most {LARGEST_DEFINITION}: leave some tools out.\n"
         ));
     }
     text.trim_end().to_owned()

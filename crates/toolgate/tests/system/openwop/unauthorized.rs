@@ -12,7 +12,11 @@ on_both_engines! {
 /// Asks on every route, each time from another address, whatever else is wrong with the request.
 fn everywhere(world: &World, headers: &[(&str, &str)], check: impl Fn(&Reply)) {
     for route in openwop::routes() {
-        let path = route.path.replace("{toolId}", "connector%3Aa.b").replace("{runId}", "%ff");
+        let path = route
+            .path
+            .replace("{toolId}", "connector%3Aa.b")
+            .replace("{runId}", "%ff")
+            .replace("{sessionId}", "session_1");
         for path in [path.clone(), format!("{path}?unheard_of=1")] {
             let headers = [headers, &[("Content-Type", "text/plain")]].concat();
             let reply = send_from(unused_source(), world.gate.address(), route.method.as_str(), &path, &headers);
