@@ -11,8 +11,8 @@ const USAGE: &str = "\
 Usage: cargo xtask bench [NAME]
 
 Benchmarks; without a name all of them run:
-  authority [PART...]  grants looked up, delegated and revoked, durable events, an idle gate.
-                       Parts: lookup, cascade, events, idle
+  authority [PART...]  grants looked up, delegated and revoked, durable events, the catalog, an
+                       idle gate. Parts: lookup, cascade, events, catalog, idle
   gate                 the path of a call, beside the same calls made directly
 ";
 

@@ -163,7 +163,7 @@ fn who_is_no_agent_is_the_system_and_short_names_are_made_longer() {
     assert_eq!(called("billing", true)["agentId"], "billing");
     assert_eq!(called("ab", true)["agentId"], "agent:ab");
     assert_eq!(called("billing", false)["agentId"], "core.system");
-    assert_eq!(called("billing", false)["principal"], "somebody");
+    assert_eq!(called("billing", false)["principal"], "billing", "under whose authority, not by whose hand");
     assert_eq!(called("billing", true)["toolName"], "stripe.charges.create");
 }
 

@@ -1,5 +1,5 @@
-//! What authority costs: look-up and delegation in small and large ledgers, cascades, durable events, an idle gate. Every
-//! figure stands beside a baseline of the same run, since absolute times say more about the machine than about Toolgate.
+//! What authority costs: look-up and delegation in small and large ledgers, cascades, durable events, the catalog, an
+//! idle gate. Every figure stands beside a baseline of the same run, since absolute times say more about the machine than about Toolgate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,6 +12,7 @@
 )]
 
 mod cascade;
+mod catalog;
 mod events;
 mod idle;
 mod lookup;
@@ -65,6 +66,9 @@ async fn main() {
     }
     if run("events") {
         events::run().await;
+    }
+    if run("catalog") {
+        catalog::run();
     }
     if run("idle") {
         idle::run();
