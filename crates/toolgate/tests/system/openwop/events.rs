@@ -68,7 +68,7 @@ fn filters_and_pages_show_the_same_events(world: &World) {
         of_agent,
         only(&|event| event["type"] == "agent.toolReturned" && event["payload"]["agentId"] == "billing")
     );
-    assert_eq!(ask("&run=nothing"), [json!({}); 0]);
+    assert!(ask("&run=nothing").is_empty());
 
     let mut paged = Vec::new();
     let mut after = String::new();

@@ -40,7 +40,7 @@ fn a_stream_that_is_taken_up_again_loses_nothing_and_repeats_nothing(world: &Wor
     let events: Vec<Value> = seen.iter().map(|(_, event)| event.clone()).collect();
     assert_events(&events);
     assert_eq!(events, log(&shop));
-    assert!(seen.iter().all(|(id, event)| *id == event["sequence"].to_string()));
+    assert!(seen.iter().all(|(id, event)| id.parse().ok() == event["sequence"].as_u64()));
     let mut from_three = Follower::open(world, &shop.admin, "/v1/events?after=2&type=grant.created", None);
     assert_eq!(from_three.next().unwrap().1["type"], "grant.created");
     shop.admin.ask_with("GET", "/v1/events", &[("Last-Event-ID", "x")], None).flat(400, "validation_error");
