@@ -37,7 +37,8 @@ fn an_entry_for_the_very_tool_is_the_last_word_and_otherwise_the_stricter_limit_
 
 #[test]
 fn rate_limits_read_back_as_they_are_written() {
-    let stated = json!({"*": {"requests": 10, "per_seconds": 60}, "a.b": {"requests": 5, "per_seconds": 1, "burst": 9}});
+    let stated =
+        json!({"*": {"requests": 10, "per_seconds": 60}, "a.b": {"requests": 5, "per_seconds": 1, "burst": 9}});
     assert_eq!(json!(limits(stated.clone())), stated);
 }
 
@@ -66,7 +67,8 @@ fn rate_limits_are_by_tools_and_written_as_objects() {
 
 #[test]
 fn without_an_allowlist_every_tool_may_be_seen_and_with_one_only_those_on_it() {
-    let [charge, fetch] = ["connector:stripe.charges.create", "openwop:http.fetch"].map(|id| ToolId::parse(id).unwrap());
+    let [charge, fetch] =
+        ["connector:stripe.charges.create", "openwop:http.fetch"].map(|id| ToolId::parse(id).unwrap());
     assert!(agent().may_see(&charge) && agent().may_see(&fetch));
     let narrowed = Principal { tool_allowlist: Some([charge.clone()].into()), ..agent() };
     assert!(narrowed.may_see(&charge));

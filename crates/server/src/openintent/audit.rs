@@ -15,6 +15,7 @@ use toolgate_gate::authority::audit::Proof;
 use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::ContextId;
+use toolgate_model::hook::RunId;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::text::check_identifier;
 use toolgate_model::time::Timestamp;
@@ -29,7 +30,7 @@ use crate::router::App;
 #[serde(deny_unknown_fields)]
 pub(super) struct EventQuery {
     r#type: Option<String>,
-    run_id: Option<String>,
+    run_id: Option<RunId>,
     tool: Option<String>,
     actor: Option<PrincipalId>,
     agent_id: Option<PrincipalId>,
@@ -60,9 +61,13 @@ pub(super) async fn events(
         let reason = "`type` must be the type of an event, for example grant.created";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "type").into());
     }
+    if query.tool.as_deref().is_some_and(|tool| check_identifier(tool).is_err()) {
+        let reason = "`tool` must be a tool with its service, for example stripe.charges.create";
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", "tool").into());
+    }
     let filter = EventFilter {
         kinds: query.r#type.into_iter().collect(),
-        run: query.run_id,
+        run: query.run_id.map(|run| run.as_str().to_owned()),
         tool: query.tool,
         actor: query.actor,
         agent: query.agent_id,

@@ -206,6 +206,9 @@ fn shape(invocation: &Invocation) -> Value {
         "duration_ms": invocation.duration_ms,
         "idempotency_key": invocation.idempotency_key,
         "context": invocation.context,
+        "run_id": invocation.run_id(),
+        "session_id": invocation.trace.session,
+        "transport": invocation.trace.transport.as_str(),
         "reported": invocation.reported,
         "timestamp": invocation.created_at,
     })

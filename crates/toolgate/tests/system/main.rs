@@ -34,6 +34,7 @@ mod replicas;
 mod routes;
 mod secrets;
 mod tenants_and_keys;
+mod tool_hooks;
 mod tool_user;
 mod unauthorized;
 mod vaults_and_credentials;

@@ -9,6 +9,7 @@ use toolgate_model::time::Timestamp;
 use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 use toolgate_testkit::http::{self, Answer};
 use toolgate_testkit::postgres::TestDatabase;
+use toolgate_testkit::trail;
 
 /// Makes two tests of each scenario, which is a function that takes a world: one for each engine.
 macro_rules! on_both_engines {
@@ -175,7 +176,7 @@ impl Actor {
         self.get(&format!("/api/v1/grants/{}", id(grant))).ok()
     }
 
-    /// All events that fit the query, in order.
+    /// All events that fit the query, in order. They are looked at on the way: each must be fit to be shown.
     pub fn events(&self, query: &str) -> Vec<Value> {
         let mut events = Vec::new();
         let mut cursor = String::new();
@@ -184,7 +185,14 @@ impl Actor {
             events.extend(page["events"].as_array().unwrap().iter().cloned());
             match page["next_cursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
-                None => return events,
+                None if query.is_empty() => {
+                    trail::whole_trail(&events);
+                    return events;
+                }
+                None => {
+                    events.iter().for_each(|event| drop(trail::shown(event)));
+                    return events;
+                }
             }
         }
     }
