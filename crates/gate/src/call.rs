@@ -123,10 +123,15 @@ impl Gate {
         request: CallRequest,
         own_tool: Option<Arc<Tool>>,
     ) -> Result<CallAnswer, Denial> {
-        let (call, permitted) = match self.begin(caller, request) {
-            Ok((call, permitted)) => (Arc::new(Call { own_tool, ..call }), permitted),
+        let (mut call, permitted) = match self.begin(caller, request) {
+            Ok((call, permitted)) => (Call { own_tool, ..call }, permitted),
             Err(refusal) => return Err(Denial { invocation: None, refusal }),
         };
+        let permitted = match permitted {
+            Ok(()) => self.join_session(&mut call).await,
+            refused => refused,
+        };
+        let call = Arc::new(call);
         let mut progress = Progress::default();
         let walked = match permitted {
             Ok(()) => self.walk(&call, &mut progress).await,

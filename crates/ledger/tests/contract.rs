@@ -59,6 +59,7 @@ mod contract {
     mod revisions;
     mod revocation;
     mod services;
+    mod sessions;
     mod settings;
     mod settlement;
     mod suspension;

@@ -86,6 +86,11 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
     if cut_off > 0 {
         tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
     }
+    // Before anybody can open one: what is open now was left over.
+    let left_open = gate.close_sessions().await?;
+    if left_open > 0 {
+        tracing::warn!(left_open, "tool sessions were open when the gate last stopped; they are closed as failed");
+    }
     let app = Arc::new(App {
         gate: Arc::new(gate),
         metrics: Metrics::default(),

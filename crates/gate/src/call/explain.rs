@@ -107,6 +107,7 @@ impl Gate {
     }
 
     fn dry(&self, caller: &Caller, question: Question) -> Result<Arc<Call>, Refusal> {
+        let agent = question.agent.clone();
         let request = CallRequest {
             tool: question.tool,
             version: question.version,
@@ -119,7 +120,9 @@ impl Gate {
             session: None,
             address: question.address,
         };
-        Ok(Arc::new(self.begin(caller.clone(), request)?.0))
+        let (call, _) = self.begin(caller.clone(), request)?;
+        // Whoever asks need not be allowed to call: the question is about another.
+        Ok(Arc::new(Call { agent, ..call }))
     }
 
     /// Whether the agent is there, and may call anything at all.

@@ -8,6 +8,7 @@ use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::permission::Permission;
 
+use super::Call;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
@@ -75,6 +76,19 @@ impl Gate {
     pub async fn close_session(&self, caller: &Caller, id: SessionId, completed: bool) -> Result<(), Refusal> {
         self.session(caller, id).await?;
         self.ledger.close_session(CloseSession { stamp: self.stamp(caller), id, completed }).await
+    }
+
+    /// Makes a call of a session part of its execution. Whether it is open is decided when the call is admitted.
+    pub(super) async fn join_session(&self, call: &mut Call) -> Result<(), Refusal> {
+        let Some(id) = call.session else { return Ok(()) };
+        let found = self.ledger.session(call.caller.tenant(), id).await?;
+        let Some(session) = found.filter(|session| session.principal == call.agent) else { return Ok(()) };
+        if call.run.as_ref().is_some_and(|run| *run != session.run) {
+            let reason = format!("session {id} belongs to another run; leave `context.run_id` out");
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "context.run_id"));
+        }
+        call.run = Some(session.run);
+        Ok(())
     }
 
     /// Closes the sessions that nobody brings to their end.

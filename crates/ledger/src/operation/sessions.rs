@@ -1,5 +1,7 @@
 //! Tool sessions: a row while one is open, an event at each end of it.
 
+use std::collections::BTreeSet;
+
 use toolgate_gate::ports::ledger::{CloseSession, OpenSession, Stamp, ToolSession};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
@@ -9,8 +11,9 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
+use super::listing::padded;
 use super::record::{Entry, record};
-use crate::sql::{Failure, Row, SqlError};
+use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
 /// How many are closed in one transaction.
@@ -103,14 +106,30 @@ impl Operation for CloseSessions {
             "SELECT {COLUMNS}, tenant FROM tool_sessions WHERE expires_at <= $1 AND NOT {RUNNING} \
              ORDER BY expires_at LIMIT $2{skip}"
         );
-        let rows = transaction.query(&sql, values![crate::sql::Value::Integer(before), BATCH]).await?;
-        for row in &rows {
+        let rows = transaction.query(&sql, values![Value::Integer(before), BATCH]).await?;
+        let held = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let busy = busy(transaction, &held).await?;
+        let mut closed = 0;
+        for (row, session) in rows.iter().zip(&held).filter(|(_, session)| !busy.contains(&session.id)) {
             let tenant = row.parsed(6, TenantId::parse)?;
             let stamp = Stamp { tenant, actor: PrincipalId::system(), time: self.now };
-            close(transaction, &stamp, &read(row)?, false).await?;
+            close(transaction, &stamp, session, false).await?;
+            closed += 1;
         }
-        Ok(u32::try_from(rows.len()).unwrap_or(u32::MAX))
+        Ok(closed)
     }
+}
+
+/// Which of these, all of them held, have a call under way. Asked again once they are held: a call may have been admitted
+/// after the statement that found them began, and before it came to their row.
+async fn busy<T: Transaction>(transaction: &mut T, held: &[ToolSession]) -> Result<BTreeSet<SessionId>, Failure> {
+    if held.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let (places, ids) = padded(held.iter().map(|session| Value::from(session.id)).collect());
+    let sql = format!("SELECT id FROM tool_sessions WHERE id IN ({places}) AND {RUNNING}");
+    let rows = transaction.query(&sql, &ids).await?;
+    Ok(rows.iter().map(|row| row.parsed(0, SessionId::parse)).collect::<Result<_, _>>()?)
 }
 
 /// Keeps sessions from being closed until the transaction ends; answers those that are open.

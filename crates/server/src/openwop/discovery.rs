@@ -14,7 +14,7 @@ use crate::router::App;
 
 /// How large an answer of a fetched address may be, and how long it may take.
 const FETCH_BYTES: u64 = 1024 * 1024;
-const FETCH_MILLISECONDS: u64 = 120_000;
+const FETCH_MILLISECONDS: u64 = 30_000;
 
 /// Shows the document.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {

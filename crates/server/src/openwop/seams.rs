@@ -266,10 +266,14 @@ fn told(outcome: &Result<CallAnswer, Denial>) -> Map<String, Value> {
                 Map::from_iter([("outcome".to_owned(), json!("fetched")), ("status".to_owned(), json!(status))])
             }
         },
-        Err(denial) => match denial.refusal.details().any(|(name, _)| name == "upgrade") {
-            true => blocked("upgrade"),
-            false => blocked("ssrf"),
-        },
+        Err(denial) => {
+            let mut details = denial.refusal.details();
+            match details.find(|(name, value)| *name == "upgrade" || (*name == "path" && *value == "parameters.url")) {
+                Some(("upgrade", _)) => blocked("upgrade"),
+                Some(_) => blocked("ssrf"),
+                None => Map::from_iter([("outcome".to_owned(), json!("error"))]),
+            }
+        }
     }
 }
 

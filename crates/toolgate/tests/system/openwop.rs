@@ -7,6 +7,7 @@ use toolgate_model::schema::Schema;
 use crate::world::{Reply, names};
 
 mod catalog;
+mod conformance;
 mod discovery;
 mod events;
 mod follower;

@@ -78,7 +78,11 @@ fn without_permissions_no_route_shows_or_changes_anything_of_others(world: &Worl
     let nobody = world.agent("nobody", &[]);
     let things = Things::made_by(&admin, "somebody");
     // A call that was refused is written down; it is no deed.
-    let deeds = || admin.events("").iter().filter(|event| event["type"] != "tool.denied").count();
+    let of_refusals = ["agent.toolCalled", "authorization.decided", "tool.denied"];
+    let deeds = || {
+        let events = admin.events("");
+        events.iter().filter(|event| !of_refusals.contains(&event["type"].as_str().unwrap_or_default())).count()
+    };
     let before = deeds();
     for route in guarded() {
         let reply = nobody.ask(&route.method, &route.filled(&things), route.body(&things).as_ref());

@@ -155,8 +155,7 @@ fn without_the_scope_nothing_is_fetched(world: &World) {
     let office = Office::open(world);
     let url = format!("{}/fetched", office.upstream.url());
     let fetch = || office.agent.invokes(json!({"tool": "openwop:http.fetch", "parameters": {"url": url}}));
-    // What an agent may not use it does not see.
-    assert!(matches!(fetch().status(), 403 | 404), "{}", fetch().answer.text());
+    assert_forbidden(&office, &fetch(), "http.fetch", json!(["http:fetch"]));
     assert!(office.reached().is_empty());
     office.change(json!({"scopes": ["http:fetch"]}));
     fetch().ok();
