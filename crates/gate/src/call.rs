@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_model::arguments::arguments_hash;
+use toolgate_model::arguments::{arguments_hash, without};
 use toolgate_model::context::GrantContext;
 use toolgate_model::hook::{CallTrace, RunId, ToolCalled, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId, SessionId};
@@ -83,7 +83,6 @@ pub(crate) struct Call {
     pub(crate) grant: Option<GrantId>,
     /// INVARIANT: an object.
     pub(crate) parameters: Value,
-    pub(crate) arguments_hash: String,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) context: GrantContext,
     pub(crate) run: Option<RunId>,
@@ -191,7 +190,6 @@ impl Gate {
         let parameters = Value::Object(request.parameters);
         let call = Call {
             id: InvocationId::new(arrived, random()?),
-            arguments_hash: arguments_hash(&parameters, &[]),
             // Whoever may not speak for another is written down as itself.
             agent: if permitted.is_ok() { agent } else { caller.id().clone() },
             caller,
@@ -213,7 +211,12 @@ impl Gate {
     /// The one place where refusals are written down.
     async fn record_denial(&self, call: &Call, progress: Progress, refusal: Refusal) -> Denial {
         let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
-        let invocation = call.record(progress.found.as_ref(), progress.grant, &error, self.clock.now());
+        let parameters = match self.open_refused(progress.found.as_ref()).await {
+            // What cannot be looked for may be anywhere: nothing is kept.
+            Some(Err(_)) => Value::Object(Map::new()),
+            opened => without(&call.parameters, &admit::secrets(&opened)).into_owned(),
+        };
+        let invocation = call.record(progress.found.as_ref(), progress.grant, &parameters, &error, self.clock.now());
         let stage = refusal.stage().map_or("", Stage::as_str);
         let code = refusal.code();
         let kind = code.kind();
@@ -244,10 +247,12 @@ impl Call {
         &self,
         found: Option<&fit::Candidate>,
         grant: Option<GrantId>,
+        parameters: &Value,
         error: &InvocationError,
         now: Timestamp,
     ) -> Invocation {
-        let parameters = match (found, &self.parameters) {
+        let hash = arguments_hash(parameters, &[]);
+        let parameters = match (found, parameters) {
             (Some(candidate), Value::Object(parameters)) => candidate.tool.definition.logging.summary(parameters),
             _ => Map::new(),
         };
@@ -263,7 +268,7 @@ impl Call {
             status: InvocationStatus::Denied,
             error: Some(error.clone()),
             parameters,
-            arguments_hash: self.arguments_hash.clone(),
+            arguments_hash: hash,
             fingerprint: None,
             http_status: None,
             cost: None,

@@ -35,11 +35,22 @@ pub fn arguments_hash(parameters: &Value, secrets: &[&[u8]]) -> String {
 /// whole, so that nothing is told about where it stood or how long it was. A name that holds one is replaced together
 /// with its value.
 pub fn redacted<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
-    Redaction { secrets }.value(parameters, "").map_or(Cow::Borrowed(parameters), Cow::Owned)
+    Redaction { secrets, by_looks: true }.value(parameters, "").map_or(Cow::Borrowed(parameters), Cow::Owned)
+}
+
+/// The arguments without these secrets, whatever they look like and wherever they stand. What only looks like a secret
+/// stays: whether it is kept is for the tool's logging rule to say.
+pub fn without<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
+    if secrets.is_empty() {
+        return Cow::Borrowed(parameters);
+    }
+    Redaction { secrets, by_looks: false }.value(parameters, "").map_or(Cow::Borrowed(parameters), Cow::Owned)
 }
 
 struct Redaction<'a> {
     secrets: &'a [&'a [u8]],
+    /// Whether what has the shape or the name of a secret is hidden too.
+    by_looks: bool,
 }
 
 /// What becomes of a member that does not stay as it is.
@@ -95,14 +106,14 @@ impl Redaction<'_> {
         if self.hides(name) {
             return Some(Change::Whole);
         }
-        if is_secret(around, name) {
+        if self.by_looks && is_secret(around, name) {
             return (!is_redacted).then(|| Change::Value(marker()));
         }
         self.value(value, name).map(Change::Value)
     }
 
     fn hides(&self, text: &str) -> bool {
-        self.known().any(|secret| spelling::occurs(secret, text)) || shape::occurs(text)
+        self.known().any(|secret| spelling::occurs(secret, text)) || (self.by_looks && shape::occurs(text))
     }
 
     fn hides_number(&self, number: &Number) -> bool {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_model::arguments::{arguments_hash, redacted};
+use toolgate_model::arguments::{arguments_hash, redacted, without};
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
@@ -115,9 +115,8 @@ impl Gate {
         let holding = fit.candidate.holding();
         let stamp = self.stamp(&call.caller);
         let nothing = Map::new();
-        let parameters = modified.unwrap_or(&call.parameters);
+        let parameters = without(modified.unwrap_or(&call.parameters), &secrets(opened));
         let logging = &tool.definition.logging;
-        let secrets = secrets(opened);
         let invocation = Invocation {
             id: call.id,
             tenant: stamp.tenant.clone(),
@@ -130,7 +129,7 @@ impl Gate {
             status: InvocationStatus::Running,
             error: None,
             parameters: logging.summary(parameters.as_object().unwrap_or(&nothing)),
-            arguments_hash: arguments_hash(parameters, &secrets),
+            arguments_hash: arguments_hash(&parameters, &[]),
             fingerprint: None,
             http_status: None,
             cost: tool.definition.estimated_cost,
@@ -143,7 +142,7 @@ impl Gate {
         };
         let inputs = logging
             .inputs
-            .then(|| redacted(parameters, &secrets))
+            .then(|| redacted(&parameters, &[]))
             .and_then(|redacted| logging.inputs(redacted.as_object().unwrap_or(&nothing)));
         let own_limit = tool.definition.rate_limit;
         let lineage = holding.map(|holding| &holding.lineage);
@@ -172,7 +171,7 @@ impl Gate {
 }
 
 /// What must not be seen in the arguments.
-fn secrets(opened: &Opened) -> Vec<&[u8]> {
+pub(super) fn secrets(opened: &Opened) -> Vec<&[u8]> {
     let material = opened.iter().filter_map(|opened| opened.as_ref().ok());
     material.flat_map(|material| material.iter().map(|(_, secret)| secret.expose().as_bytes())).collect()
 }

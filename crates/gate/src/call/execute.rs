@@ -8,7 +8,7 @@ use toolgate_model::secret::Material;
 
 use super::Admitted;
 use super::admit::Target;
-use super::fit::{Errand, Fit};
+use super::fit::{Candidate, Errand, Fit};
 use crate::gate::Gate;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{Freshness, RotateCredential, Stamp};
@@ -26,9 +26,20 @@ pub(super) type Opened = Option<Result<Material, Refusal>>;
 impl Gate {
     /// Opens the one credential of a call.
     pub(super) async fn open(&self, fit: &Fit) -> Opened {
-        let Errand::Connector { holding, .. } = &fit.errand else { return None };
-        let opened = self.unseal_current(&holding.credential, Freshness::Recent).await;
-        Some(opened.map(|(_, material)| material))
+        match &fit.errand {
+            Errand::Connector { holding, .. } => Some(self.open_credential(&holding.credential).await),
+            Errand::Fetch(_) | Errand::Conformance { .. } => None,
+        }
+    }
+
+    /// Opens the credential of a call that was refused: nothing of it may stand in the record.
+    pub(super) async fn open_refused(&self, candidate: Option<&Candidate>) -> Opened {
+        let holding = candidate.and_then(Candidate::holding)?;
+        Some(self.open_credential(&holding.credential).await)
+    }
+
+    async fn open_credential(&self, credential: &Credential) -> Result<Material, Refusal> {
+        self.unseal_current(credential, Freshness::Recent).await.map(|(_, material)| material)
     }
 
     /// Carries out an admitted call.

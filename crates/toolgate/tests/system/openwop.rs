@@ -10,8 +10,10 @@ mod catalog;
 mod conformance;
 mod discovery;
 mod events;
+mod fetch;
 mod follower;
 mod runs;
+mod sessions;
 mod stream;
 mod unauthorized;
 

@@ -135,7 +135,8 @@ fn a_request_that_is_no_call_leaves_no_record(world: &World) {
         assert_eq!(error["path"], path, "{body}: {error}");
     }
     shop.read(json!({"dry_run": true})).refused(400, "UNKNOWN_FIELD");
-    shop.read(json!({"context": {"session_id": "s"}})).refused(400, "UNKNOWN_FIELD");
+    shop.read(json!({"context": {"project_id": "s"}})).refused(400, "UNKNOWN_FIELD");
+    shop.read(json!({"context": {"session_id": "s"}})).refused(404, "SESSION_NOT_FOUND");
     let key = format!("Bearer {}", shop.agent.key);
     let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
     for doubled in [

@@ -40,6 +40,7 @@ fn an_invocation_is_told_as_the_rfc_tells_it(world: &World) {
         "invocation_id",
         "parameters_summary",
         "request_fingerprint",
+        "returned",
         "service",
         "status",
         "tool",

@@ -36,6 +36,12 @@ impl Shop {
         Self { upstream, admin, agent, credential }
     }
 
+    /// The same shop, at another gate of the same ledger.
+    pub fn at(self, world: &World) -> Self {
+        let agent = world.actor(&self.agent.id, &self.agent.key);
+        Self { admin: world.admin(), agent, ..self }
+    }
+
     /// Gives the agent a grant on all of the tools, but for what `more` says.
     pub fn grant(&self, more: Value) -> Value {
         self.grant_to("billing", more)

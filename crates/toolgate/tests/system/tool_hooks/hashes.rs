@@ -23,7 +23,10 @@ fn hash_of(office: &Office, reply: &Reply) -> String {
     let hash = text(called, "/data/argsHash");
     assert_eq!(ended["data"]["arguments_hash"], hash);
     let shown: Vec<Value> = events.iter().map(trail::shown).collect();
-    assert!(!json!(shown).to_string().contains(TOKEN), "{shown:?}");
+    let record = office.admin.get(&format!("/api/v1/invocations/{call}")).ok();
+    for told in [json!(shown), json!(events), record] {
+        assert!(!told.to_string().contains(TOKEN), "{told}");
+    }
     hash.to_owned()
 }
 
@@ -96,4 +99,6 @@ fn refused_calls_are_hashed_alike(world: &World) {
     assert_eq!(one, refused(json!({"n": 1, "password": "y", "note": "sk_live_0000000000000000000000000"})));
     assert_eq!(one, hash(&office, json!({"n": 1, "password": "z", "note": "AKIAIOSFODNN7EXAMPLE"})));
     assert_ne!(one, refused(json!({"n": 2, "password": "x", "note": "sk_live_4eC39HqLyjWDarjtT1zdp7dc"})));
+    // The credential that the call would have gone out with.
+    assert_eq!(one, refused(json!({"n": 1, "password": "x", "note": format!("with {TOKEN}")})));
 }

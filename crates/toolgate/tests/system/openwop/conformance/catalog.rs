@@ -46,11 +46,11 @@ pub(super) fn projection(host: &Host, checks: &Checks) {
         checks.holds(schema.check(tool).is_ok(), &format!("{tool}"));
         checks.without_secrets(tool);
         let id = tool["toolId"].as_str().unwrap();
-        checks.same(host.suite.get(&format!("/v1/tools/{}", id.replace(':', "%3A"))).ok(), tool, "found by its id");
+        checks.same(&host.suite.get(&format!("/v1/tools/{}", id.replace(':', "%3A"))).ok(), tool, "found by its id");
     }
     let ids: Vec<&str> = listed.iter().map(|tool| tool["toolId"].as_str().unwrap()).collect();
     checks.holds(ids.is_sorted(), "in order");
-    checks.same(host.suite.get("/v1/tools").ok(), &tools, "twice the same");
+    checks.same(&host.suite.get("/v1/tools").ok(), &tools, "twice the same");
 
     let unknown = host.suite.get("/v1/tools/connector%3Anothing.here");
     checks.envelope(&unknown, &[404]);

@@ -74,8 +74,8 @@ pub(super) fn authorization_fails_closed(host: &Host, checks: &Checks) {
         host.seam("authorization/decide", &body)
     };
     let denied = json!({"allowed": false});
-    checks.same(decide("conformance-unseeded-principal", "runs:cancel"), &denied, "who is not there may nothing");
-    checks.same(decide("suite", "runs:cancel"), &denied, "nor whoever does not hold it");
-    checks.same(decide("suite", "not a scope"), &denied, "nor what cannot be evaluated");
+    checks.same(&decide("conformance-unseeded-principal", "runs:cancel"), &denied, "who is not there may nothing");
+    checks.same(&decide("suite", "runs:cancel"), &denied, "nor whoever does not hold it");
+    checks.same(&decide("suite", "not a scope"), &denied, "nor what cannot be evaluated");
     checks.same(decide("suite", "http:fetch"), json!({"allowed": true}), "and whoever holds it may");
 }

@@ -24,7 +24,6 @@ pub(super) fn behaviour(host: &Host, checks: &Checks) {
         (json!({"url": METADATA}), "ssrf"),
         (json!({"url": "http://127.0.0.2/"}), "ssrf"),
         (json!({"url": "http://[::1]/"}), "ssrf"),
-        (json!({"url": "http://localhost/"}), "ssrf"),
         (json!({"url": "file:///etc/passwd"}), "ssrf"),
         (json!({"url": public, "simulateRebindTo": "169.254.169.254"}), "ssrf"),
         (json!({"url": public, "simulateRebindTo": "fd00::1"}), "ssrf"),

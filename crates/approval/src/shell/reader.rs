@@ -1,0 +1,288 @@
+//! Reads a command line as a list of plain commands, in one pass, or says what in it is more than that. The language is
+//! a subset of what bash and sh agree on: literal words, `&&`, `||`, `;`, `|`, line ends, comments, and redirections
+//! that reach no file.
+
+use std::str::Chars;
+
+use super::Objection;
+use super::character::{is_honest, is_plain_beyond_ascii};
+
+/// The longest command line that is read.
+pub const MAX_BYTES: usize = 16 * 1024;
+
+/// The most commands that are judged in one line.
+pub const MAX_COMMANDS: usize = 64;
+
+/// One word as the program receives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Without quotes and escapes.
+    pub text: String,
+    /// Was it written exactly so, without quotes and escapes?
+    pub plain: bool,
+}
+
+/// What stands between a command and the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joint {
+    /// Nothing: it is the first.
+    First,
+    /// `;` or a line end.
+    Then,
+    /// `&&`.
+    And,
+    /// `||`.
+    Or,
+    /// `|`.
+    Pipe,
+}
+
+/// A program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlainCommand {
+    /// How it follows the command before it.
+    pub joint: Joint,
+    /// The program's name, then its arguments; never empty.
+    pub words: Vec<Word>,
+}
+
+impl PlainCommand {
+    /// The program, with its subcommand if it seems to have one: enough to recognise it by.
+    pub(super) fn name(&self) -> String {
+        let is_name = |word: &&Word| word.plain && word.text.starts_with(|letter: char| letter.is_ascii_lowercase());
+        let subcommand = self.words.get(1).filter(is_name).filter(|word| word.text.len() <= 24);
+        let words = self.words.first().into_iter().chain(subcommand);
+        words.map(|word| word.text.chars().take(64).collect::<String>()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Reads a whole command line.
+pub fn read(text: &str) -> Result<Vec<PlainCommand>, Objection> {
+    if text.len() > MAX_BYTES {
+        return Err(Objection::TooLong);
+    }
+    if let Some(found) = text.chars().find(|&letter| !is_honest(letter)) {
+        return Err(Objection::Character { found });
+    }
+    Reader { rest: text.chars() }.list()
+}
+
+struct Reader<'a> {
+    rest: Chars<'a>,
+}
+
+impl Reader<'_> {
+    fn list(mut self) -> Result<Vec<PlainCommand>, Objection> {
+        let mut commands = Vec::new();
+        let mut joint = Joint::First;
+        loop {
+            let words = self.command(true)?;
+            if words.is_empty() {
+                return match (self.peek(), joint) {
+                    (None, Joint::First) => Err(Objection::Empty),
+                    (None, Joint::Then) => Ok(commands),
+                    (None, _) => Err(Objection::Incomplete { fault: "a command is missing at the end" }),
+                    (Some('&'), _) => {
+                        Err(Objection::Incomplete { fault: "there is an `&` with no command before it" })
+                    }
+                    (Some(_), _) => {
+                        Err(Objection::Incomplete { fault: "there is an operator with no command before it" })
+                    }
+                };
+            }
+            if commands.len() == MAX_COMMANDS {
+                return Err(Objection::TooMany);
+            }
+            commands.push(PlainCommand { joint, words });
+            match self.operator()? {
+                Some(next) => joint = next,
+                None => return Ok(commands),
+            }
+        }
+    }
+
+    /// Words and redirections, up to an operator, a line end or the end. Line ends before the first word are passed over.
+    fn command(&mut self, mut leading: bool) -> Result<Vec<Word>, Objection> {
+        let mut words: Vec<Word> = Vec::new();
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                Some('\n') if leading => {
+                    self.rest.next();
+                }
+                None | Some('\n' | ';' | '&' | '|') => return Ok(words),
+                Some('#') => self.skip_comment(),
+                Some('(' | ')') => return construct("`(` opens a subshell, a function or a pattern"),
+                Some('<') => return construct("`<` reads from a file, a text or another command"),
+                Some('>') => self.redirection(&words)?,
+                Some(_) => {
+                    leading = false;
+                    let word = self.word()?;
+                    let numeric = word.plain && word.text.bytes().all(|byte| byte.is_ascii_digit());
+                    if numeric && matches!(self.peek(), Some('>' | '<')) {
+                        if !matches!(word.text.as_str(), "1" | "2") || self.peek() != Some('>') {
+                            return construct("only the streams 1 and 2 may be redirected");
+                        }
+                        self.redirection(&words)?;
+                    } else if words.is_empty() && word.text.contains('=') {
+                        return construct("an assignment before a command changes what the command does");
+                    } else {
+                        words.push(word);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What follows a command: `None` at the end.
+    fn operator(&mut self) -> Result<Option<Joint>, Objection> {
+        let first = self.rest.next();
+        let doubled = first.is_some() && self.peek() == first;
+        match first {
+            None => Ok(None),
+            Some('\n' | ';') => Ok(Some(Joint::Then)),
+            Some('&') if doubled => {
+                self.rest.next();
+                Ok(Some(Joint::And))
+            }
+            Some('|') if doubled => {
+                self.rest.next();
+                Ok(Some(Joint::Or))
+            }
+            Some('|') => Ok(Some(Joint::Pipe)),
+            Some(_) => construct("a lone `&` runs a command in the background"),
+        }
+    }
+
+    /// `>&1`, `>&2`, or `>` to `/dev/null`; the number before it has been read.
+    fn redirection(&mut self, words: &[Word]) -> Result<(), Objection> {
+        if words.is_empty() {
+            return construct("a redirection stands before its command");
+        }
+        self.rest.next();
+        let to_stream = self.peek() == Some('&');
+        if to_stream {
+            self.rest.next();
+        } else {
+            while matches!(self.peek(), Some(' ' | '\t')) {
+                self.rest.next();
+            }
+        }
+        let target = self.word()?;
+        let allowed: &[&str] = if to_stream { &["1", "2"] } else { &["/dev/null"] };
+        // After a number, another `>` or `<` would make the shell read the number as that one's.
+        let ends = !matches!(self.peek(), Some('>' | '<' | '('));
+        if target.plain && allowed.contains(&target.text.as_str()) && ends {
+            return Ok(());
+        }
+        construct("`>` writes to something else than /dev/null, or another stream")
+    }
+
+    /// One word, up to a blank or an operator. Empty where one of these stands already.
+    fn word(&mut self) -> Result<Word, Objection> {
+        let mut word = Word { text: String::new(), plain: true };
+        // The letter before, if it was written plainly: a tilde after it means itself.
+        let mut before = None;
+        while let Some(letter) = self.peek() {
+            if matches!(letter, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')') {
+                break;
+            }
+            self.rest.next();
+            let mut plainly = None;
+            match letter {
+                '\'' => self.single_quoted(&mut word.text)?,
+                '"' => self.double_quoted(&mut word.text)?,
+                '\\' => match self.rest.next() {
+                    None => return Err(Objection::Incomplete { fault: "a backslash at the end escapes nothing" }),
+                    Some('\n') => {}
+                    Some(escaped) if escaped.is_ascii() => word.text.push(escaped),
+                    Some(_) => return construct("a backslash stands before a letter that needs none"),
+                },
+                '$' => return construct("`$` stands for a value or runs a command"),
+                '`' => return construct("a backtick runs a command"),
+                '*' | '?' | '[' | ']' => return construct("`*`, `?` and `[` stand for names of files"),
+                '{' | '}' => return construct("`{` makes several words of one, or groups commands"),
+                '!' => return construct("`!` negates a command or repeats an earlier one"),
+                '~' if !before.is_some_and(|before: char| before.is_ascii_alphanumeric() || "^~".contains(before)) => {
+                    return construct("`~` stands for a directory");
+                }
+                plain if plain.is_ascii() || is_plain_beyond_ascii(plain) => plainly = Some(plain),
+                _ => return construct("a character beyond ASCII stands outside quotes"),
+            }
+            match plainly {
+                Some(plain) => word.text.push(plain),
+                None => word.plain = false,
+            }
+            before = plainly;
+        }
+        Ok(word)
+    }
+
+    fn single_quoted(&mut self, text: &mut String) -> Result<(), Objection> {
+        loop {
+            match self.rest.next() {
+                None => return Err(Objection::Incomplete { fault: "a single quote is not closed" }),
+                Some('\'') => return Ok(()),
+                Some(letter) => text.push(letter),
+            }
+        }
+    }
+
+    fn double_quoted(&mut self, text: &mut String) -> Result<(), Objection> {
+        loop {
+            match self.rest.next() {
+                None => return Err(Objection::Incomplete { fault: "a double quote is not closed" }),
+                Some('"') => return Ok(()),
+                Some('$') => return construct("`$` stands for a value or runs a command, also in double quotes"),
+                Some('`') => return construct("a backtick runs a command, also in double quotes"),
+                // An interactive shell would repeat an earlier command here.
+                Some('!') if !matches!(self.peek(), Some(' ' | '"')) => {
+                    return construct("`!` may repeat an earlier command, also in double quotes");
+                }
+                Some('\\') => match self.peek() {
+                    Some(escaped @ ('"' | '\\' | '$' | '`')) => {
+                        self.rest.next();
+                        text.push(escaped);
+                    }
+                    Some('\n') => {
+                        self.rest.next();
+                    }
+                    // Before anything else a backslash means itself.
+                    _ => text.push('\\'),
+                },
+                Some(letter) => text.push(letter),
+            }
+        }
+    }
+
+    /// Blanks, and line ends that a backslash takes away.
+    fn skip_blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(' ' | '\t') => {
+                    self.rest.next();
+                }
+                Some('\\') if self.rest.clone().nth(1) == Some('\n') => {
+                    self.rest.next();
+                    self.rest.next();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Up to the line end, which stays: a backslash does not take it away here.
+    fn skip_comment(&mut self) {
+        while self.peek().is_some_and(|letter| letter != '\n') {
+            self.rest.next();
+        }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest.clone().next()
+    }
+}
+
+fn construct<T>(construct: &'static str) -> Result<T, Objection> {
+    Err(Objection::Construct { construct })
+}
