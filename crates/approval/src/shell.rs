@@ -43,10 +43,10 @@ fn covering(command: &str, prefixes: &[Prefix]) -> Result<Vec<usize>, Objection>
     let mut used = Vec::new();
     for command in read(command)? {
         let place = prefixes.iter().position(|prefix| prefix.covers(&command));
-        let place = place.ok_or_else(|| Objection::NotCovered { command: command.name() })?;
+        let place = place.ok_or_else(|| Objection::NotCovered { program: command.program() })?;
         let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
         if let Some(escape) = escape::find(&words) {
-            return Err(Objection::Escape { command: command.name(), escape: escape.to_string() });
+            return Err(Objection::Escape { program: command.program(), escape: escape.to_string() });
         }
         if !used.contains(&place) {
             used.push(place);

@@ -155,10 +155,11 @@ impl Gate {
         let under_way = self.under_way.enter();
         let carried_out = tokio::spawn(async move {
             let _under_way = under_way;
-            let (admitted, opened) = match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
-                admit::Outcome::Admitted(admitted, opened) => (*admitted, opened),
-                admit::Outcome::Replayed(answer) => return Ok(*answer),
-            };
+            let (admitted, opened) =
+                match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
+                    admit::Outcome::Admitted(admitted, opened) => (*admitted, opened),
+                    admit::Outcome::Replayed(answer) => return Ok(*answer),
+                };
             let execution = gate.execute(&admitted, opened).await;
             let inspected = gate.inspect(&admitted, execution).await;
             gate.settle(admitted, inspected).await.map_err(|refusal| refusal.at(Stage::Settle))

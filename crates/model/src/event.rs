@@ -343,7 +343,17 @@ impl Happening {
             }
             Self::ServiceRemoved { service, version } => json!({"service": service, "version": version}),
             Self::TenantCreated { tenant } => json!({"tenant_id": tenant}),
-            Self::ToolDenied { invocation, grant, service, tool, arguments_hash, stage, error_code, reason, returned } => {
+            Self::ToolDenied {
+                invocation,
+                grant,
+                service,
+                tool,
+                arguments_hash,
+                stage,
+                error_code,
+                reason,
+                returned,
+            } => {
                 json!({
                     "invocation_id": invocation, "grant_id": grant, "service": service, "tool": tool,
                     "arguments_hash": arguments_hash, "stage": stage, "error_code": error_code, "reason": reason,

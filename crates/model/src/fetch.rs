@@ -64,6 +64,9 @@ pub fn request(parameters: &Value) -> Result<RenderedRequest, FetchError> {
             content_type: content_type.map_or("text/plain; charset=utf-8".into(), Into::into),
             bytes: body.as_bytes().to_vec(),
         }),
+        None if content_type.is_some() => {
+            return Err(FetchError::new("headers.Content-Type", "stands without a `body`; leave it out"));
+        }
         None => None,
     };
     Ok(RenderedRequest { method, url, headers, body })
@@ -75,7 +78,10 @@ fn check_header(name: &str, value: &str) -> Result<(), FetchError> {
         || name.eq_ignore_ascii_case("http2-settings")
         || (name.eq_ignore_ascii_case("connection") && value.to_ascii_lowercase().contains("upgrade"));
     if of_upgrade {
-        return Err(FetchError { upgrade: true, ..wrong("asks for another protocol; a fetch does not upgrade".to_owned()) });
+        return Err(FetchError {
+            upgrade: true,
+            ..wrong("asks for another protocol; a fetch does not upgrade".to_owned())
+        });
     }
     if !name.eq_ignore_ascii_case("content-type") {
         check_fetch_header(name).map_err(wrong)?;
@@ -127,5 +133,7 @@ mod tests {
             assert_eq!(request(&json!({"url": url})).unwrap_err().parameter(), "url");
         }
         assert_eq!(request(&json!({"url": "https://a.b", "body": "x"})).unwrap_err().parameter(), "body");
+        let alone = json!({"url": "https://a.b", "headers": {"content-type": "text/csv"}});
+        assert!(request(&alone).is_err(), "it would be dropped without a word");
     }
 }

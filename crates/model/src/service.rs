@@ -17,7 +17,8 @@ use crate::scope::Scope;
 use crate::text::{Line, identifiers};
 
 pub(crate) use self::http_mapping::header::{
-    check_credential_name, check_fetch_name as check_fetch_header, check_value as check_header_value, is_same as is_same_header,
+    check_credential_name, check_fetch_name as check_fetch_header, check_value as check_header_value,
+    is_same as is_same_header,
 };
 pub use self::http_mapping::{
     BodyFormat, HttpMapping, HttpMethod, PathTemplate, Place, Placement, RenderError, RenderedBody, RenderedRequest,

@@ -50,7 +50,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_not_honest() {
-        for letter in "\0\u{1b}\r\u{b}\u{7f}\u{85}\u{a0}\u{ad}\u{2003}\u{200b}\u{202e}\u{2066}\u{3000}\u{feff}".chars() {
+        for letter in "\0\u{1b}\r\u{b}\u{7f}\u{85}\u{a0}\u{ad}\u{2003}\u{200b}\u{202e}\u{2066}\u{3000}\u{feff}".chars()
+        {
             assert!(!is_honest(letter), "{letter:?}");
         }
         assert!("ls -l\t'größe ✓ 漢字'\n".chars().all(is_honest));

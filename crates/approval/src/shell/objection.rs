@@ -1,4 +1,4 @@
-//! Why a command line is left to a person. No message repeats more of the line than the name of a command or an option.
+//! Why a command line is left to a person. No message repeats more of the line than the name of a program or an option.
 
 use thiserror::Error;
 
@@ -35,16 +35,16 @@ pub enum Objection {
         fault: &'static str,
     },
     /// A command that nobody has granted.
-    #[error("`{command}` is covered by none of the prefixes")]
+    #[error("`{program}` with these arguments is covered by none of the prefixes")]
     NotCovered {
-        /// Its first words.
-        command: String,
+        /// Its first word.
+        program: String,
     },
     /// A granted command, with an argument that makes it do something else.
-    #[error("`{command}` is covered, but {escape}; a person has to look at it")]
+    #[error("`{program}` is covered, but {escape}; a person has to look at it")]
     Escape {
-        /// Its first words.
-        command: String,
+        /// Its first word.
+        program: String,
         /// What the argument does.
         escape: String,
     },

@@ -47,12 +47,9 @@ pub struct PlainCommand {
 }
 
 impl PlainCommand {
-    /// The program, with its subcommand if it seems to have one: enough to recognise it by.
-    pub(super) fn name(&self) -> String {
-        let is_name = |word: &&Word| word.plain && word.text.starts_with(|letter: char| letter.is_ascii_lowercase());
-        let subcommand = self.words.get(1).filter(is_name).filter(|word| word.text.len() <= 24);
-        let words = self.words.first().into_iter().chain(subcommand);
-        words.map(|word| word.text.chars().take(64).collect::<String>()).collect::<Vec<_>>().join(" ")
+    /// What may be shown of it anywhere: never its arguments, which may hold a secret.
+    pub(super) fn program(&self) -> String {
+        self.words.first().map(|word| word.text.chars().take(64).collect()).unwrap_or_default()
     }
 }
 
@@ -76,15 +73,13 @@ impl Reader<'_> {
         let mut commands = Vec::new();
         let mut joint = Joint::First;
         loop {
-            let words = self.command(true)?;
+            let words = self.command()?;
             if words.is_empty() {
                 return match (self.peek(), joint) {
                     (None, Joint::First) => Err(Objection::Empty),
                     (None, Joint::Then) => Ok(commands),
                     (None, _) => Err(Objection::Incomplete { fault: "a command is missing at the end" }),
-                    (Some('&'), _) => {
-                        Err(Objection::Incomplete { fault: "there is an `&` with no command before it" })
-                    }
+                    (Some('&'), _) => Err(Objection::Incomplete { fault: "there is an `&` with no command before it" }),
                     (Some(_), _) => {
                         Err(Objection::Incomplete { fault: "there is an operator with no command before it" })
                     }
@@ -102,12 +97,12 @@ impl Reader<'_> {
     }
 
     /// Words and redirections, up to an operator, a line end or the end. Line ends before the first word are passed over.
-    fn command(&mut self, mut leading: bool) -> Result<Vec<Word>, Objection> {
+    fn command(&mut self) -> Result<Vec<Word>, Objection> {
         let mut words: Vec<Word> = Vec::new();
         loop {
             self.skip_blanks();
             match self.peek() {
-                Some('\n') if leading => {
+                Some('\n') if words.is_empty() => {
                     self.rest.next();
                 }
                 None | Some('\n' | ';' | '&' | '|') => return Ok(words),
@@ -116,11 +111,10 @@ impl Reader<'_> {
                 Some('<') => return construct("`<` reads from a file, a text or another command"),
                 Some('>') => self.redirection(&words)?,
                 Some(_) => {
-                    leading = false;
                     let word = self.word()?;
-                    let numeric = word.plain && word.text.bytes().all(|byte| byte.is_ascii_digit());
+                    let numeric = word.text.bytes().all(|byte| byte.is_ascii_digit());
                     if numeric && matches!(self.peek(), Some('>' | '<')) {
-                        if !matches!(word.text.as_str(), "1" | "2") || self.peek() != Some('>') {
+                        if !word.plain || !matches!(word.text.as_str(), "1" | "2") || self.peek() != Some('>') {
                             return construct("only the streams 1 and 2 may be redirected");
                         }
                         self.redirection(&words)?;

@@ -78,12 +78,7 @@ pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Resu
 }
 
 /// Checks the limits of a grant, and makes the request to its service.
-fn connect(
-    call: &Call,
-    candidate: &Candidate,
-    holding: &Arc<Holding>,
-    parameters: &Value,
-) -> Result<Errand, Refusal> {
+fn connect(call: &Call, candidate: &Candidate, holding: &Arc<Holding>, parameters: &Value) -> Result<Errand, Refusal> {
     let grant = holding.grant();
     let constraints = &holding.effective.constraints;
     constraints.check_parameters(parameters).map_err(|violation| outside_rule(&violation).with("grant_id", grant))?;

@@ -95,7 +95,8 @@ impl Gate {
         let mut fits = 0;
         for candidate in passed.iter().filter(|_| given) {
             let subject = format!("the parameters {}", through(candidate));
-            fits += u32::from(told.says(Stage::Constrain, subject, fit(&call, candidate.clone(), &parameters).map(drop)));
+            fits +=
+                u32::from(told.says(Stage::Constrain, subject, fit(&call, candidate.clone(), &parameters).map(drop)));
         }
         if given && fits == 0 {
             return Ok(false);
@@ -167,9 +168,11 @@ impl Gate {
 
     /// What only the admission decides.
     fn tell_of_limits(&self, call: &Call, candidate: &Candidate, told: &mut Telling) {
-        for grant in candidate.holding().into_iter().flat_map(|holding| {
-            holding.lineage.ancestors().iter().chain([holding.lineage.grant()])
-        }) {
+        for grant in candidate
+            .holding()
+            .into_iter()
+            .flat_map(|holding| holding.lineage.ancestors().iter().chain([holding.lineage.grant()]))
+        {
             if let Some(limit) = grant.authority.constraints.max_invocations_per_hour {
                 told.notes(Stage::Admit, &format!("grant {} allows {limit} calls in any hour", grant.id));
             }

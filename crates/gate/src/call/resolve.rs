@@ -81,11 +81,7 @@ impl Gate {
     }
 
     /// Finds the same tool again, through the same grant, in the newest state.
-    pub(super) async fn resolve_again(
-        &self,
-        call: &Call,
-        before: &Candidate,
-    ) -> Result<Candidate, Refusal> {
+    pub(super) async fn resolve_again(&self, call: &Call, before: &Candidate) -> Result<Candidate, Refusal> {
         let tenant = call.caller.tenant();
         let holdings = self.ledger.holdings(tenant, &call.agent, call.arrived, Freshness::Newest).await?;
         let Some(grant) = before.grant() else {
@@ -210,8 +206,7 @@ impl<'a> Looking<'a> {
             }
             if let Ok(scope) = Scope::parse(wanted) {
                 let tools = service.tools_of_scope(&scope);
-                let of_scope: Vec<_> =
-                    tools.map(|tool| self.candidate(holding, Arc::clone(tool), revision)).collect();
+                let of_scope: Vec<_> = tools.map(|tool| self.candidate(holding, Arc::clone(tool), revision)).collect();
                 if !of_scope.is_empty() {
                     return of_scope;
                 }

@@ -142,9 +142,8 @@ impl AdmitAll {
         parts.sort_by_key(|(session, _, _)| *session);
         for (session, position, admit) in parts {
             let open = sessions::hold(transaction, &admit.stamp.tenant, session).await?;
-            let stands = open.is_some_and(|open| {
-                open.principal == admit.invocation.agent && open.expires_at > admit.stamp.time
-            });
+            let stands =
+                open.is_some_and(|open| open.principal == admit.invocation.agent && open.expires_at > admit.stamp.time);
             if let (false, Some(place)) = (stands, outcomes.get_mut(position)) {
                 *place = Admission::Refused(sessions::no_session(session));
             }

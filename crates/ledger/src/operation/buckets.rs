@@ -84,9 +84,7 @@ impl Buckets {
         let Self { states, changed } = self;
         let changed = states.iter().filter(|(name, _)| changed.contains(*name));
         let rows: Vec<_> = changed
-            .map(|(name, state)| {
-                values![&name.0, &name.1, name.2.as_str(), Value::Integer(state.as_i64())].to_vec()
-            })
+            .map(|(name, state)| values![&name.0, &name.1, name.2.as_str(), Value::Integer(state.as_i64())].to_vec())
             .collect();
         let sql = "INSERT INTO tool_buckets (tenant, principal, tool, state) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (tenant, principal, tool) DO UPDATE SET state = excluded.state";

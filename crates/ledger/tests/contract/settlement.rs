@@ -210,7 +210,10 @@ async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
     });
     assert_eq!(event["data"], data);
     let called = caller.tenant.events().await.into_iter().nth_back(1).unwrap();
-    assert_eq!((&called["type"], &called["id"]), (&json!("agent.toolCalled"), &event["data"]["returned"]["causationId"]));
+    assert_eq!(
+        (&called["type"], &called["id"]),
+        (&json!("agent.toolCalled"), &event["data"]["returned"]["causationId"])
+    );
     assert_eq!((&called["run_id"], &event["run_id"]), (&json!(invocation.id), &json!(invocation.id)));
     assert_eq!((&event["actor"], &event["agent_id"]), (&json!("billing"), &json!("billing")));
     assert_eq!(event["task_id"], json!("task-3"));

@@ -256,7 +256,8 @@ async fn fetch(
 
 /// What became of a fetch, in the words of the seam.
 fn told(outcome: &Result<CallAnswer, Denial>) -> Map<String, Value> {
-    let blocked = |why: &str| Map::from_iter([("outcome".to_owned(), json!("blocked")), ("blocked".to_owned(), json!(why))]);
+    let blocked =
+        |why: &str| Map::from_iter([("outcome".to_owned(), json!("blocked")), ("blocked".to_owned(), json!(why))]);
     match outcome {
         Ok(answer) => match &answer.outcome.error {
             Some(error) if error.details.get("blocked").is_some() => blocked("ssrf"),

@@ -22,8 +22,7 @@ struct Catalog {
 pub fn run() {
     let (small, large) = (fill(OWN), fill(LARGE));
     let mut rows = Vec::new();
-    let paths =
-        [("list of its own", "/v1/tools".to_owned()), ("one by its id", format!("/v1/tools/{}", id(OWN / 2)))];
+    let paths = [("list of its own", "/v1/tools".to_owned()), ("one by its id", format!("/v1/tools/{}", id(OWN / 2)))];
     for (what, path) in paths {
         // Interleaved, so that what else the machine does falls on both alike.
         let (mut few, mut many) = (Vec::new(), Vec::new());
