@@ -16,6 +16,7 @@ use crate::private_file::PrivateFileError;
 use crate::saved_tokens;
 
 mod agent;
+mod approvals;
 mod audit;
 mod completions;
 mod config;
@@ -72,6 +73,7 @@ enum Command {
     Service(service::Service),
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
+    Approvals(approvals::Approvals),
     Audit(audit::Audit),
     Config(config::Config),
     Login(login::Login),
@@ -187,6 +189,7 @@ impl CommandLine {
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Approvals(Approvals { connection, action }) => asked(&connection, action.run()),
             Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Login(login) => asked(&login.connection, login.run()),
         }
@@ -194,6 +197,7 @@ impl CommandLine {
 }
 
 use agent::Agent;
+use approvals::Approvals;
 use audit::Audit;
 use credential::Credential;
 use grant::Grant;
