@@ -1,3 +1,8 @@
+-- Most events tell of calls, so that looking for those by their kind needs no help: the others are what is looked for.
+DROP INDEX events_of_kind;
+CREATE INDEX events_of_kind ON events (tenant, kind, sequence)
+    WHERE sequence IS NOT NULL AND kind <> 'agent.toolCalled' AND kind <> 'tool.invoked';
+
 -- What the trail of calls is followed by.
 ALTER TABLE events ADD COLUMN run TEXT;
 ALTER TABLE events ADD COLUMN tool TEXT;

@@ -19,7 +19,9 @@ INSERT INTO ordered_events (position, tenant, sequence, kind, actor, agent, inte
 DROP TABLE events;
 ALTER TABLE ordered_events RENAME TO events;
 CREATE UNIQUE INDEX events_in_sequence ON events (tenant, sequence);
-CREATE INDEX events_of_kind ON events (tenant, kind, sequence);
+-- Most events tell of calls, so that looking for those by their kind needs no help: the others are what is looked for.
+CREATE INDEX events_of_kind ON events (tenant, kind, sequence)
+    WHERE kind <> 'agent.toolCalled' AND kind <> 'tool.invoked';
 CREATE INDEX events_of_agent ON events (tenant, agent, sequence) WHERE agent IS NOT NULL;
 
 -- What the trail of calls is followed by.

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 const PLACES: usize = 4096;
 /// How long the writer waits for each job that it expects, and at most for all of them.
 const FOR_EACH: Duration = Duration::from_micros(8);
-const FOR_ALL: Duration = Duration::from_micros(512);
+const FOR_ALL: Duration = Duration::from_micros(1024);
 
 /// Jobs that wait for the writer.
 pub(super) struct Queue<J> {

@@ -63,6 +63,6 @@ async fn a_token_endpoint_inside_the_network_is_refused_like_any_service() {
     let upstream = service();
     let metadata = json!({"base_url": upstream.url(), "token_url": "http://169.254.169.254/latest/meta-data/token"});
     let failure = call_granted(&Fixture::new(metadata), &[]).await.unwrap_err();
-    assert_eq!((failure.kind, failure.sent), (FailureKind::Proxy, false));
+    assert_eq!((failure.kind, failure.sent), (FailureKind::Blocked, false));
     assert_eq!(upstream.connections(), 0);
 }
