@@ -1,6 +1,8 @@
 //! Names that look like a secret's: judged word by word, so that `api_key` and `apiKey` are found and `monkey`,
 //! `author`, `keywords` and `token_count` are not. Every name of every call is looked at, so nothing is allocated here.
 
+use std::cmp::Ordering;
+
 /// A name with one of these words in it is a secret's.
 const ANYWHERE: [&str; 28] = [
     "accesskey",
@@ -125,8 +127,17 @@ fn is_among(list: &[&str], word: &str) -> bool {
 
 /// Whether this is the known word, which is in lower case.
 fn same(word: &str, known: &str) -> bool {
-    // Some letters beyond ASCII are those of ASCII in lower case, such as the sign of the Kelvin.
-    word.eq_ignore_ascii_case(known) || !word.is_ascii() && word.chars().flat_map(char::to_lowercase).eq(known.chars())
+    match word.len().cmp(&known.len()) {
+        Ordering::Less => false,
+        Ordering::Equal => word.eq_ignore_ascii_case(known),
+        // Some letters beyond ASCII are those of ASCII in lower case, such as the sign of the Kelvin. They are all longer
+        // than one byte. What begins with another letter of ASCII is quickly told apart.
+        Ordering::Greater => {
+            let first = word.as_bytes().first().copied().unwrap_or_default();
+            let may_be = !first.is_ascii() || known.as_bytes().first() == Some(&first.to_ascii_lowercase());
+            may_be && !word.is_ascii() && word.chars().flat_map(char::to_lowercase).eq(known.chars())
+        }
+    }
 }
 
 #[cfg(test)]

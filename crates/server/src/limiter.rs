@@ -29,7 +29,7 @@ const CAPACITY: usize = 65_536;
 /// Counts requests.
 ///
 /// INVARIANT: a bucket that owes a token is never forgotten, so that no flood of keys or addresses lifts a limit.
-/// Memory is bounded all the same, see [`Buckets`].
+/// Memory is bounded all the same, see `limiter/buckets.rs`.
 pub struct Limiter {
     clock: Arc<dyn Clock>,
     tables: Mutex<Tables>,

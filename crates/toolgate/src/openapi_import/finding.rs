@@ -83,7 +83,7 @@ kinds! {
         ParameterExpanded = "parameter-expanded": "objects in the query whose members became parameters",
         CredentialParameter = "credential-parameter": "parameters that the credential fills",
         MediaTypeAssumed = "media-type-assumed": "bodies of any media type, which are sent as JSON",
-        FormBrackets = "form-brackets": "lists and objects in forms, which are sent with brackets: a[0]=b",
+        FormBrackets = "form-brackets": "lists and objects in forms, which are sent with brackets after their names",
         BodyAlternatives = "body-alternatives": "alternative bodies, whose members all became optional parameters",
         BodyRequired = "body-required": "optional bodies with required members, which are required now",
         RequiredOneWay = "required-one-way": "members that are required only in the other direction",
