@@ -149,3 +149,42 @@ fn run_ready<O: Operation>(
         .now_or_never()
         .unwrap_or_else(|| Err(SqlError::Unavailable("an operation waited inside SQLite".to_owned()).into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_an_older_ledger_keep_their_places_and_those_without_one_get_the_next() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("ledger.sqlite3");
+        let older = Connection::open(&path).unwrap();
+        for migration in SQLITE.iter().take(2) {
+            older.execute_batch(migration.sql).unwrap();
+        }
+        let events = [("a", Some(1)), ("b", None), ("a", Some(0)), ("a", None), ("b", Some(0)), ("a", None)];
+        for (number, (tenant, sequence)) in events.into_iter().enumerate() {
+            let sql = "INSERT INTO events (tenant, sequence, kind, actor, time, leaf, canonical) \
+                 VALUES (?1, ?2, 'key.created', 'admin', 0, x'00', ?3)";
+            older.execute(sql, rusqlite::params![tenant, sequence, number.to_string()]).unwrap();
+        }
+        older.pragma_update(None, "user_version", 2).unwrap();
+        drop(older);
+
+        drop(SqliteEngine::open(&path).unwrap());
+
+        let newer = Connection::open(&path).unwrap();
+        let read = |tenant: &str| -> Vec<String> {
+            let mut statement =
+                newer.prepare("SELECT canonical FROM events WHERE tenant = ?1 ORDER BY sequence").unwrap();
+            statement.query_map([tenant], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+        };
+        assert_eq!(
+            (read("a"), read("b")),
+            (vec!["2".into(), "0".into(), "3".into(), "5".into()], vec!["4".into(), "1".into()])
+        );
+        let gaps = "SELECT COUNT(*) FROM (SELECT sequence, row_number() OVER (PARTITION BY tenant ORDER BY sequence) - 1 \
+             AS place FROM events) WHERE sequence <> place";
+        assert_eq!(newer.query_row(gaps, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    }
+}

@@ -312,14 +312,22 @@ async fn revisions<T: Transaction>(
     transaction: &mut T,
     calls: &[&Admit],
 ) -> Result<BTreeMap<(TenantId, PrincipalId), u64>, Failure> {
-    let agents: BTreeSet<_> = calls.iter().map(|admit| (&admit.stamp.tenant, &admit.invocation.agent)).collect();
+    let mut agents: BTreeMap<&TenantId, BTreeSet<&PrincipalId>> = BTreeMap::new();
+    for admit in calls {
+        agents.entry(&admit.stamp.tenant).or_default().insert(&admit.invocation.agent);
+    }
     let share = T::FOR_SHARE;
     let mut found = BTreeMap::new();
-    for (tenant, agent) in agents {
-        let sql =
-            format!("SELECT id, revision FROM principals WHERE tenant = $1 AND id = $2 AND removed_at IS NULL{share}");
-        if let Some(row) = transaction.query_optional(&sql, values![tenant, agent]).await? {
-            found.insert((tenant.clone(), agent.clone()), row.count(1)?);
+    for (tenant, agents) in agents {
+        let (places, mut parameters) = padded(agents.into_iter().map(Value::from).collect());
+        parameters.push(Value::from(tenant));
+        let last = parameters.len();
+        let sql = format!(
+            "SELECT id, revision FROM principals WHERE id IN ({places}) AND tenant = ${last} AND removed_at IS NULL \
+             ORDER BY id{share}"
+        );
+        for row in transaction.query(&sql, &parameters).await? {
+            found.insert((tenant.clone(), row.parsed(0, PrincipalId::parse)?), row.count(1)?);
         }
     }
     Ok(found)

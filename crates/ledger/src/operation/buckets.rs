@@ -9,10 +9,12 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::rate_limit::BucketState;
 
 use crate::sql::{Failure, Value};
-use crate::transaction::{Transaction, values};
+use crate::transaction::{Transaction, insert_statement};
 
 /// Whose, and for which tool.
 type Name = (TenantId, PrincipalId, String);
+
+const INTO: &str = "tool_buckets (tenant, principal, tool, state)";
 
 /// The buckets of some calls, held by the transaction.
 #[derive(Default)]
@@ -27,25 +29,31 @@ impl Buckets {
         transaction: &mut T,
         calls: impl Iterator<Item = &Admit>,
     ) -> Result<Self, Failure> {
-        // In order: everybody takes them in the same one.
         let names: BTreeSet<Name> = calls.filter(|admit| admit.bucket.is_some()).map(name).collect();
+        if names.is_empty() {
+            return Ok(Self::default());
+        }
+        if !T::FOR_UPDATE.is_empty() {
+            // Where another transaction makes the same row, this waits for it and then sees what it did. A bucket that was
+            // never taken from has been full since the beginning of time. In order, as everybody makes them.
+            let rows = names.iter().flat_map(|name| values_of(name).into_iter().chain([Value::Integer(0)]));
+            let insert = insert_statement(INTO, names.len(), 4);
+            let make = format!("{insert} ON CONFLICT (tenant, principal, tool) DO NOTHING");
+            transaction.execute(&make, &rows.collect::<Vec<_>>()).await?;
+        }
+        let places: Vec<_> =
+            (0..names.len()).map(|row| format!("(${}, ${}, ${})", row * 3 + 1, row * 3 + 2, row * 3 + 3)).collect();
+        let sql = format!(
+            "SELECT tool, tenant, principal, state FROM tool_buckets WHERE (tenant, principal, tool) IN (VALUES {}) \
+             ORDER BY tenant, principal, tool{}",
+            places.join(", "),
+            T::FOR_UPDATE
+        );
+        let parameters: Vec<Value> = names.iter().flat_map(values_of).collect();
         let mut states = BTreeMap::new();
-        for name in names {
-            if !T::FOR_UPDATE.is_empty() {
-                // Where another transaction makes the same row, this waits for it and then sees what it did. A bucket
-                // that was never taken from has been full since the beginning of time.
-                let make = "INSERT INTO tool_buckets (tenant, principal, tool, state) VALUES ($1, $2, $3, $4) \
-                     ON CONFLICT (tenant, principal, tool) DO NOTHING";
-                transaction.execute(make, values![&name.0, &name.1, name.2.as_str(), Value::Integer(0)]).await?;
-            }
-            let sql = format!(
-                "SELECT tool, state FROM tool_buckets WHERE tenant = $1 AND principal = $2 AND tool = $3{}",
-                T::FOR_UPDATE
-            );
-            let row = transaction.query_optional(&sql, values![&name.0, &name.1, name.2.as_str()]).await?;
-            if let Some(row) = row {
-                states.insert(name, BucketState::from_i64(row.integer(1)?));
-            }
+        for row in transaction.query(&sql, &parameters).await? {
+            let name = (row.parsed(1, TenantId::parse)?, row.parsed(2, PrincipalId::parse)?, row.text(0)?.to_owned());
+            states.insert(name, BucketState::from_i64(row.integer(3)?));
         }
         Ok(Self { states, changed: BTreeSet::new() })
     }
@@ -83,14 +91,18 @@ impl Buckets {
     pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
         let Self { states, changed } = self;
         let changed = states.iter().filter(|(name, _)| changed.contains(*name));
-        let rows: Vec<_> = changed
-            .map(|(name, state)| values![&name.0, &name.1, name.2.as_str(), Value::Integer(state.as_i64())].to_vec())
+        let rows: Vec<Vec<Value>> = changed
+            .map(|(name, state)| values_of(name).into_iter().chain([Value::Integer(state.as_i64())]).collect())
             .collect();
         let sql = "INSERT INTO tool_buckets (tenant, principal, tool, state) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (tenant, principal, tool) DO UPDATE SET state = excluded.state";
         transaction.execute_many(sql, &rows).await?;
         Ok(())
     }
+}
+
+fn values_of(name: &Name) -> [Value; 3] {
+    [Value::from(&name.0), Value::from(&name.1), Value::from(name.2.as_str())]
 }
 
 fn name(admit: &Admit) -> Name {
