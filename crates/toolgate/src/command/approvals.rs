@@ -14,7 +14,7 @@ use crate::output::{self, Report};
 /// The longest line that is read.
 const LONGEST_LINE: u64 = 1024 * 1024;
 
-/// Answer what waits for a person, and try out what would not
+/// Try out which command lines granted prefixes would cover
 #[derive(Args)]
 pub(crate) struct Approvals {
     #[command(flatten)]
