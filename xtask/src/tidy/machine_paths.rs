@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{File, Finding};
 
+/// Folders that every machine has: a text that names them tells nothing.
+const EVERYWHERE: [&str; 6] = ["/home", "/opt", "/srv", "/tmp", "/usr", "/var"];
+
 /// The paths of this machine that must not be found: the folder that holds the repository, and the user's home.
 pub fn of(root: &Path) -> Vec<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -11,6 +14,7 @@ pub fn of(root: &Path) -> Vec<String> {
         .into_iter()
         .flatten()
         .filter(|path| path.is_absolute() && path.parent().is_some())
+        .filter(|path| !EVERYWHERE.iter().any(|folder| path == Path::new(folder)))
         .map(|path| format!("{}/", path.display()))
         .collect()
 }
@@ -44,6 +48,11 @@ mod tests {
         let text = "see /home/ann/toolgate\nsee example.org/home/ann/x\nsee /home/anna/y\n\"/home/ann/z\"\n";
         let lines: Vec<usize> = check(&File::new("README.md", text), &homes).iter().map(|found| found.line).collect();
         assert_eq!(lines, [1, 4]);
+    }
+
+    #[test]
+    fn folders_that_every_machine_has_are_nobodys_home() {
+        assert!(of(Path::new("/tmp/toolgate")).iter().all(|home| home != "/tmp/"));
     }
 
     #[test]
