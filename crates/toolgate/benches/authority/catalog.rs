@@ -11,6 +11,8 @@ use crate::table::{median, micros, print, ratio};
 /// How many tools the agent may use.
 const OWN: usize = 20;
 const LARGE: usize = 10_000;
+/// The most that one service may have.
+const TOOLS_OF_A_SERVICE: usize = 2000;
 const SAMPLES: usize = 300;
 const ROUNDS: usize = 4;
 
@@ -48,19 +50,15 @@ fn fill(count: usize) -> Catalog {
         assert!(status < 300, "{status} {answer}");
         answer
     };
-    let tools: Map<String, Value> = (0..count)
-        .map(|number| {
-            let scope = format!("scope{number:05}");
-            let parameters = json!({"type": "object", "properties": {"amount": {"type": "integer"}}});
-            let http = json!({"method": "GET", "path": format!("/{number}")});
-            (
-                format!("tool{number:05}"),
-                json!({"scope": scope, "description": "one of many", "parameters": parameters, "http": http}),
-            )
-        })
-        .collect();
-    let definition = json!({"service": "bench", "version": "1", "base_url": "https://bench.example", "tools": tools});
-    post("/api/v1/services", &definition);
+    // As many services as it takes; the agent's tools are all in the first.
+    for (position, first) in (0..count).step_by(TOOLS_OF_A_SERVICE).enumerate() {
+        let numbers = first..count.min(first + TOOLS_OF_A_SERVICE);
+        let tools: Map<String, Value> = numbers.map(|number| (format!("tool{number:05}"), tool(number))).collect();
+        let service = if position == 0 { "bench".to_owned() } else { format!("bench{position}") };
+        let base_url = "https://bench.example";
+        let definition = json!({"service": service, "version": "1", "base_url": base_url, "tools": tools});
+        post("/api/v1/services", &definition);
+    }
     post("/api/v1/agents", &json!({"id": "agent"}));
     let key = post("/api/v1/agents/agent/keys", &json!({}))["key"].as_str().unwrap().to_owned();
     let vault = post("/api/v1/vaults", &json!({"name": "bench"}))["id"].clone();
@@ -74,6 +72,14 @@ fn fill(count: usize) -> Catalog {
     let (status, listed) = gate.request_as(&key, "GET", "/v1/tools", None);
     assert_eq!((status, listed.as_array().unwrap().len()), (200, OWN));
     Catalog { gate, key }
+}
+
+fn tool(number: usize) -> Value {
+    json!({
+        "scope": format!("scope{number:05}"), "description": "one of many",
+        "parameters": {"type": "object", "properties": {"amount": {"type": "integer"}}},
+        "http": {"method": "GET", "path": format!("/{number}")},
+    })
 }
 
 fn measure(catalog: &Catalog, path: &str) -> Duration {
