@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolgate_model::arguments::{arguments_hash, without};
 use toolgate_model::context::GrantContext;
-use toolgate_model::hook::{CallTrace, RunId, ToolCalled, ToolReturned};
+use toolgate_model::hook::{CallTrace, RunId, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::permission::Permission;
@@ -187,7 +187,7 @@ impl Gate {
     fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
         let arrived = self.clock.now();
         let agent = request.agent.unwrap_or_else(|| caller.id().clone());
-        let permitted = caller.require_acting_for(&agent).and_then(|()| caller.require(Permission::InvokeTools));
+        let permitted = require_permitted(&caller, &agent);
         let parameters = Value::Object(request.parameters);
         let call = Call {
             id: InvocationId::new(arrived, random()?),
@@ -230,7 +230,6 @@ impl Gate {
             stamp: self.stamp(&call.caller),
             stage,
             error,
-            called: ToolCalled::of(&invocation, None),
             returned,
             about_authority: kind == Kind::Forbidden,
             invocation,
@@ -241,6 +240,12 @@ impl Gate {
             Err(unrecorded) => Denial { invocation: None, refusal: unrecorded.at(Stage::Settle) },
         }
     }
+}
+
+/// Whether somebody may call anything at all, for this agent.
+fn require_permitted(caller: &Caller, agent: &PrincipalId) -> Result<(), Refusal> {
+    caller.require_acting_for(agent)?;
+    caller.require(Permission::InvokeTools)
 }
 
 impl Call {

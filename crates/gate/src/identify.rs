@@ -137,7 +137,7 @@ impl Gate {
     }
 
     /// Refuses a caller whose key has ended since it was shown.
-    pub(crate) async fn require_key(&self, caller: &Caller) -> Result<(), Refusal> {
+    async fn require_key(&self, caller: &Caller) -> Result<(), Refusal> {
         let key = self.ledger.key(caller.tenant(), caller.key()).await?;
         let now = self.clock.now();
         let stands = |key: &KeyRecord| key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now);

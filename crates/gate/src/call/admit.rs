@@ -18,21 +18,21 @@ use toolgate_model::canonical::to_canonical;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::Credential;
-use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::Call;
 use super::approve::Approved;
 use super::authorize::authorizes;
 use super::constrain::fit;
 use super::execute::Opened;
 use super::fit::{Candidate, Errand, Fit};
 use super::settle::CallAnswer;
+use super::{Call, require_permitted};
 use crate::gate::Gate;
+use crate::identify::Caller;
 use crate::ports::ledger::{Admission, Admit};
 use crate::refusal::{Code, Refusal};
 
@@ -82,10 +82,11 @@ impl Gate {
         modified: Option<&Value>,
     ) -> Result<Outcome, Refusal> {
         let parameters = modified.unwrap_or(&call.parameters);
+        let mut caller = call.caller.clone();
         for _ in 0..ATTEMPTS {
             // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
             let opened = self.open(&fit).await;
-            let command = Arc::new(self.command(call, &fit, modified, &opened));
+            let command = Arc::new(self.command(call, &caller, &fit, modified, &opened));
             match self.ledger.admit(Arc::clone(&command)).await? {
                 Admission::Admitted => {
                     let (call, modified) = (Arc::clone(call), modified.cloned());
@@ -95,7 +96,11 @@ impl Gate {
                     return Ok(Outcome::Replayed(Box::new(CallAnswer::replayed(&fit.candidate, &stored)?)));
                 }
                 Admission::Refused(refusal) => return Err(refusal),
-                Admission::Stale => fit = self.look_again(call, fit, parameters).await?,
+                Admission::Stale => {
+                    caller = self.identify_again(&caller).await?;
+                    require_permitted(&caller, &call.agent)?;
+                    fit = self.look_again(call, fit, parameters).await?;
+                }
             }
         }
         let reason = "what this call rests on keeps changing; try again";
@@ -104,16 +109,15 @@ impl Gate {
 
     /// Goes through the checks again on the newest state; the answer of a person still covers the same arguments.
     async fn look_again(&self, call: &Call, stale: Fit, parameters: &Value) -> Result<Fit, Refusal> {
-        self.require_key(&call.caller).await?;
         let candidate = self.resolve_again(call, &stale.candidate).await?;
         authorizes(call, &candidate, self.clock.now())?;
         fit(call, candidate, parameters)
     }
 
-    fn command(&self, call: &Call, fit: &Fit, modified: Option<&Value>, opened: &Opened) -> Admit {
+    fn command(&self, call: &Call, caller: &Caller, fit: &Fit, modified: Option<&Value>, opened: &Opened) -> Admit {
         let Candidate { agent, generation, tool, registry, .. } = &fit.candidate;
         let holding = fit.candidate.holding();
-        let stamp = self.stamp(&call.caller);
+        let stamp = self.stamp(caller);
         let nothing = Map::new();
         let parameters = without(modified.unwrap_or(&call.parameters), &secrets(opened));
         let logging = &tool.definition.logging;
@@ -150,17 +154,18 @@ impl Gate {
         Admit {
             usable_until: holding
                 .and_then(|holding| earlier(holding.effective.expires_at, holding.credential.expires_at)),
-            key: call.caller.key(),
+            key: caller.key(),
             // Who calls was read before what it holds: the older of the two states counts.
-            generation: (*generation).min(call.caller.generation()),
+            generation: (*generation).min(caller.generation()),
             lineage: grants.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
             credential: holding.map(|holding| (holding.credential.id, holding.credential.version)),
+            actor_revision: caller.principal().revision,
             agent_revision: agent.as_ref().map(|agent| agent.revision),
             bucket: match agent {
                 Some(agent) => agent.rate_limit_for(&fit.candidate.tool_name(), own_limit),
                 None => own_limit,
             },
-            called: ToolCalled::of(&invocation, inputs),
+            inputs,
             registry: *registry,
             request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, fit)),
             deadline: stamp.time.plus(deadline(fit)).plus(GRACE),

@@ -33,7 +33,7 @@ impl Admitting {
     /// This one.
     pub fn new(command: Arc<Admit>) -> Result<Self, Failure> {
         let row = invocations::row(&command.invocation, Some(command.deadline))?;
-        let event = event_row(&command.stamp, Entry::called(command.called.clone(), &command.invocation))?;
+        let event = event_row(&command.stamp, Entry::called(&command.invocation, command.inputs.clone()))?;
         Ok(Self { command, row, event })
     }
 }
@@ -299,22 +299,24 @@ impl State {
 
     fn supports(&self, admit: &Admit) -> bool {
         let registry = self.registries.get(&admit.stamp.tenant).copied().unwrap_or(0);
-        let agent = (admit.stamp.tenant.clone(), admit.invocation.agent.clone());
-        self.principals.get(&agent).copied() == admit.agent_revision
+        let revision = |of: &PrincipalId| self.principals.get(&(admit.stamp.tenant.clone(), of.clone())).copied();
+        revision(&admit.invocation.actor) == Some(admit.actor_revision)
+            && revision(&admit.invocation.agent) == admit.agent_revision
             && admit.credential.is_none_or(|(id, version)| self.credentials.get(&id) == Some(&version))
             && admit.lineage.iter().all(|(grant, _)| self.grants.contains(grant))
             && admit.registry.is_none_or(|revision| revision == registry)
     }
 }
 
-/// The revisions of the agents of these calls that are not removed.
+/// The revisions of the agents of these calls, and of those who make them, that are not removed.
 async fn revisions<T: Transaction>(
     transaction: &mut T,
     calls: &[&Admit],
 ) -> Result<BTreeMap<(TenantId, PrincipalId), u64>, Failure> {
     let mut agents: BTreeMap<&TenantId, BTreeSet<&PrincipalId>> = BTreeMap::new();
     for admit in calls {
-        agents.entry(&admit.stamp.tenant).or_default().insert(&admit.invocation.agent);
+        let of_tenant = agents.entry(&admit.stamp.tenant).or_default();
+        of_tenant.extend([&admit.invocation.agent, &admit.invocation.actor]);
     }
     let share = T::FOR_SHARE;
     let mut found = BTreeMap::new();

@@ -50,10 +50,10 @@ impl Entry {
         }
     }
 
-    /// That a call is about to be made.
-    pub fn called(called: ToolCalled, invocation: &Invocation) -> Self {
-        let id = Some(EventId::of_call(called.call));
-        Self { id, ..Self::of_call(Happening::AgentToolCalled(Box::new(called)), invocation) }
+    /// That a call is about to be made, with its arguments where the log may have them.
+    pub fn called(invocation: &Invocation, inputs: Option<serde_json::Value>) -> Self {
+        let happening = Happening::AgentToolCalled(Box::new(ToolCalled::of(invocation, inputs)));
+        Self { id: Some(EventId::of_call(invocation.id)), ..Self::of_call(happening, invocation) }
     }
 }
 

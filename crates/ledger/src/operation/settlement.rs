@@ -140,7 +140,7 @@ impl Operation for RecordDenial {
             reason: self.error.reason.clone(),
             returned: Box::new(self.returned.clone()),
         };
-        let mut entries = vec![Entry::called(self.called.clone(), invocation), Entry::of_call(happening, invocation)];
+        let mut entries = vec![Entry::called(invocation, None), Entry::of_call(happening, invocation)];
         if self.about_authority {
             let decided = Happening::AuthorizationDecided {
                 principal: invocation.agent.clone(),

@@ -6,7 +6,6 @@ use serde_json::json;
 use toolgate_gate::ports::ledger::{Admission, Admit};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::grant::Grant;
-use toolgate_model::hook::ToolCalled;
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
@@ -44,7 +43,6 @@ fn limited(call: Admit, limit: RateLimit) -> Admit {
 fn of_tool(call: &Admit, tool: &str) -> Admit {
     let mut call = another(call);
     call.invocation.tool = tool.to_owned();
-    call.called = ToolCalled::of(&call.invocation, None);
     call
 }
 

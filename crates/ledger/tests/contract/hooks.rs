@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_gate::ports::ledger::{Admission, Admit, EventFilter, PageRequest, RecordDenial, Settle};
-use toolgate_model::hook::{CallTrace, RunId, ToolCalled, ToolReturned, Transport};
+use toolgate_model::hook::{CallTrace, RunId, ToolReturned, Transport};
 use toolgate_model::id::EventId;
 use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::rate_limit::RateLimit;
@@ -34,7 +34,6 @@ contract!(
 fn traced(mut call: Admit, run: &str, transport: Transport) -> Admit {
     call.invocation.trace =
         CallTrace { run: Some(RunId::parse(run).unwrap()), by_agent: true, transport, ..CallTrace::default() };
-    call.called = ToolCalled::of(&call.invocation, None);
     call
 }
 
@@ -71,9 +70,8 @@ fn denial(caller: &Caller, invocation: Invocation, returned: ToolReturned, about
     let reason = "not like this".to_owned();
     let error = InvocationError { code: "FORBIDDEN".to_owned(), reason };
     let invocation = Invocation { status: InvocationStatus::Denied, error: Some(error.clone()), ..invocation };
-    let called = ToolCalled::of(&invocation, None);
     let stamp = caller.tenant.stamp_of(&caller.agent);
-    RecordDenial { stamp, invocation, stage: "authorize", error, called, returned, about_authority }
+    RecordDenial { stamp, invocation, stage: "authorize", error, returned, about_authority }
 }
 
 async fn a_call_is_in_the_log_before_it_is_settled_and_its_return_names_it(fixture: &LedgerFixture) {
@@ -127,7 +125,7 @@ async fn inputs_are_in_the_log_only_where_they_were_given(fixture: &LedgerFixtur
     let grant = caller.grant(None).await;
     for inputs in [None, Some(json!({"amount": 1200, "note": "\u{1f600} \"quoted\"", "rate": 0.5}))] {
         let mut call = caller.call(&grant).await;
-        call.called = ToolCalled::of(&call.invocation, inputs.clone());
+        call.inputs = inputs.clone();
         assert_eq!(caller.send(call).await, Admission::Admitted);
         let called = caller.tenant.events().await.pop().unwrap();
         assert_eq!(called["data"].get("inputs"), inputs.as_ref());
@@ -138,7 +136,6 @@ async fn a_call_for_nobody_in_particular_is_the_systems(fixture: &LedgerFixture)
     let caller = Caller::new(fixture).await;
     let mut call = caller.call(&caller.grant(None).await).await;
     call.invocation.trace = CallTrace { by_agent: false, transport: Transport::Native, ..CallTrace::default() };
-    call.called = ToolCalled::of(&call.invocation, None);
     assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
     let called = caller.tenant.events().await.pop().unwrap();
     assert_eq!((&called["data"]["agentId"], &called["data"]["principal"]), (&json!("core.system"), &json!("billing")));

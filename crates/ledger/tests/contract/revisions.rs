@@ -17,6 +17,7 @@ use super::support::replicas::many;
 contract!(
     whatever_changed_about_the_agent_the_call_is_looked_at_again,
     a_change_at_one_replica_is_seen_at_the_other,
+    a_change_of_who_calls_for_the_agent_is_seen_at_the_other_replica,
     a_removed_agent_is_seen_at_the_other_replica,
     an_agent_that_was_registered_meanwhile_is_looked_at,
     a_change_of_somebody_else_does_not_matter,
@@ -79,6 +80,22 @@ async fn a_change_at_one_replica_is_seen_at_the_other(fixture: &LedgerFixture) {
         let before = there.call(&grant).await;
         change(&caller.tenant, &caller.agent, changes).await;
         assert_looked_at_again(&there, &grant, &before).await;
+    }
+}
+
+async fn a_change_of_who_calls_for_the_agent_is_seen_at_the_other_replica(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let there = caller.at_replica(fixture).await;
+    // The grant is another's, and the caller acts for it.
+    let grant = caller.delegate(&caller.grant(None).await, None).await;
+    for changes in changes() {
+        let before = there.call(&grant).await;
+        assert_ne!(before.invocation.agent, before.invocation.actor);
+        change(&caller.tenant, &caller.agent, changes).await;
+        for generation in [before.generation, 0] {
+            assert_eq!(there.send(Admit { generation, ..another(&before) }).await, Admission::Stale);
+        }
+        there.running(&grant).await;
     }
 }
 

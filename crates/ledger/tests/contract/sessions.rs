@@ -7,7 +7,7 @@ use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{Admission, Admit, CloseSession, OpenSession, ToolSession};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::grant::Grant;
-use toolgate_model::hook::{RunId, ToolCalled};
+use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
@@ -73,7 +73,6 @@ fn within(call: &Admit, session: &ToolSession) -> Admit {
     let mut call = another(call);
     call.invocation.trace.session = Some(session.id);
     call.invocation.trace.run = Some(session.run.clone());
-    call.called = ToolCalled::of(&call.invocation, None);
     call
 }
 

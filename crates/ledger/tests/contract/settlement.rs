@@ -6,7 +6,7 @@ use toolgate_gate::ports::ledger::{Admission, RecordDenial, ReportInvocation, Se
 use toolgate_gate::refusal::Code;
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::{ContextId, GrantContext};
-use toolgate_model::hook::{ToolCalled, ToolReturned};
+use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::EventId;
 use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_testkit::ledger_fixture::LedgerFixture;
@@ -189,7 +189,6 @@ async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
         invocation: invocation.clone(),
         stage: "admit",
         error,
-        called: ToolCalled::of(&invocation, None),
         returned: ToolReturned::rate_limited(&invocation),
         about_authority: false,
     };
@@ -235,7 +234,6 @@ async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
         invocation: invocation.clone(),
         stage: "resolve",
         error: error("TOOL_NOT_FOUND"),
-        called: ToolCalled::of(&invocation, None),
         returned: ToolReturned::error(&invocation, "TOOL_NOT_FOUND", "not found".to_owned(), None),
         about_authority: false,
     };

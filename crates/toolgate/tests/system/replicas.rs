@@ -7,6 +7,51 @@ use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 use toolgate_testkit::postgres::TestDatabase;
 
 #[tokio::test]
+async fn a_permission_taken_away_at_one_gate_admits_no_later_call_at_another() {
+    let database = TestDatabase::create().await;
+    let setup = GateSetup::new(env!("CARGO_BIN_EXE_toolgate")).database(database.url());
+    tokio::task::spawn_blocking(move || {
+        // Given two gates, an agent that fetches for itself and a service that fetches for the agent.
+        let gates = [setup.start(), setup.start()];
+        made(&gates[0], "/api/v1/agents", json!({"id": "billing", "scopes": ["http:fetch"]}));
+        let own = json!(["tools.invoke"]);
+        let runner = json!({"id": "runner", "kind": "service", "permissions": ["tools.invoke", "agents.act_as"]});
+        made(&gates[0], "/api/v1/agents", runner);
+        let key = |of: &str| made(&gates[0], &format!("/api/v1/agents/{of}/keys"), json!({}))["key"].clone();
+        let (billing, runner) = (key("billing"), key("runner"));
+        let fetch =
+            json!({"tool": "openwop:http.fetch", "agent_id": "billing", "parameters": {"url": "http://10.0.0.1/"}});
+        let call = |gate: &GateProcess, key: &Value| {
+            let (status, answer) = gate.request_as(key.as_str().unwrap(), "POST", "/api/v1/tools/invoke", Some(&fetch));
+            (status, answer["error"]["code"].as_str().unwrap().to_owned())
+        };
+        let set = |gate: &GateProcess, who: &str, permissions: &Value| {
+            let (status, answer) =
+                gate.request("PATCH", &format!("/api/v1/agents/{who}"), Some(&json!({"permissions": permissions})));
+            assert_eq!(status, 200, "{answer}");
+        };
+        let cases = [
+            ("billing", &billing, json!([]), own),
+            ("runner", &runner, json!(["tools.invoke"]), json!(["tools.invoke", "agents.act_as"])),
+            ("runner", &runner, json!(["agents.act_as"]), json!(["tools.invoke", "agents.act_as"])),
+        ];
+        for round in 0..4 {
+            let (one, other) = (&gates[round % 2], &gates[(round + 1) % 2]);
+            for (who, key, less, all) in &cases {
+                // When the other gate knows the caller, and the first one takes something away.
+                assert_eq!(call(other, key), (502, "PROXY_ERROR".to_owned()), "admitted, and blocked on its way");
+                set(one, who, less);
+                // Then the other gate admits nothing from then on.
+                assert_eq!(call(other, key), (403, "PERMISSION_DENIED".to_owned()), "round {round}: {who} {less}");
+                set(one, who, all);
+            }
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
 async fn a_revocation_by_one_gate_holds_at_the_next_read_of_another() {
     let database = TestDatabase::create().await;
     let setup = GateSetup::new(env!("CARGO_BIN_EXE_toolgate")).database(database.url());

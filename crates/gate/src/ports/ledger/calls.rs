@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolgate_model::connection::Connection;
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::{Authority, Lineage};
-use toolgate_model::hook::{ToolCalled, ToolReturned};
+use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{Principal, PrincipalId};
@@ -103,14 +104,16 @@ pub struct Admit {
     pub lineage: Vec<(GrantId, Option<u64>)>,
     /// What the grant opens, and the version of it that the decision rests on; `None` for a tool that needs none.
     pub credential: Option<(CredentialId, u32)>,
-    /// For whom, and the revision of it that the decision rests on; `None` where there is no such principal.
+    /// The revision of whoever calls that the decision rests on.
+    pub actor_revision: u64,
+    /// The revision of the agent that the decision rests on; `None` where there is no such principal.
     pub agent_revision: Option<u64>,
     /// The revision of the registry that the tool was found in; `None` for a tool that the credential defines.
     pub registry: Option<u64>,
     /// How often this agent may call this tool.
     pub bucket: Option<RateLimit>,
-    /// What the log is told before the call is made.
-    pub called: ToolCalled,
+    /// The arguments, where the log may have them.
+    pub inputs: Option<Value>,
     /// SHA-256 of the canonical request, under the caller's key for it.
     pub request_digest: Option<String>,
     /// When, at the latest, the call is over.
@@ -169,9 +172,7 @@ pub struct RecordDenial {
     pub stage: &'static str,
     /// Why.
     pub error: InvocationError,
-    /// What the log is told of the call, and of its return.
-    pub called: ToolCalled,
-    /// See above.
+    /// What the log is told of its return.
     pub returned: ToolReturned,
     /// Whether it was refused for want of authority.
     pub about_authority: bool,

@@ -8,7 +8,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::{Constraints, Cost};
 use toolgate_model::context::GrantContext;
 use toolgate_model::grant::Grant;
-use toolgate_model::hook::{CallTrace, ToolCalled, ToolReturned};
+use toolgate_model::hook::{CallTrace, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
@@ -73,13 +73,13 @@ impl Caller {
         let holding = self.holding(grant.id).await;
         let lineage = holding.lineage.ancestors().iter().chain([holding.lineage.grant()]);
         let invocation = self.invocation(grant);
-        let agent = self.tenant.ledger.principal(&self.tenant.id, &grant.agent).await.unwrap();
         Admit {
             stamp: self.tenant.stamp_of(&self.agent),
             key: self.key,
-            called: ToolCalled::of(&invocation, None),
+            inputs: None,
+            actor_revision: self.revision(&self.agent).await.unwrap_or(0),
+            agent_revision: self.revision(&grant.agent).await,
             invocation,
-            agent_revision: agent.filter(|agent| agent.removed_at.is_none()).map(|agent| agent.revision),
             bucket: None,
             generation: holding.generation,
             usable_until: holding.effective.expires_at,
@@ -89,6 +89,12 @@ impl Caller {
             request_digest: None,
             deadline: self.tenant.later(DEADLINE),
         }
+    }
+
+    /// The revision of a principal that is there.
+    async fn revision(&self, principal: &PrincipalId) -> Option<u64> {
+        let found = self.tenant.ledger.principal(&self.tenant.id, principal).await.unwrap();
+        found.filter(|principal| principal.removed_at.is_none()).map(|principal| principal.revision)
     }
 
     /// The same, under an idempotency key and for a request of this digest.
@@ -179,7 +185,6 @@ impl Caller {
 pub fn another(call: &Admit) -> Admit {
     let mut another = call.clone();
     another.invocation.id = InvocationId::new(call.stamp.time, random().expect("random bytes"));
-    another.called.call = another.invocation.id;
     another
 }
 
