@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::json;
+use toolgate_model::constraint::ParameterPath;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::{
     DescriptorFields, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind, ToolAuth, ToolDescriptor, ToolId,
 };
 use toolgate_model::principal_scope::RequiredScope;
 use toolgate_model::scope::Scope;
-use toolgate_model::service::{ToolDefinition, ToolName};
+use toolgate_model::service::{FieldRule, LoggingRule, ToolDefinition, ToolName};
 use toolgate_model::text::Line;
 
 use crate::catalog::{Backing, Tool};
@@ -71,7 +72,14 @@ fn http_fetch() -> Option<Builtin> {
         "required": ["url"],
         "additionalProperties": false
     });
+    // What is sent, and what it is sent with, is content; where it goes is what an operator wants to know.
+    let field = |name: &str, rule| Some((ParameterPath::parse(name).ok()?, rule));
+    let logging = LoggingRule {
+        fields: [field("body", FieldRule::Hash)?, field("headers", FieldRule::Omit)?].into(),
+        ..LoggingRule::default()
+    };
     let definition = ToolDefinition {
+        logging,
         title: Some(title.clone()),
         description: Some(description.clone()),
         safety_tier: Some(SafetyTier::Write),

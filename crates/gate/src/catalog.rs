@@ -9,7 +9,8 @@ use toolgate_model::connection::BaseUrl;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::{DescriptorError, SourceKind, ToolDescriptor, ToolId};
 use toolgate_model::hook::Transport;
-use toolgate_model::principal::TenantId;
+use toolgate_model::principal::{Principal, TenantId};
+use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::schema::{Schema, SchemaError, SchemaViolation};
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolDefinition, ToolName};
@@ -99,6 +100,28 @@ impl Tool {
             Backing::Fetch => ToolId::parse("openwop:http.fetch").ok(),
             Backing::Conformance { .. } => None,
         }
+    }
+
+    /// Whether this agent's allowlist leaves it the tool; without one, all are.
+    pub(crate) fn is_listed_for(&self, agent: Option<&Principal>) -> bool {
+        // Only who has an allowlist pays for it.
+        let Some(agent) = agent.filter(|agent| agent.tool_allowlist.is_some()) else { return true };
+        self.id().is_none_or(|id| agent.may_see(&id))
+    }
+
+    /// Whether this agent's allowlist and own scopes leave it the tool, or why not; grants are another matter. What cannot
+    /// be decided is denied.
+    pub(crate) fn require_open_to(&self, agent: Option<&Principal>) -> Result<(), String> {
+        if !self.is_listed_for(agent) {
+            return Err("the agent may not use this tool: its allowlist does not name it".to_owned());
+        }
+        if self.required_scopes.is_empty() {
+            return Ok(());
+        }
+        let none = HeldScopes::default();
+        let held = agent.map_or(&none, |agent| &agent.scopes);
+        held.cover_all(self.required_scopes.iter().map(String::as_str))
+            .map_err(|why| format!("the agent's own scopes do not do: {why}"))
     }
 
     /// How the catalog describes it, if it is a tool of a service.

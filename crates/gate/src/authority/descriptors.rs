@@ -9,6 +9,7 @@ use toolgate_model::permission::Permission;
 
 use super::discovery::usable_tool;
 use crate::builtin;
+use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
@@ -26,10 +27,12 @@ impl Gate {
         }
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
         let granted = self.granted(caller, caller.id(), &catalog).await?;
-        let described = granted.iter().filter_map(|granted| granted.tool.descriptor().ok());
+        let granted = granted.iter().filter(|granted| caller.may_use(&granted.tool));
+        let own = builtin::all().iter().filter(|builtin| caller.may_use(&builtin.tool));
+        let described = granted.filter_map(|granted| granted.tool.descriptor().ok());
         let mut found: BTreeMap<ToolId, Arc<ToolDescriptor>> = BTreeMap::new();
-        for descriptor in builtin::all().iter().map(|builtin| Arc::clone(&builtin.descriptor)).chain(described) {
-            if source.is_none_or(|source| descriptor.fields().source == source) && caller.may_invoke(&descriptor) {
+        for descriptor in own.map(|builtin| Arc::clone(&builtin.descriptor)).chain(described) {
+            if source.is_none_or(|source| descriptor.fields().source == source) {
                 found.entry(descriptor.fields().tool_id.clone()).or_insert(descriptor);
             }
         }
@@ -42,32 +45,29 @@ impl Gate {
             true => self.described(caller, tool).await?,
             false => None,
         };
-        let allowed = found.filter(|descriptor| caller.may_invoke(descriptor));
         // Not a word about the id: the answer must be the same for every tool that is not there for the caller.
-        allowed.ok_or_else(|| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use"))
+        found.ok_or_else(|| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use"))
     }
 
     async fn described(&self, caller: &Caller, tool: &ToolId) -> Result<Option<Arc<ToolDescriptor>>, Refusal> {
         let Some((_, service, name)) = tool.service_and_tool() else {
-            return Ok(builtin::find(tool).map(|builtin| Arc::clone(&builtin.descriptor)));
+            let own = builtin::find(tool).filter(|builtin| caller.may_use(&builtin.tool));
+            return Ok(own.map(|builtin| Arc::clone(&builtin.descriptor)));
         };
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
-        let held = self.active_holdings(caller, caller.id()).await?;
+        let (_, held) = self.active_holdings(caller, caller.id()).await?;
         let of_service = held.iter().filter(|holding| holding.credential.service == service);
         let mut described = of_service.filter_map(|holding| {
-            let descriptor = usable_tool(holding, &catalog, &name)?.descriptor().ok()?;
+            let found = usable_tool(holding, &catalog, &name).filter(|found| caller.may_use(found))?;
             // Two versions of a service may come from different sources.
-            (descriptor.fields().tool_id == *tool && caller.may_invoke(&descriptor)).then_some(descriptor)
+            found.descriptor().ok().filter(|descriptor| descriptor.fields().tool_id == *tool)
         });
         Ok(described.next())
     }
 }
 
 impl Caller {
-    /// Whether its own scopes and its allowlist leave it this tool; grants are another matter.
-    fn may_invoke(&self, descriptor: &ToolDescriptor) -> bool {
-        let fields = descriptor.fields();
-        let required = fields.auth.iter().flat_map(|auth| auth.scopes.iter().map(|scope| scope.as_str()));
-        self.principal().may_see(&fields.tool_id) && self.principal().scopes.cover_all(required).is_ok()
+    fn may_use(&self, tool: &Tool) -> bool {
+        tool.require_open_to(Some(self.principal())).is_ok()
     }
 }

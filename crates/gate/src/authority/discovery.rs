@@ -7,7 +7,7 @@ use toolgate_model::connection::Connection;
 use toolgate_model::credential::{Credential, CredentialStatus, ServiceName};
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::permission::Permission;
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{Principal, PrincipalId};
 use toolgate_model::service::ToolName;
 
 use super::services::not_found;
@@ -71,20 +71,20 @@ impl Gate {
         agent: &PrincipalId,
         catalog: &Catalog,
     ) -> Result<Vec<GrantedTool>, Refusal> {
-        let active = self.active_holdings(caller, agent).await?;
+        let (agent, active) = self.active_holdings(caller, agent).await?;
         let granted = active.into_iter().flat_map(|holding| {
             let tools = usable_tools(&holding, catalog).into_iter();
             tools.map(move |tool| GrantedTool { holding: Arc::clone(&holding), tool })
         });
-        Ok(granted.collect())
+        Ok(granted.filter(|granted| granted.tool.is_listed_for(agent.as_deref())).collect())
     }
 
-    /// The grants of an agent that can be used now, oldest first.
+    /// An agent with the grants of it that can be used now, oldest first.
     pub(super) async fn active_holdings(
         &self,
         caller: &Caller,
         agent: &PrincipalId,
-    ) -> Result<Vec<Arc<Holding>>, Refusal> {
+    ) -> Result<(Option<Arc<Principal>>, Vec<Arc<Holding>>), Refusal> {
         let now = self.clock.now();
         let holdings = self.ledger.holdings(caller.tenant(), agent, now, Freshness::Newest).await?;
         if holdings.truncated {
@@ -95,7 +95,7 @@ impl Gate {
             holding.lineage.standing(now).status == GrantStatus::Active
                 && holding.credential.status(now) == CredentialStatus::Active
         };
-        Ok(holdings.held.iter().filter(is_active).cloned().collect())
+        Ok((holdings.agent.clone(), holdings.held.iter().filter(is_active).cloned().collect()))
     }
 
     /// Every credential of the tenant, up to a limit.

@@ -7,7 +7,6 @@ use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::CredentialStatus;
 use toolgate_model::grant::{GrantStatus, Standing};
 use toolgate_model::id::GrantId;
-use toolgate_model::principal_scope::covers_all;
 use toolgate_model::time::Timestamp;
 
 use super::Call;
@@ -80,7 +79,8 @@ pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> 
     if let Some(holding) = candidate.holding() {
         opens(call, candidate, holding, now)?;
     }
-    require_own_scopes(candidate)
+    // RFC 0064 §C: the agent's own scopes, besides those of the grant.
+    candidate.tool.require_open_to(candidate.agent.as_deref()).map_err(|reason| forbidden(candidate, reason))
 }
 
 fn opens(call: &Call, candidate: &Candidate, holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
@@ -95,26 +95,6 @@ fn opens(call: &Call, candidate: &Candidate, holding: &Holding, now: Timestamp) 
             .with("available_scopes", &holding.effective.scopes));
     }
     require_context(&holding.effective.context, &call.context, holding.grant())
-}
-
-/// RFC 0064 §C: the agent's own scopes, besides those of the grant. What cannot be decided is denied.
-fn require_own_scopes(candidate: &Candidate) -> Result<(), Refusal> {
-    let tool = &candidate.tool;
-    let agent = candidate.agent.as_deref();
-    // Only who has an allowlist pays for it.
-    if let Some(agent) = agent.filter(|agent| agent.tool_allowlist.is_some())
-        && let Some(id) = tool.id()
-        && !agent.may_see(&id)
-    {
-        let reason = format!("`{}` may not use this tool: its allowlist does not name {id}", agent.id);
-        return Err(forbidden(candidate, reason));
-    }
-    if tool.required_scopes.is_empty() {
-        return Ok(());
-    }
-    let held: Vec<&str> = agent.iter().flat_map(|agent| agent.scopes.iter()).collect();
-    covers_all(held, tool.required_scopes.iter().map(String::as_str))
-        .map_err(|why| forbidden(candidate, format!("the agent's own scopes do not do: {why}")))
 }
 
 fn forbidden(candidate: &Candidate, reason: String) -> Refusal {

@@ -11,7 +11,6 @@ use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
-use toolgate_model::principal_scope::covers_all;
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
@@ -84,7 +83,7 @@ impl Gate {
         caller.require_acting_for(principal)?;
         let found = self.ledger.principal(caller.tenant(), principal).await?;
         let found = found.filter(|principal| principal.removed_at.is_none());
-        Ok(found.is_some_and(|principal| covers_all(principal.scopes.iter(), [scope]).is_ok()))
+        Ok(found.is_some_and(|principal| principal.scopes.cover_all([scope]).is_ok()))
     }
 }
 

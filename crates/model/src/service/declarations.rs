@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::reading::{Fields, join, refuse, text, texts, word};
 use super::{DefinitionError, ServiceDefinition, ToolDefinition};
-use crate::descriptor::{SafetyTier, SourceKind};
+use crate::descriptor::{Egress, SafetyTier, SourceKind};
 use crate::principal_scope::RequiredScope;
 use crate::rate_limit::RateLimit;
 
@@ -29,6 +29,14 @@ pub(super) fn read_source(value: &Value, path: &str) -> Result<SourceKind, Defin
             Err(refuse(path, reason))
         }
         _ => word(value, path, &SOURCES),
+    }
+}
+
+/// Reads how a tool reaches the network.
+pub(super) fn read_egress(value: &Value, path: &str) -> Result<Egress, DefinitionError> {
+    match word(value, path, Egress::WORDS)? {
+        Egress::None => Err(refuse(path, "must not be none: a service is reached over the network")),
+        egress => Ok(egress),
     }
 }
 

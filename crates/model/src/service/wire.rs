@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::declarations::{host_extensions_only, read_rate_limit, read_required_scopes, read_source};
+use super::declarations::{host_extensions_only, read_egress, read_rate_limit, read_required_scopes, read_source};
 use super::parameters::{check_together, read_parameters, read_returns};
 use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout, word};
 use super::{DefinitionError, HttpMapping, LoggingRule, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
 use crate::connection::BaseUrl;
 use crate::constraint::Cost;
 use crate::credential::ServiceName;
-use crate::descriptor::{ApprovalNeed, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind};
+use crate::descriptor::{ApprovalNeed, Hint, ReplayPolicy, SafetyTier, SourceKind};
 use crate::scope::Scope;
 use crate::text::Line;
 
@@ -88,7 +88,7 @@ impl ToolDefinition {
             safety_tier: fields.read("safety_tier", |value, path| word(value, path, SafetyTier::WORDS))?,
             required_scopes: fields.read("required_scopes", read_required_scopes)?,
             approval: fields.read("approval", |value, path| word(value, path, ApprovalNeed::WORDS))?,
-            egress: fields.read("egress", |value, path| word(value, path, Egress::WORDS))?,
+            egress: fields.read("egress", read_egress)?,
             replay_policy: fields.read("replay_policy", |value, path| word(value, path, ReplayPolicy::WORDS))?,
             cost_hint: fields.read("cost_hint", hint)?,
             latency_hint: fields.read("latency_hint", hint)?,

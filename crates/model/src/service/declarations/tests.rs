@@ -91,6 +91,7 @@ fn a_declaration_that_cannot_be_meant_is_refused_with_its_place() {
         (json!({"safety_tier": "admin"}), "safety_tier` must be one of pure, read, write, exec"),
         (json!({"approval": true}), "approval` must be one of never, conditional, always"),
         (json!({"egress": "direct"}), "egress` must be one of none, safe-fetch, host-mediated, host-owned"),
+        (json!({"egress": "none"}), "egress` must not be none"),
         (
             json!({"replay_policy": "safe"}),
             "replay_policy` must be one of deterministic, idempotent, non-deterministic",
