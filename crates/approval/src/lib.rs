@@ -1,6 +1,20 @@
-//! Approvals: what a person's answer covers.
+//! Approvals: where calls wait for a person, what a person is shown, and what an answer covers.
 //!
-//! This room owns the shell recogniser, which tells whether a command line is covered by the prefixes that a person has
-//! granted. It refuses IO, async and the clock: everything here is a value or a function of its arguments.
+//! This room owns the desk, which is the gate's `Approver` and the only part that waits, and the pure rules around it: the
+//! shell recogniser, standing approvals, risks, offers. It refuses IO: what is kept is kept by the ledger, and the time
+//! comes from the clock that it is given.
 
+mod arguments;
+pub mod coverage;
+mod desk;
+#[cfg(test)]
+mod fixture;
+mod glance;
+pub mod offers;
+pub mod parts;
+mod place;
+pub mod risk;
 pub mod shell;
+pub mod visible;
+
+pub use self::desk::Desk;

@@ -11,6 +11,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::character::is_honest;
 pub use self::objection::Objection;
 pub use self::prefix::{Prefix, PrefixError};
 pub use self::reader::{Joint, MAX_BYTES, MAX_COMMANDS, PlainCommand, Word, read};

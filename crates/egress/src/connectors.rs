@@ -89,6 +89,10 @@ impl Source for Connectors {
                 let failure = SourceFailure { sent: true, ..not_executable("the tool was asked to fail") };
                 Execution { fingerprint: None, outcome: Err(SourceFailure { kind: FailureKind::Service, ..failure }) }
             }
+            // INVARIANT: the gate gives these to others.
+            (Some(Target::Workspace | Target::Question { .. } | Target::External), _) => {
+                Execution { fingerprint: None, outcome: Err(not_executable("it is no tool of a service")) }
+            }
             (None | Some(Target::Connector { .. }), _) => {
                 let failure = not_executable("the credential's metadata is wrong");
                 Execution { fingerprint: None, outcome: Err(failure) }

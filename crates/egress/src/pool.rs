@@ -35,6 +35,8 @@ pub enum PoolKey {
     Credential(CredentialId),
     /// Those of one agent that fetches without a credential; by the hash of its name.
     Agent([u8; 32]),
+    /// The gate's own notices.
+    Notices,
 }
 
 impl PoolKey {

@@ -5,6 +5,8 @@
 
 pub mod access;
 mod allowlists;
+mod approval_links;
+pub mod approvals;
 pub mod audit;
 pub mod bootstrap;
 pub mod credentials;

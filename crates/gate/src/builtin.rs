@@ -2,13 +2,15 @@
 //! them.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use toolgate_model::approval::Category;
 use toolgate_model::constraint::ParameterPath;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::{
-    DescriptorFields, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind, ToolAuth, ToolDescriptor, ToolId,
+    ApprovalNeed, DescriptorFields, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind, ToolAuth, ToolDescriptor, ToolId,
 };
 use toolgate_model::principal_scope::RequiredScope;
 use toolgate_model::scope::Scope;
@@ -21,6 +23,12 @@ use crate::catalog::{Backing, Tool};
 pub const HTTP_FETCH: &str = "http.fetch";
 /// The scope that a principal needs for it.
 pub const HTTP_FETCH_SCOPE: &str = "http:fetch";
+/// The service of the tools of the machine that the gate runs on.
+pub const WORKSPACE: &str = "toolgate-workspace";
+/// What stands before their names in a call.
+const WORKSPACE_PREFIX: &str = "x-host-toolgate-workspace.";
+/// The longest that one of them may take.
+const LONGEST_WORKSPACE_CALL: Duration = Duration::from_secs(660);
 /// The methods that it takes.
 pub const HTTP_FETCH_METHODS: [&str; 6] = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"];
 
@@ -33,15 +41,90 @@ pub struct Builtin {
     pub descriptor: Arc<ToolDescriptor>,
 }
 
-/// All of them.
-pub fn all() -> &'static [Builtin] {
-    static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| http_fetch().into_iter().collect());
-    &ALL
+/// A tool of the machine that the gate runs on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkspaceTool {
+    /// Its name.
+    pub name: &'static str,
+    /// What kind of calls it makes.
+    pub category: Category,
+    /// What it does, for people and agents.
+    pub description: &'static str,
+    /// What it takes.
+    pub parameters: Value,
+    /// Whether it asks a person, so that the answer is what it gives.
+    pub is_question: bool,
 }
 
-/// The one of this id.
-pub fn find(tool: &ToolId) -> Option<&'static Builtin> {
-    all().iter().find(|builtin| builtin.descriptor.fields().tool_id == *tool)
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Builtins(Vec<Builtin>);
+
+impl Builtins {
+    /// Those that every gate has, and these.
+    pub(crate) fn new(workspace: &[WorkspaceTool]) -> Self {
+        Self(http_fetch().into_iter().chain(workspace.iter().filter_map(workspace_tool)).collect())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Builtin> {
+        self.0.iter()
+    }
+
+    /// The one of this id.
+    pub(crate) fn find(&self, tool: &ToolId) -> Option<&Builtin> {
+        self.iter().find(|builtin| builtin.descriptor.fields().tool_id == *tool)
+    }
+
+    /// The one that a call names: by its id, or by the log's name for a tool of the workspace.
+    pub(crate) fn named(&self, name: &str) -> Option<&Builtin> {
+        if let Some(tool) = name.strip_prefix(WORKSPACE_PREFIX) {
+            return self.iter().find(|builtin| {
+                builtin.tool.service.as_str() == WORKSPACE && builtin.tool.name.as_str() == tool
+            });
+        }
+        self.find(&ToolId::parse(name).ok()?)
+    }
+}
+
+/// A tool of the machine that the gate runs on.
+fn workspace_tool(stated: &WorkspaceTool) -> Option<Builtin> {
+    let (scope, tier) = match stated.category {
+        Category::Info => ("workspace:read", SafetyTier::Read),
+        Category::Edit => ("workspace:write", SafetyTier::Write),
+        Category::Exec | Category::Mcp => ("workspace:exec", SafetyTier::Exec),
+    };
+    let field = |name: &str, rule| Some((ParameterPath::parse(name).ok()?, rule));
+    // What is written is content; what is done, and to which file, is what an operator wants to know.
+    let logging = LoggingRule {
+        fields: [
+            field("content", FieldRule::Hash)?,
+            field("new_string", FieldRule::Hash)?,
+            field("old_string", FieldRule::Hash)?,
+        ]
+        .into(),
+        ..LoggingRule::default()
+    };
+    let definition = ToolDefinition {
+        logging,
+        title: Line::parse(stated.name).ok(),
+        description: Some(stated.description.to_owned()),
+        safety_tier: Some(tier),
+        required_scopes: Some(BTreeSet::from([RequiredScope::parse(scope).ok()?])),
+        approval: Some(if stated.is_question { ApprovalNeed::Always } else { ApprovalNeed::Conditional }),
+        egress: Some(Egress::HostOwned),
+        parameters: Some(stated.parameters.clone()),
+        // The tool has limits of its own; this one is for when they fail.
+        timeout: Some(LONGEST_WORKSPACE_CALL),
+        ..ToolDefinition::of_scope(Scope::parse("workspace").ok()?)
+    };
+    let backing = if stated.is_question { Backing::Question } else { Backing::Workspace(stated.category) };
+    let (service, name) = (ServiceName::parse(WORKSPACE).ok()?, ToolName::parse(stated.name).ok()?);
+    let tool = Tool::built_in(service, name, Arc::new(definition), backing).of_source(SourceKind::HostExtension);
+    let mut fields = tool.descriptor().ok()?.fields().clone();
+    if let Some(auth) = &mut fields.auth {
+        auth.credential_ref = false;
+    }
+    Some(Builtin { tool: Arc::new(tool), descriptor: Arc::new(ToolDescriptor::new(fields).ok()?) })
 }
 
 /// The guarded fetch (RFC 0076 §B). It may send something, so it is of tier write.
@@ -120,20 +203,21 @@ mod tests {
     #[test]
     fn every_builtin_tool_has_a_descriptor_that_fits_and_is_found_by_its_id() {
         let schema = Schema::compile(&ToolDescriptor::schema()).unwrap();
-        for builtin in all() {
+        let builtins = Builtins::new(&[]);
+        for builtin in builtins.iter() {
             schema.check(&json!(*builtin.descriptor)).unwrap();
             Schema::compile(builtin.tool.definition.parameters.as_ref().unwrap()).unwrap();
             let id = &builtin.descriptor.fields().tool_id;
-            assert_eq!(find(id).unwrap().tool.name, builtin.tool.name);
+            assert_eq!(builtins.find(id).unwrap().tool.name, builtin.tool.name);
             assert_eq!(builtin.tool.id().as_ref(), Some(id));
         }
-        assert_eq!(all().len(), 1);
-        assert!(find(&ToolId::parse("openwop:http.other").unwrap()).is_none());
+        assert_eq!(builtins.iter().count(), 1);
+        assert!(builtins.find(&ToolId::parse("openwop:http.other").unwrap()).is_none());
     }
 
     #[test]
     fn the_fetch_needs_its_scope_and_no_credential() {
-        let shown = json!(*all()[0].descriptor);
+        let shown = json!(*Builtins::new(&[]).iter().next().unwrap().descriptor);
         assert_eq!(shown["auth"], json!({"scopes": ["http:fetch"], "credentialRef": false}));
         assert_eq!((&shown["source"], &shown["safetyTier"]), (&json!("node-pack"), &json!("write")));
         assert_eq!(shown["egress"], "safe-fetch");

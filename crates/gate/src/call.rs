@@ -8,10 +8,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, SessionName, Workspace};
 use toolgate_model::arguments::{arguments_hash, without};
 use toolgate_model::context::GrantContext;
 use toolgate_model::hook::{CallTrace, RunId, ToolReturned};
-use toolgate_model::id::{GrantId, InvocationId, SessionId};
+use toolgate_model::id::{GrantId, InvocationId, SessionId, StandingApprovalId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, PrincipalKind};
@@ -26,6 +27,7 @@ use crate::ports::ledger::{Freshness, RecordDenial};
 use crate::refusal::{Code, Kind, Refusal, Stage};
 
 pub use self::admit::{Admitted, Target};
+pub use self::external::{ExternalCall, ExternalLeave};
 pub use self::explain::{Explanation, Question, Step};
 pub use self::seams::Rehearsal;
 pub use self::sessions::SessionRequest;
@@ -37,6 +39,7 @@ mod authorize;
 mod constrain;
 mod execute;
 mod explain;
+mod external;
 mod fit;
 mod guard;
 mod inspect;
@@ -68,8 +71,28 @@ pub struct CallRequest {
     pub run: Option<RunId>,
     /// The multi-step use of a tool that it is part of.
     pub session: Option<SessionId>,
+    /// The conversation that it belongs to, and the directory that this works in.
+    pub approval_session: Option<(SessionName, Option<Workspace>)>,
+    /// What the caller calls it.
+    pub label: Option<CallLabel>,
+    /// Who is told how far it has come.
+    pub observer: Option<Observer>,
     /// From where it comes.
     pub address: IpAddr,
+}
+
+/// Is told how far a call has come.
+pub type Observer = tokio::sync::mpsc::UnboundedSender<Progress>;
+
+/// How far a call has come.
+#[derive(Debug, Clone)]
+pub enum Progress {
+    /// It waits for a person.
+    Asked(Box<Approval>),
+    /// Earlier answers cover it.
+    Covered(Vec<StandingApprovalId>),
+    /// It is about to be carried out.
+    Admitted(InvocationId),
 }
 
 /// A call on its way.
@@ -87,6 +110,9 @@ pub(crate) struct Call {
     pub(crate) context: GrantContext,
     pub(crate) run: Option<RunId>,
     pub(crate) session: Option<SessionId>,
+    pub(crate) approval_session: Option<ApprovalSession>,
+    pub(crate) label: Option<CallLabel>,
+    pub(crate) observer: Option<Observer>,
     /// A tool that is not in any catalog: one of the conformance seams.
     pub(crate) own_tool: Option<Arc<Tool>>,
     pub(crate) address: IpAddr,
@@ -103,8 +129,8 @@ pub struct Denial {
 }
 
 /// How far a refused call came, for its record.
-#[derive(Default)]
-struct Progress {
+#[derive(Clone, Default)]
+struct Reached {
     found: Option<fit::Candidate>,
     grant: Option<GrantId>,
 }
@@ -131,25 +157,25 @@ impl Gate {
             refused => refused,
         };
         let call = Arc::new(call);
-        let mut progress = Progress::default();
+        let mut reached = Reached::default();
         let walked = match permitted {
-            Ok(()) => self.walk(&call, &mut progress).await,
+            Ok(()) => self.walk(&call, &mut reached).await,
             Err(refusal) => Err(refusal.at(Stage::Identify)),
         };
         match walked {
             Ok(answer) => Ok(answer),
-            Err(refusal) => Err(self.record_denial(&call, progress, refusal).await),
+            Err(refusal) => Err(self.record_denial(&call, reached, refusal).await),
         }
     }
 
-    async fn walk(self: &Arc<Self>, call: &Arc<Call>, progress: &mut Progress) -> Result<CallAnswer, Refusal> {
-        let constrained = match self.check(call, Freshness::Recent, progress).await {
+    async fn walk(self: &Arc<Self>, call: &Arc<Call>, reached: &mut Reached) -> Result<CallAnswer, Refusal> {
+        let constrained = match self.check(call, Freshness::Recent, reached).await {
             Ok(constrained) => constrained,
             // What is refused is refused on the newest state: a grant that was just given must be seen.
-            Err(_) => self.check(call, Freshness::Newest, progress).await?,
+            Err(_) => self.check(call, Freshness::Newest, reached).await?,
         };
         let guarded = self.guard(call, constrained).await.map_err(|refusal| refusal.at(Stage::Guard))?;
-        let approved = self.approve(call, guarded).await.map_err(|refusal| refusal.at(Stage::Approve))?;
+        let approved = self.approve(call, guarded, reached).await.map_err(|refusal| refusal.at(Stage::Approve))?;
         // From here on the call goes on to its settlement, whoever still waits for the answer.
         let (gate, call) = (Arc::clone(self), Arc::clone(call));
         let under_way = self.under_way.enter();
@@ -157,7 +183,10 @@ impl Gate {
             let _under_way = under_way;
             let (admitted, opened) =
                 match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
-                    admit::Outcome::Admitted(admitted, opened) => (*admitted, opened),
+                    admit::Outcome::Admitted(admitted, opened) => {
+                        call.tell(|| Progress::Admitted(call.id));
+                        (*admitted, opened)
+                    }
                     admit::Outcome::Replayed(answer) => return Ok(*answer),
                 };
             let execution = gate.execute(&admitted, opened).await;
@@ -174,12 +203,12 @@ impl Gate {
         &self,
         call: &Call,
         freshness: Freshness,
-        progress: &mut Progress,
+        reached: &mut Reached,
     ) -> Result<constrain::Constrained, Refusal> {
         let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
-        progress.found = resolved.first();
+        reached.found = resolved.first();
         let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
-        progress.grant = authorized.preferred();
+        reached.grant = authorized.preferred();
         self.constrain(call, authorized).map_err(|refusal| refusal.at(Stage::Constrain))
     }
 
@@ -189,6 +218,7 @@ impl Gate {
         let agent = request.agent.unwrap_or_else(|| caller.id().clone());
         let permitted = require_permitted(&caller, &agent);
         let parameters = Value::Object(request.parameters);
+        let owner = caller.id().clone();
         let call = Call {
             id: InvocationId::new(arrived, random()?),
             // Whoever may not speak for another is written down as itself.
@@ -202,6 +232,11 @@ impl Gate {
             context: request.context,
             run: request.run,
             session: request.session,
+            approval_session: request
+                .approval_session
+                .map(|(name, workspace)| ApprovalSession { owner: owner.clone(), name, workspace }),
+            label: request.label,
+            observer: request.observer,
             own_tool: None,
             address: request.address,
             arrived,
@@ -210,14 +245,14 @@ impl Gate {
     }
 
     /// The one place where refusals are written down.
-    async fn record_denial(&self, call: &Call, progress: Progress, refusal: Refusal) -> Denial {
+    async fn record_denial(&self, call: &Call, reached: Reached, refusal: Refusal) -> Denial {
         let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
-        let parameters = match self.open_refused(progress.found.as_ref()).await {
+        let parameters = match self.open_refused(reached.found.as_ref()).await {
             // What cannot be looked for may be anywhere: nothing is kept.
             Some(Err(_)) => Value::Object(Map::new()),
             opened => without(&call.parameters, &admit::secrets(&opened)).into_owned(),
         };
-        let invocation = call.record(progress.found.as_ref(), progress.grant, &parameters, &error, self.clock.now());
+        let invocation = call.record(reached.found.as_ref(), reached.grant, &parameters, &error, self.clock.now());
         let stage = refusal.stage().map_or("", Stage::as_str);
         let code = refusal.code();
         let kind = code.kind();
@@ -296,6 +331,14 @@ impl Call {
             session: self.session,
             by_agent: agent.map_or_else(own, |agent| is_agent(agent.kind)),
             transport: found.map(|candidate| candidate.tool.backing.transport()).unwrap_or_default(),
+        }
+    }
+
+    /// Tells whoever wants to know how far it has come.
+    fn tell(&self, progress: impl FnOnce() -> Progress) {
+        if let Some(observer) = &self.observer {
+            // Whoever does not listen any more does not want to know.
+            let _ = observer.send(progress());
         }
     }
 

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
+use toolgate_model::approval::Category;
 use toolgate_model::connection::BaseUrl;
 use toolgate_model::credential::ServiceName;
-use toolgate_model::descriptor::{DescriptorError, SourceKind, ToolDescriptor, ToolId};
+use toolgate_model::descriptor::{DescriptorError, SafetyTier, SourceKind, ToolDescriptor, ToolId};
 use toolgate_model::hook::Transport;
 use toolgate_model::principal::{Principal, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
@@ -26,6 +27,12 @@ pub enum Backing {
     Connector,
     /// The guarded client, for whoever may fetch: no credential, no grant.
     Fetch,
+    /// A tool of the machine that the gate runs on, for whoever holds its scope: no credential, no grant.
+    Workspace(Category),
+    /// A person, who is asked a question.
+    Question,
+    /// Whoever asks carries it out: the gate only says whether it may.
+    External(Category),
     /// Nothing: a tool of the conformance seams, which answers by itself.
     Conformance {
         /// Whether it answers with a failure.
@@ -38,7 +45,7 @@ impl Backing {
     pub fn transport(self) -> Transport {
         match self {
             Self::Connector | Self::Fetch => Transport::Http,
-            Self::Conformance { .. } => Transport::Native,
+            Self::Workspace(_) | Self::Question | Self::External(_) | Self::Conformance { .. } => Transport::Native,
         }
     }
 }
@@ -88,6 +95,11 @@ impl Tool {
         Self { backing, ..Self::implicit(service, name, definition) }
     }
 
+    /// The same, of another source.
+    pub fn of_source(self, source: SourceKind) -> Self {
+        Self { source, ..self }
+    }
+
     /// The same, requiring these scopes.
     pub fn requiring(self, required_scopes: Vec<String>) -> Self {
         Self { required_scopes, ..self }
@@ -98,7 +110,21 @@ impl Tool {
         match self.backing {
             Backing::Connector => ToolId::of_service(self.source, &self.service, &self.name),
             Backing::Fetch => ToolId::parse("openwop:http.fetch").ok(),
-            Backing::Conformance { .. } => None,
+            Backing::Workspace(_) | Backing::Question => {
+                ToolId::of_service(SourceKind::HostExtension, &self.service, &self.name)
+            }
+            Backing::External(_) | Backing::Conformance { .. } => None,
+        }
+    }
+
+    /// What kind of a call one of it is.
+    pub fn category(&self) -> Category {
+        match self.backing {
+            Backing::Workspace(category) | Backing::External(category) => category,
+            Backing::Question => Category::Info,
+            _ if self.definition.tier() == SafetyTier::Exec => Category::Exec,
+            // What is somebody else's says of itself what it likes.
+            Backing::Connector | Backing::Fetch | Backing::Conformance { .. } => Category::Mcp,
         }
     }
 

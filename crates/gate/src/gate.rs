@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::id::KeyId;
 use toolgate_model::time::Timestamp;
 
+use crate::builtin::{Builtins, WorkspaceTool};
 use crate::call::renewals::Renewals;
 use crate::call::under_way::UnderWay;
 use crate::catalog::Catalogs;
@@ -22,17 +24,53 @@ use crate::ports::source::Source;
 use crate::refusal::Refusal;
 
 /// What an operator decides about authority.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// How long a grant lives that does not say.
     pub default_grant_lifetime: Duration,
     /// How long replaced material stays for calls already admitted; longer than any call may take.
     pub retire_after: Duration,
+    /// How people are asked.
+    pub approvals: ApprovalSettings,
+    /// The tools of the machine that the gate runs on.
+    pub workspace: Vec<WorkspaceTool>,
+}
+
+/// What an operator decides about asking people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalSettings {
+    /// How long a call waits for an answer, where nothing else is said.
+    pub wait: Duration,
+    /// Whether it waits where nobody is there to answer.
+    pub attendance: Attendance,
+    /// The mode of sessions that set none.
+    pub mode: Mode,
+    /// Whether sessions may raise their mode by a request.
+    pub mode_changes: bool,
+    /// The most that any session may let pass.
+    pub highest_mode: Mode,
+}
+
+impl Default for ApprovalSettings {
+    fn default() -> Self {
+        Self {
+            wait: DEFAULT_WAIT,
+            attendance: Attendance::default(),
+            mode: Mode::default(),
+            mode_changes: false,
+            highest_mode: Mode::Force,
+        }
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { default_grant_lifetime: Duration::from_secs(30 * 24 * 3600), retire_after: Duration::from_secs(150) }
+        Self {
+            default_grant_lifetime: Duration::from_secs(30 * 24 * 3600),
+            retire_after: Duration::from_secs(150),
+            approvals: ApprovalSettings::default(),
+            workspace: Vec::new(),
+        }
     }
 }
 
@@ -61,6 +99,7 @@ pub struct Gate {
     pub(crate) guardian: Arc<dyn Guardian>,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) catalogs: Catalogs,
+    pub(crate) builtins: Builtins,
     pub(crate) renewals: Renewals,
     pub(crate) under_way: UnderWay,
     pub(crate) audit_key: Arc<SigningKey>,
@@ -82,6 +121,7 @@ impl Gate {
             guardian,
             approver,
             catalogs: Catalogs::default(),
+            builtins: Builtins::new(&settings.workspace),
             renewals: Renewals::default(),
             under_way: UnderWay::default(),
             audit_key,
@@ -112,6 +152,11 @@ impl Gate {
     /// life of this process left running is cut off at once where the ledger knows that there is no other.
     pub async fn close_calls(&self) -> Result<u64, Refusal> {
         self.ledger.close_calls(self.clock.now()).await
+    }
+
+    /// Brings every call that waits for an answer to its end.
+    pub async fn close_approvals(&self) {
+        self.approver.close().await;
     }
 
     /// Waits until every admitted call is settled.

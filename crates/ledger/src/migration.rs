@@ -16,6 +16,8 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 1, sql: include_str!("../migrations/sqlite/0001_authority.sql") },
     Migration { number: 2, sql: include_str!("../migrations/sqlite/0002_calls.sql") },
     Migration { number: 3, sql: include_str!("../migrations/sqlite/0003_trail.sql") },
+    Migration { number: 4, sql: include_str!("../migrations/sqlite/0004_approvals.sql") },
+    Migration { number: 5, sql: include_str!("../migrations/sqlite/0005_approval_webhooks.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -23,6 +25,8 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 1, sql: include_str!("../migrations/postgres/0001_authority.sql") },
     Migration { number: 2, sql: include_str!("../migrations/postgres/0002_calls.sql") },
     Migration { number: 3, sql: include_str!("../migrations/postgres/0003_trail.sql") },
+    Migration { number: 4, sql: include_str!("../migrations/postgres/0004_approvals.sql") },
+    Migration { number: 5, sql: include_str!("../migrations/postgres/0005_approval_webhooks.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

@@ -179,6 +179,7 @@ impl Connections {
 impl Engine for PostgresEngine {
     // Other replicas change things too.
     const SEES_EVERY_CHANGE: bool = false;
+    const IS_SHARED: bool = true;
 
     fn generation(&self) -> Generation {
         self.connections.generation.load(Ordering::Acquire)

@@ -9,10 +9,13 @@ use async_trait::async_trait;
 use toolgate_gate::ports::ledger::*;
 use toolgate_gate::ports::sealer::MasterKeyId;
 use toolgate_gate::refusal::Refusal;
+use toolgate_model::approval::{Approval, SessionName, StandingApproval};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
-use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, SessionId, VaultId};
+use toolgate_model::id::{
+    ApprovalId, CredentialId, GrantId, InvocationId, KeyId, ProcessId, SessionId, StandingApprovalId, VaultId,
+};
 use toolgate_model::invocation::Invocation;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::merkle::{TileCoordinate, Tiles};
@@ -21,6 +24,9 @@ use toolgate_model::time::Timestamp;
 
 use crate::cache::Cache;
 use crate::operation::Operation;
+use crate::operation::approval_sessions::ReadSessionTerms;
+use crate::operation::approval_webhooks::{BeginWebhooks, ReadWebhookBacklog, TakeLease};
+use crate::operation::approvals::{ListApprovals, ReadApproval};
 use crate::operation::audit::{self, Integrate, ListEvents, ListPending, ReadHead, ReadTiles};
 use crate::operation::closing::{self, CloseCalls, ForgetKeys};
 use crate::operation::credentials::{ListCredentials, ReadCredential, ReadSealed};
@@ -31,9 +37,12 @@ use crate::operation::invocations::{ListInvocations, ReadInvocation};
 use crate::operation::keys::{Identify, NoteKeyUse, ReadKeys};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
 use crate::operation::principals::{ListPrincipals, ReadPrincipal};
+use crate::operation::processes::{ForgetProcesses, ReadAttendance};
+use crate::operation::reaping::{self, CollectApprovals, EndOrphans, EndOverdue, ForgetArguments, HasEnded};
 use crate::operation::services::ReadRegistry;
 use crate::operation::sessions::{self, CloseSessions, ReadSession};
 use crate::operation::settings::{CheckWrite, ReadRevision, ReadSetting, SetSettingOnce};
+use crate::operation::standing_approvals::{ListStandings, ReadStanding, ReadStandingFor};
 use crate::operation::tenants::{ListTenants, ReadTenant};
 use crate::operation::vaults::{ListVaults, ReadVault};
 
@@ -44,6 +53,9 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Whether [`Engine::generation`] moves with every change of authority, whoever makes it.
     const SEES_EVERY_CHANGE: bool;
+
+    /// Whether other processes may work on the same ledger.
+    const IS_SHARED: bool;
 
     /// The point in the history of authority that whoever reads from now on has reached.
     fn generation(&self) -> Generation;
@@ -96,6 +108,22 @@ impl<E: Engine> SqlLedger<E> {
                 "the change was made, and then the ledger stopped answering; look at it again later",
             )
         })
+    }
+
+    /// Runs an operation until a batch is not full; answers how many it found in all.
+    async fn in_batches<O: Operation<Output = u32>>(
+        &self,
+        full: u32,
+        operation: impl Fn() -> O + Send + Sync,
+    ) -> Result<u64, Refusal> {
+        let mut total = 0;
+        loop {
+            let count = self.engine.write(operation()).await?;
+            total += u64::from(count);
+            if count < full {
+                return Ok(total);
+            }
+        }
     }
 }
 
@@ -406,29 +434,133 @@ impl<E: Engine> Ledger for SqlLedger<E> {
 
     async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal> {
         let only_overdue = self.inherited_sessions_closed.load(Ordering::Acquire);
-        let mut closed = 0;
-        loop {
-            let count = self.engine.write(CloseSessions { now, only_overdue }).await?;
-            closed += u64::from(count);
-            if count < sessions::BATCH {
-                break;
-            }
-        }
+        let closed = self.in_batches(sessions::BATCH, || CloseSessions { now, only_overdue }).await?;
         self.inherited_sessions_closed.store(true, Ordering::Release);
         Ok(closed)
+    }
+
+    async fn request_approval(&self, command: RequestApproval) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn decide_approval(&self, command: DecideApproval) -> Result<Approval, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn end_approval(&self, command: EndApproval) -> Result<Approval, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn approval(&self, tenant: &TenantId, id: ApprovalId) -> Result<Option<Approval>, Refusal> {
+        self.engine.read(ReadApproval { tenant: tenant.clone(), id }).await
+    }
+
+    async fn approvals(
+        &self,
+        tenant: &TenantId,
+        filter: ApprovalFilter,
+        page: PageRequest,
+    ) -> Result<Page<Approval>, Refusal> {
+        self.engine.read(ListApprovals { tenant: tenant.clone(), filter, page }).await
+    }
+
+    async fn collect_approvals(&self, process: ProcessId) -> Result<Vec<Approval>, Refusal> {
+        match self.engine.read(HasEnded { process }).await? {
+            true => self.engine.write(CollectApprovals { process }).await,
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn shares_approvals(&self) -> bool {
+        E::IS_SHARED
+    }
+
+    async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal> {
+        let overdue = self.in_batches(reaping::BATCH, || EndOverdue { now }).await?;
+        let orphans = self.in_batches(reaping::BATCH, || EndOrphans { process, now, shared: E::IS_SHARED }).await?;
+        self.in_batches(reaping::BATCH, || ForgetArguments { now }).await?;
+        self.engine.write(ForgetProcesses { now }).await?;
+        Ok(overdue + orphans)
+    }
+
+    async fn beat(&self, command: Beat) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn is_attended(&self, tenant: &TenantId, now: Timestamp) -> Result<bool, Refusal> {
+        self.engine.read(ReadAttendance { tenant: tenant.clone(), now }).await
+    }
+
+    async fn begin_webhooks(&self) -> Result<(), Refusal> {
+        self.engine.write(BeginWebhooks).await
+    }
+
+    async fn webhook_backlog(&self) -> Result<Vec<WebhookBacklog>, Refusal> {
+        self.engine.read(ReadWebhookBacklog).await
+    }
+
+    async fn lease_webhook(&self, command: LeaseWebhook) -> Result<Option<u64>, Refusal> {
+        self.engine.write(TakeLease { command, shared: E::IS_SHARED }).await
+    }
+
+    async fn advance_webhook(&self, command: AdvanceWebhook) -> Result<bool, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn create_approval_link(&self, command: CreateApprovalLink) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn redeem_approval_link(&self, command: RedeemApprovalLink) -> Result<Approval, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn standing_for(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        tool: &str,
+        now: Timestamp,
+    ) -> Result<Vec<StandingApproval>, Refusal> {
+        let (tenant, agent, tool) = (tenant.clone(), agent.clone(), tool.to_owned());
+        self.engine.read(ReadStandingFor { tenant, agent, tool, now }).await
+    }
+
+    async fn standing(&self, tenant: &TenantId, id: StandingApprovalId) -> Result<Option<StandingApproval>, Refusal> {
+        self.engine.read(ReadStanding { tenant: tenant.clone(), id }).await
+    }
+
+    async fn standings(
+        &self,
+        tenant: &TenantId,
+        filter: StandingFilter,
+        page: PageRequest,
+    ) -> Result<Page<StandingApproval>, Refusal> {
+        self.engine.read(ListStandings { tenant: tenant.clone(), filter, page }).await
+    }
+
+    async fn revoke_standing(&self, command: RevokeStanding) -> Result<StandingApproval, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn session_terms(
+        &self,
+        tenant: &TenantId,
+        owner: &PrincipalId,
+        name: &SessionName,
+    ) -> Result<SessionTerms, Refusal> {
+        let read = ReadSessionTerms { tenant: tenant.clone(), owner: owner.clone(), name: name.clone() };
+        self.engine.read(read).await
+    }
+
+    async fn set_session_terms(&self, command: SetSessionTerms) -> Result<(), Refusal> {
+        self.engine.write(command).await
     }
 
     async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal> {
         // The first time, in the only process, nothing can be running: it is what an earlier one left behind.
         let only_overdue = self.inherited_closed.load(Ordering::Acquire);
-        let mut total = 0;
-        loop {
-            let closed = self.engine.write(CloseCalls { now, only_overdue }).await?;
-            total += u64::from(closed);
-            if closed < closing::BATCH {
-                break;
-            }
-        }
+        let total = self.in_batches(closing::BATCH, || CloseCalls { now, only_overdue }).await?;
         self.inherited_closed.store(true, Ordering::Release);
         while self.engine.write(ForgetKeys { now }).await? >= u64::from(closing::BATCH) {}
         Ok(total)

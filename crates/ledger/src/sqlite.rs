@@ -78,6 +78,7 @@ impl SqliteEngine {
 impl Engine for SqliteEngine {
     // Nothing changes but through the one writer.
     const SEES_EVERY_CHANGE: bool = true;
+    const IS_SHARED: bool = false;
 
     fn generation(&self) -> Generation {
         self.writer.generation()

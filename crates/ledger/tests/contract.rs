@@ -32,12 +32,19 @@ mod contract {
     mod support;
 
     mod admission;
+    mod approval_decisions;
+    mod approval_links;
+    mod approval_reaping;
+    mod approval_sessions;
+    mod approval_webhooks;
+    mod approvals;
     mod audit;
     mod buckets;
     mod call_concurrency;
     mod call_endings;
     mod closing;
     mod concurrency;
+    mod consents;
     mod credentials;
     mod delegation;
     mod expiry;
@@ -62,6 +69,7 @@ mod contract {
     mod sessions;
     mod settings;
     mod settlement;
+    mod standing_approvals;
     mod suspension;
     mod vaults;
 }

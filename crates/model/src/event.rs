@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::approval::ApprovalHappening;
 use crate::canonical::ObjectWriter;
 use crate::constraint::Cost;
 use crate::context::{ContextId, GrantContext};
@@ -53,6 +54,8 @@ pub enum Happening {
         /// What it may do now, where that changed.
         permissions: Option<PermissionSet>,
     },
+    /// Something that happened to an approval.
+    Approval(Box<ApprovalHappening>),
     /// RFC-0014.
     CredentialCreated {
         /// Which.
@@ -267,6 +270,7 @@ impl Happening {
             Self::AgentCreated { .. } => "agent.created",
             Self::AgentRemoved { .. } => "agent.removed",
             Self::AgentUpdated { .. } => "agent.updated",
+            Self::Approval(happening) => happening.name(),
             Self::CredentialCreated { .. } => "credential.created",
             Self::CredentialExpired { .. } => "credential.expired",
             Self::CredentialRevoked { .. } => "credential.revoked",
@@ -312,6 +316,7 @@ impl Happening {
                 }
                 data
             }
+            Self::Approval(happening) => happening.data(),
             Self::CredentialCreated { credential, vault, service, auth_type } => {
                 json!({"credential_id": credential, "vault_id": vault, "service": service, "auth_type": auth_type})
             }

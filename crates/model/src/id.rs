@@ -62,6 +62,13 @@ macro_rules! ids {
                 serializer.collect_str(self)
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
     )+};
 }
 
@@ -80,6 +87,12 @@ ids! {
     InvocationId = "inv";
     /// A multi-step use of a tool.
     SessionId = "session";
+    /// A person's answer to one call, from the moment it is asked for.
+    ApprovalId = "appr";
+    /// An answer that also covers later calls.
+    StandingApprovalId = "standing";
+    /// One life of a gate's process.
+    ProcessId = "process";
 }
 
 impl EventId {

@@ -4,6 +4,7 @@
 //! This room refuses IO, async and the clock: everything here is a value or a function of its arguments. Time and
 //! randomness come in as parameters.
 
+pub mod approval;
 pub mod arguments;
 pub mod audit_export;
 pub mod canonical;

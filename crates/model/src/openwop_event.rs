@@ -18,6 +18,9 @@ pub const NO_RUN: &str = "core.system";
 /// What the log calls the return of a call, besides the name that is shown.
 const STORED_RETURNS: [&str; 2] = ["tool.denied", "tool.invoked"];
 
+/// What the log calls the question that is put to a person, and what the protocol calls it.
+const ASKED: (&str, &str) = ("approval.requested", "interrupt.requested");
+
 /// An event in its envelope. Closed: nothing else stands beside these members.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -65,6 +68,7 @@ impl RunEvent {
         let data = stored.remove("data")?;
         let (kind, mut payload) = match STORED_RETURNS.contains(&kind.as_str()) {
             true => (RETURNED.to_owned(), returned(data, &stored)?),
+            false if kind == ASKED.0 => (ASKED.1.to_owned(), data),
             false => (kind, data),
         };
         let causation_id = payload.as_object_mut().and_then(|members| taken_text(members, "causationId"));
@@ -85,7 +89,10 @@ pub fn stored_types(shown: &str) -> Option<Vec<String>> {
     if shown == RETURNED {
         return Some(STORED_RETURNS.into_iter().chain([RETURNED]).map(str::to_owned).collect());
     }
-    (!STORED_RETURNS.contains(&shown)).then(|| vec![shown.to_owned()])
+    if shown == ASKED.1 {
+        return Some(vec![ASKED.0.to_owned()]);
+    }
+    (!STORED_RETURNS.contains(&shown) && shown != ASKED.0).then(|| vec![shown.to_owned()])
 }
 
 /// The return of a call: what was written down as such, or, for a call from before that or one that its caller reports,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::approval::ApprovalRule;
 use crate::connection::BaseUrl;
 use crate::constraint::Cost;
 use crate::credential::ServiceName;
@@ -75,6 +76,8 @@ pub struct ToolDefinition {
     pub required_scopes: Option<BTreeSet<RequiredScope>>,
     /// Whether a person must approve a call.
     pub approval: Option<ApprovalNeed>,
+    /// Who must, and what their answer covers.
+    pub approval_rule: Option<ApprovalRule>,
     /// How it reaches the network.
     pub egress: Option<Egress>,
     /// What happens when a call is made again.
@@ -111,6 +114,7 @@ impl ToolDefinition {
             safety_tier: None,
             required_scopes: None,
             approval: None,
+            approval_rule: None,
             egress: None,
             replay_policy: None,
             cost_hint: None,

@@ -2,9 +2,11 @@
 //!
 //! This room refuses decisions: whatever is allowed or not is decided in the gate. No protocol knows a stage of it.
 
+pub mod approvals;
 pub mod body;
 pub mod caller;
 pub mod ending;
+pub mod host;
 pub mod limiter;
 pub mod listener;
 pub mod openapi;

@@ -73,6 +73,9 @@ macro_rules! path_ids {
 }
 
 path_ids! {
+    toolgate_model::approval::SessionName => SessionNotFound, "the name of a session has letters, digits and . _ : @ -";
+    toolgate_model::id::ApprovalId => ApprovalNotFound, "the id of an approval is appr_ and 26 letters and digits";
+    toolgate_model::id::StandingApprovalId => StandingApprovalNotFound, "the id of a standing approval is standing_ and 26 letters and digits";
     toolgate_model::id::CredentialId => CredentialNotFound, "the id of a credential is cred_ and 26 letters and digits";
     toolgate_model::id::GrantId => GrantNotFound, "the id of a grant is grant_ and 26 letters and digits";
     toolgate_model::id::InvocationId => InvocationNotFound, "the id of an invocation is inv_ and 26 letters and digits";

@@ -10,6 +10,7 @@ use http::{Method, Uri};
 use toolgate_gate::Gate;
 use toolgate_gate::refusal::{Code, Refusal};
 
+use crate::approvals;
 use crate::ending::Ending;
 use crate::limiter::{self, Limiter};
 use crate::openintent::{self, error::Denied};
@@ -45,7 +46,7 @@ pub struct Route {
 
 /// The routes under `/api/v1`, all of which need a key.
 pub fn guarded_routes() -> Vec<Route> {
-    openintent::routes()
+    openintent::routes().into_iter().chain(approvals::routes()).collect()
 }
 
 /// The router over the gate.
@@ -53,7 +54,8 @@ pub fn router(app: Arc<App>) -> Router {
     let mut router: Router<Arc<App>> = Router::new();
     let seams = if app.openwop.seams { openwop::seam_routes() } else { Vec::new() };
     let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(seams);
-    for route in guarded_routes().into_iter().chain(operations::routes()).chain(openwop) {
+    let open = operations::routes().into_iter().chain(approvals::open_routes());
+    for route in guarded_routes().into_iter().chain(open).chain(openwop) {
         router = router.route(route.path, route.handler);
     }
     router

@@ -16,6 +16,9 @@ use thiserror::Error;
 use toolgate_model::secret::Secret;
 use zeroize::Zeroizing;
 
+mod flow;
+mod steps;
+
 /// How long a connection may take to come about.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take. Revoking a very large tree is the slowest thing there is.
@@ -71,11 +74,25 @@ pub enum ClientError {
     Url(String),
 }
 
+impl ClientError {
+    /// Whether asking again later may help.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::BrokenOff { .. } | Self::Unreachable { .. } => true,
+            Self::Refused { status, .. } | Self::Stranger { status, .. } => {
+                status.is_server_error() || status.as_u16() == 429
+            }
+            Self::Tls(_) | Self::Token | Self::Url(_) => false,
+        }
+    }
+}
+
 /// A gate, and the key to show to it.
 pub struct Client {
     http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
     url: String,
     authorization: HeaderValue,
+    patience: Duration,
 }
 
 impl Client {
@@ -92,7 +109,14 @@ impl Client {
             .with_provider_and_platform_verifier(rustls::crypto::aws_lc_rs::default_provider())
             .map_err(|error| ClientError::Tls(error.to_string()))?;
         let connector = tls.https_or_http().enable_http1().wrap_connector(tcp);
-        Ok(Self { http: HttpClient::builder(TokioExecutor::new()).build(connector), url, authorization })
+        let http = HttpClient::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { http, url, authorization, patience: ANSWER_PATIENCE })
+    }
+
+    /// The same, waiting this long for an answer: a person may have to give it.
+    #[must_use]
+    pub fn waiting(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Asks for something.
@@ -167,6 +191,17 @@ impl Client {
         path: &str,
         body: Option<Zeroizing<Vec<u8>>>,
     ) -> Result<Response<Incoming>, ClientError> {
+        self.open_as(None, method, path, body).await
+    }
+
+    /// The same, asking for a kind of answer.
+    async fn open_as(
+        &self,
+        accept: Option<HeaderValue>,
+        method: Method,
+        path: &str,
+        body: Option<Zeroizing<Vec<u8>>>,
+    ) -> Result<Response<Incoming>, ClientError> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url))
@@ -174,6 +209,9 @@ impl Client {
             .header(header::USER_AGENT, concat!("toolgate/", env!("CARGO_PKG_VERSION")));
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(accept) = accept {
+            request = request.header(header::ACCEPT, accept);
         }
         let body = body.map(Bytes::from_owner).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(|_| ClientError::Url(self.url.clone()))?;
@@ -198,7 +236,7 @@ impl Client {
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-        match tokio::time::timeout(ANSWER_PATIENCE, work).await {
+        match tokio::time::timeout(self.patience, work).await {
             Ok(outcome) => outcome,
             Err(_) => Err(self.broken_off("it took too long")),
         }

@@ -20,9 +20,12 @@ mod approvals;
 mod audit;
 mod completions;
 mod config;
+mod connect;
 mod credential;
 mod demo;
 mod grant;
+mod hook;
+mod host;
 mod invocation;
 mod key;
 mod login;
@@ -77,6 +80,9 @@ enum Command {
     Audit(audit::Audit),
     Config(config::Config),
     Login(login::Login),
+    Hook(hook::Hook),
+    Host(host::Host),
+    Connect(connect::Connect),
     Demo(demo::Demo),
     Recover(recover::Recover),
     Completions(completions::Completions),
@@ -178,6 +184,9 @@ impl CommandLine {
             Command::Serve(serve) => finish(false, serve.run().map(|()| None)),
             Command::Recover(recover) => finish(recover.json, recover.run().map(Some)),
             Command::Demo(demo) => finish(false, block_on(demo.run()).map(|()| None)),
+            Command::Hook(hook) => hook.run(),
+            Command::Host(host) => host.run().unwrap_or_else(|failure| finish(false, Err(failure))),
+            Command::Connect(connect) => finish(connect.json, connect.run().map(Some)),
             Command::Completions(completions) => finish(false, completions.run().map(Some)),
             Command::Config(config) => finish(config.json, config.run().map(Some)),
             Command::Tenant(Tenant { connection, action }) => asked(&connection, action.run(&connection)),
@@ -189,7 +198,7 @@ impl CommandLine {
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Approvals(Approvals { connection, action }) => asked(&connection, action.run()),
+            Command::Approvals(Approvals { connection, action }) => asked(&connection, approvals::run(&connection, action)),
             Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Login(login) => asked(&login.connection, login.run()),
         }

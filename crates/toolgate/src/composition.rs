@@ -7,28 +7,35 @@ use std::sync::Arc;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use toolgate_approval::Desk;
 use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
 use toolgate_egress::connectors::Connectors;
+use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
 use toolgate_gate::authority::bootstrap::Bootstrap;
-use toolgate_gate::ports::approver::Unattended;
-use toolgate_gate::ports::clock::SystemClock;
+use toolgate_gate::ports::approver::Approver;
+use toolgate_gate::ports::clock::{Clock, SystemClock};
+use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::guardian::AllowAll;
 use toolgate_gate::ports::ledger::Ledger;
 use toolgate_gate::{Gate, Ports, Refusal};
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
+use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
 use toolgate_server::ending::Ending;
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::{App, Limiter, router, serve};
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyError, KeyProvider, VaultSealer};
+use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
 use crate::audit_key::{self, AuditKeyError};
 use crate::configuration::{Configuration, KeySource, Store};
 use crate::maintenance::Maintenance;
 use crate::output;
 use crate::private_file::create_directory;
+use crate::sources::{Sources, workspace_tools};
+use crate::webhooks::Webhooks;
 
 /// The ledger's file in the data directory.
 const LEDGER_FILE: &str = "ledger.sqlite3";
@@ -67,6 +74,9 @@ pub enum StartError {
     /// No SQLite.
     #[error(transparent)]
     Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
+    /// No workspace.
+    #[error("workspace.root: {0}")]
+    Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
     #[error("the system refused: {0}")]
     System(#[from] std::io::Error),
@@ -75,7 +85,16 @@ pub enum StartError {
 /// Runs the gate until it is asked to end.
 pub async fn run(configuration: Configuration) -> Result<(), StartError> {
     let mut stop = StopSignals::listen()?;
-    let gate = open_gate(&configuration).await?;
+    let (started, bootstrap) = start(&configuration).await?;
+    announce(&configuration, started.address, bootstrap);
+    started.serve(stop.first()).await;
+    tracing::info!("toolgate has ended");
+    Ok(())
+}
+
+/// Starts the gate: it listens, and nobody is answered yet.
+pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
+    let Opened { gate, desk, webhooks } = open_gate(configuration).await?;
     gate.check_key_provider().await?;
 
     // Before the first start makes a token: with the port taken, nobody would ever see it.
@@ -91,6 +110,16 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
     if left_open > 0 {
         tracing::warn!(left_open, "tool sessions were open when the gate last stopped; they are closed as failed");
     }
+    // Before anything can wait: another gate must see that this one lives, and what waited in an earlier life is over.
+    desk.beat().await?;
+    let orphaned = desk.reap().await?;
+    if orphaned > 0 {
+        tracing::warn!(orphaned, "calls waited for an answer when the gate last stopped; they were never run");
+    }
+    // Before anybody can be asked, so that the first question is told too.
+    if let Some(webhooks) = &webhooks {
+        webhooks.begin().await?;
+    }
     let app = Arc::new(App {
         gate: Arc::new(gate),
         metrics: Metrics::default(),
@@ -99,44 +128,126 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
         openwop: configuration.openwop,
         ending: Ending::default(),
     });
-    let maintenance = Maintenance::start(&app, configuration.integrate_every);
-    announce(&configuration, address, bootstrap);
+    let maintenance = Maintenance::start(&app, &desk, webhooks, configuration.integrate_every);
+    let limits = configuration.limits;
+    Ok((Started { address, app, limits, listener, maintenance }, bootstrap))
+}
 
-    let stopped = async {
-        stop.first().await;
-        // Streams of events would hold the end up for as long as somebody follows them.
-        app.ending.begin();
-    };
-    serve(listener, router(Arc::clone(&app)), configuration.limits, stopped).await;
-    // Calls whose callers have gone away are still to be settled.
-    app.gate.finish_calls().await;
-    maintenance.finish().await;
-    tracing::info!("toolgate has ended");
-    Ok(())
+/// A gate that listens.
+pub struct Started {
+    address: SocketAddr,
+    app: Arc<App>,
+    limits: toolgate_server::Limits,
+    listener: TcpListener,
+    maintenance: Maintenance,
+}
+
+impl Started {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The gate itself, for whoever runs it.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.app.gate
+    }
+
+    /// Answers until `stop` is ready, and then for as long as something is under way.
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
+        let Self { app, limits, listener, maintenance, .. } = self;
+        let stopped = async {
+            stop.await;
+            // Streams of events would hold the end up for as long as somebody follows them.
+            app.ending.begin();
+            // So would calls that wait for a person: nobody answers a gate that ends.
+            app.gate.close_approvals().await;
+        };
+        serve(listener, router(Arc::clone(&app)), limits, stopped).await;
+        // Calls whose callers have gone away are still to be settled.
+        app.gate.finish_calls().await;
+        maintenance.finish().await;
+    }
 }
 
 /// Makes a new key for the administrator, for an operator who has the ledger and lost the token.
 pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError> {
-    let gate = open_gate(configuration).await?;
+    let Opened { gate, .. } = open_gate(configuration).await?;
     Ok(gate.recover_administrator().await?)
 }
 
-async fn open_gate(configuration: &Configuration) -> Result<Gate, StartError> {
+/// A gate that is not yet served.
+struct Opened {
+    gate: Gate,
+    desk: Arc<Desk>,
+    /// Whom approvals are told to, where anybody is.
+    webhooks: Option<Arc<Webhooks>>,
+}
+
+async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> {
     let provider = open_key_provider(configuration)?;
     let ledger = open_ledger(&configuration.store).await?;
     let audit_key = audit_key::open(&configuration.audit_key_file, configuration.data())?;
     let sealer = VaultSealer::new(provider);
     let clock = Arc::new(SystemClock);
-    let client = GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(SystemResolver));
+    let workspace = open_workspace(configuration)?;
+    let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
+    let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process));
+    let mut settings = configuration.settings.clone();
+    if workspace.is_some() {
+        settings.workspace = workspace_tools();
+    }
+    let webhooks = configuration.webhook.as_ref().map(|settings| {
+        Arc::new(Webhooks {
+            ledger: Arc::clone(&ledger),
+            clock: clock.clone(),
+            approver: Arc::clone(&desk) as Arc<dyn Approver>,
+            process,
+            notifier: Notifier::new(guarded_client(configuration), settings.url.clone(), Arc::clone(&settings.key)),
+            details: settings.details,
+            public_url: settings.public_url.clone(),
+        })
+    });
+    let client = guarded_client(configuration);
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),
-        source: Arc::new(Connectors::new(client, clock.clone())),
+        source: Arc::new(Sources::new(Connectors::new(client, clock.clone()), workspace)),
         clock,
         guardian: Arc::new(AllowAll),
-        approver: Arc::new(Unattended),
+        approver: Arc::clone(&desk) as Arc<dyn Approver>,
     };
-    Ok(Gate::new(ports, Arc::new(audit_key), configuration.settings.clone()))
+    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), desk, webhooks })
+}
+
+/// A way out that reaches what the operator allows.
+fn guarded_client(configuration: &Configuration) -> GuardedClient {
+    GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(SystemResolver))
+}
+
+/// Opens the directory that the tools of this machine are limited to. They must not see what Toolgate keeps.
+fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, StartError> {
+    let Some(settings) = &configuration.workspace else { return Ok(None) };
+    let key_file = match &configuration.key_source {
+        KeySource::File(path) => path.parent().map(Path::to_path_buf),
+        KeySource::Environment { .. } | KeySource::Command { .. } => None,
+    };
+    let audit_key = configuration.audit_key_file.parent().map(Path::to_path_buf);
+    let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key];
+    let limits = Limits {
+        network: settings.network,
+        sandbox: settings.sandbox,
+        hidden: own.into_iter().flatten().collect(),
+        ..Limits::default()
+    };
+    let workspace = Workspace::open(&settings.root, limits)?;
+    let report = workspace.sandbox();
+    if report.writes_confined {
+        tracing::info!(root = %settings.root.display(), sandbox = report.kind, "the tools of this machine are on");
+    } else {
+        tracing::warn!(root = %settings.root.display(), note = %report.note, "the tools of this machine are on, without a sandbox");
+    }
+    Ok(Some(workspace))
 }
 
 fn open_key_provider(configuration: &Configuration) -> Result<Arc<dyn KeyProvider>, StartError> {

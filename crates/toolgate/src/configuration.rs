@@ -9,17 +9,20 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use thiserror::Error;
-use toolgate_gate::Settings;
+use toolgate_gate::{ApprovalSettings, Settings};
+use toolgate_model::approval::{Attendance, Mode};
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
 use toolgate_server::Limits;
 use toolgate_server::openwop::{self, ToolList};
+use toolgate_workspace::SandboxWish;
 use tracing_subscriber::filter::Targets;
 
 pub use self::environment::Environment;
 pub use self::example::example;
 use self::keys::Key;
 use self::resolve::{Resolved, resolve};
+pub use self::webhook::WebhookSettings;
 
 pub mod environment;
 mod example;
@@ -27,6 +30,7 @@ mod file;
 pub mod keys;
 mod resolve;
 pub mod value;
+mod webhook;
 
 /// The name of the configuration file in the configuration home.
 pub const FILE_NAME: &str = "toolgate.toml";
@@ -96,8 +100,12 @@ pub struct Configuration {
     pub integrate_every: Duration,
     /// What the gate takes.
     pub settings: Settings,
+    /// The tools of this machine, where they are switched on.
+    pub workspace: Option<WorkspaceSettings>,
     /// Networks that calls may reach although they are private.
     pub egress_allow: Vec<IpNet>,
+    /// Where approvals are told of, where anybody is.
+    pub webhook: Option<WebhookSettings>,
     /// How OpenWOP is spoken.
     pub openwop: openwop::Settings,
     /// How the log looks.
@@ -106,6 +114,17 @@ pub struct Configuration {
     pub log_level: Targets,
     /// The administrator's token for the first start.
     pub admin_token: Option<Secret>,
+}
+
+/// The tools of this machine.
+#[derive(Debug, Clone)]
+pub struct WorkspaceSettings {
+    /// The directory that they are limited to.
+    pub root: PathBuf,
+    /// Whether commands may use the network.
+    pub network: bool,
+    /// How much of a sandbox they must have.
+    pub sandbox: SandboxWish,
 }
 
 /// Where everything is kept.
@@ -203,6 +222,9 @@ impl Configuration {
         let settings = Settings {
             default_grant_lifetime: day.saturating_mul(days),
             retire_after: resolved.seconds(&keys::RETIRE_AFTER)?,
+            approvals: approvals(&mut resolved)?,
+            // Told by whoever opens the workspace.
+            workspace: Vec::new(),
         };
         let tool_list = match resolved.text(&keys::OPENWOP_TOOL_LIST)?.as_str() {
             "object" => ToolList::Object,
@@ -224,13 +246,38 @@ impl Configuration {
             audit_key_file: resolved.path(&keys::AUDIT_KEY_FILE)?,
             integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
             settings,
+            workspace: workspace(&mut resolved)?,
             egress_allow: networks(&mut resolved)?,
+            webhook: webhook::read(&mut resolved, environment)?,
             openwop: openwop::Settings { tool_list, seams: resolved.switch(&keys::SEAMS) },
             log_format,
             log_level,
             admin_token: take_secret(environment, "TOOLGATE_ADMIN_TOKEN")?,
         })
     }
+}
+
+fn approvals(resolved: &mut Resolved) -> Result<ApprovalSettings, ConfigurationError> {
+    let mut mode = |key: &Key| Mode::parse(&resolved.text(key)?).map_err(|_| missing(key));
+    let (mode, highest_mode) = (mode(&keys::APPROVALS_MODE)?, mode(&keys::APPROVALS_HIGHEST_MODE)?);
+    let attendance = Attendance::parse(&resolved.text(&keys::APPROVALS_ATTENDANCE)?);
+    Ok(ApprovalSettings {
+        wait: resolved.seconds(&keys::APPROVALS_WAIT)?,
+        attendance: attendance.ok_or_else(|| missing(&keys::APPROVALS_ATTENDANCE))?,
+        mode,
+        mode_changes: resolved.switch(&keys::APPROVALS_MODE_CHANGES),
+        highest_mode,
+    })
+}
+
+fn workspace(resolved: &mut Resolved) -> Result<Option<WorkspaceSettings>, ConfigurationError> {
+    let Some(root) = resolved.optional_path(&keys::WORKSPACE_ROOT) else { return Ok(None) };
+    let sandbox = match resolved.text(&keys::WORKSPACE_SANDBOX)?.as_str() {
+        "off" => SandboxWish::Off,
+        "where_possible" => SandboxWish::WherePossible,
+        _ => SandboxWish::Required,
+    };
+    Ok(Some(WorkspaceSettings { root, network: resolved.switch(&keys::WORKSPACE_NETWORK), sandbox }))
 }
 
 fn rate_limit(resolved: &mut Resolved) -> Result<Option<RateLimit>, ConfigurationError> {

@@ -12,6 +12,7 @@ mod client;
 mod command;
 mod composition;
 mod configuration;
+mod hook;
 mod logging;
 mod maintenance;
 mod openapi_import;
@@ -20,6 +21,8 @@ mod private_file;
 mod prompt;
 mod saved_tokens;
 mod siem;
+mod sources;
+mod webhooks;
 
 /// A call makes many small allocations on several threads, which this one serves in about half the time.
 #[global_allocator]
@@ -27,5 +30,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// 0 done, 1 refused or failed, 2 bad usage.
 fn main() -> ExitCode {
+    // This program confines itself before it becomes the shell of a workspace.
+    let mut words = std::env::args_os().skip(1).peekable();
+    if words.peek().is_some_and(|word| word == toolgate_workspace::CONFINE_WORD) {
+        let Err(error) = toolgate_workspace::confine_and_exec(words.skip(1));
+        output::say(&format!("toolgate: {error}"));
+        return ExitCode::from(126);
+    }
     command::CommandLine::parse().run()
 }

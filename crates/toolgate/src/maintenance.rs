@@ -7,10 +7,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
+use toolgate_approval::Desk;
 use toolgate_gate::Refusal;
 use toolgate_server::App;
 
+use crate::webhooks::{LOOK_EVERY, Tellings, Webhooks};
+
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+const HEAR_EVERY: Duration = Duration::from_millis(100);
+const REAP_EVERY: Duration = Duration::from_secs(30);
+const BEAT_EVERY: Duration = Duration::from_secs(5);
 const FLUSH_KEY_USES_EVERY: Duration = Duration::from_secs(15);
 const LOOK_FOR_REKEY_EVERY: Duration = Duration::from_secs(1);
 
@@ -23,12 +29,23 @@ pub struct Maintenance {
 
 impl Maintenance {
     /// Starts it.
-    pub fn start(app: &Arc<App>, integrate_every: Duration) -> Self {
+    pub fn start(
+        app: &Arc<App>,
+        desk: &Arc<Desk>,
+        webhooks: Option<Arc<Webhooks>>,
+        integrate_every: Duration,
+    ) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut loops = JoinSet::new();
         loops.spawn(integrate(Arc::clone(app), integrate_every, stopped.clone()));
         loops.spawn(sweep(Arc::clone(app), stopped.clone()));
         loops.spawn(flush_key_uses(Arc::clone(app), stopped.clone()));
+        loops.spawn(hear_answers(Arc::clone(app), Arc::clone(desk), stopped.clone()));
+        loops.spawn(reap(Arc::clone(app), Arc::clone(desk), stopped.clone()));
+        loops.spawn(beat(Arc::clone(app), Arc::clone(desk), stopped.clone()));
+        if let Some(webhooks) = webhooks {
+            loops.spawn(tell(Arc::clone(app), webhooks, stopped.clone()));
+        }
         loops.spawn(rekey(Arc::clone(app), stopped));
         Self { app: Arc::clone(app), stop, loops }
     }
@@ -59,6 +76,43 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
         watched.note(app.gate.close_calls().await.map(drop));
         watched.note(app.gate.close_sessions().await.map(drop));
     }
+}
+
+/// Answers may be given at another gate: whoever waits here must not wait for long after that.
+async fn hear_answers(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "hearing of answers from other gates");
+    let mut ticks = Ticks::new(HEAR_EVERY, stopped);
+    while ticks.next().await {
+        watched.note(desk.collect().await);
+    }
+}
+
+/// Each call has its own timer; this is for what none is left of.
+async fn reap(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "ending approvals that nobody waits for");
+    let mut ticks = Ticks::new(REAP_EVERY, stopped);
+    while ticks.next().await {
+        watched.note(desk.reap().await.map(drop));
+    }
+}
+
+async fn beat(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "showing other gates that this one lives");
+    let mut ticks = Ticks::new(BEAT_EVERY, stopped);
+    while ticks.next().await {
+        watched.note(desk.beat().await);
+    }
+}
+
+/// Tells the webhook of approvals.
+async fn tell(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "telling the webhook of approvals");
+    let mut tellings = Tellings::new(webhooks, stopped.clone());
+    let mut ticks = Ticks::new(LOOK_EVERY, stopped);
+    while ticks.next().await {
+        watched.note(tellings.look().await);
+    }
+    tellings.finish().await;
 }
 
 async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {

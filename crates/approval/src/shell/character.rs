@@ -2,7 +2,7 @@
 
 /// Is it shown as what it is? Line ends and tabs are; other controls, marks without width, direction marks and blanks
 /// that are not the ASCII blank deceive whoever reads the line.
-pub(super) fn is_honest(letter: char) -> bool {
+pub(crate) fn is_honest(letter: char) -> bool {
     if letter.is_ascii() {
         return matches!(letter, '\n' | '\t' | ' '..='~');
     }

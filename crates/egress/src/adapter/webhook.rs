@@ -3,8 +3,6 @@
 
 use async_trait::async_trait;
 use aws_lc_rs::hmac;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::{Map, json};
@@ -12,18 +10,15 @@ use toolgate_gate::ports::source::SourceFailure;
 use toolgate_model::connection::AuthPlacement;
 use toolgate_model::secret::Secret;
 use url::Url;
-use zeroize::Zeroizing;
 
 use super::{Adapter, Errand, first_field, not_executable};
 use crate::body::InboundAnswer;
 use crate::client::GuardedClient;
 use crate::redaction::Redactor;
+use crate::standard_webhooks::{SignatureKey, SignatureKeyError, encoded_part};
 
 #[cfg(test)]
 mod tests;
-
-/// What a secret of the Standard Webhooks begins with; the rest of it is the key in base64.
-const STANDARD_PREFIX: &str = "whsec_";
 
 /// The adapter.
 pub(crate) struct Webhook;
@@ -58,27 +53,22 @@ struct Keys {
     /// For the signature of the protocol's reference: the text as it is.
     plain: hmac::Key,
     /// For the Standard Webhooks: what the text stands for.
-    standard: hmac::Key,
+    standard: SignatureKey,
 }
 
 impl Keys {
     fn of(secret: &Secret, redactor: &mut Redactor) -> Result<Self, SourceFailure> {
-        let text = secret.expose();
-        if text.is_empty() {
-            return Err(not_executable("the credential's signing secret is empty; rotate it with one"));
+        if let Some(encoded) = encoded_part(secret) {
+            // Whoever has this has the key, without the prefix too.
+            redactor.add(&Secret::new(encoded.to_owned()));
         }
-        let plain = hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes());
-        let Some(encoded) = text.strip_prefix(STANDARD_PREFIX) else {
-            return Ok(Self { standard: plain.clone(), plain });
-        };
-        // Whoever has this has the key, without the prefix too.
-        redactor.add(&Secret::new(encoded.to_owned()));
-        match STANDARD.decode(encoded).map(Zeroizing::new) {
-            Ok(key) if !key.is_empty() => Ok(Self { plain, standard: hmac::Key::new(hmac::HMAC_SHA256, &key) }),
-            _ => Err(not_executable(
+        let standard = SignatureKey::of(secret).map_err(|error| match error {
+            SignatureKeyError::Empty => not_executable("the credential's signing secret is empty; rotate it with one"),
+            SignatureKeyError::NotBase64 => not_executable(
                 "the credential's signing secret begins with `whsec_` but is no base64 after it; rotate it",
-            )),
-        }
+            ),
+        })?;
+        Ok(Self { plain: hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes()), standard })
     }
 }
 
@@ -93,12 +83,11 @@ fn sign(
 ) -> Result<(), SourceFailure> {
     let plain: String =
         hmac::sign(&keys.plain, body.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let standard = hmac::sign(&keys.standard, format!("{id}.{timestamp}.{body}").as_bytes());
     for (name, value) in [
         ("x-openintent-signature", format!("sha256={plain}")),
         ("webhook-id", id.to_owned()),
         ("webhook-timestamp", timestamp.to_owned()),
-        ("webhook-signature", format!("v1,{}", STANDARD.encode(standard))),
+        ("webhook-signature", keys.standard.signature(id, timestamp, body)),
     ] {
         if (AuthPlacement::Header { name: name.to_owned(), prefix: None }).is_taken_in(errand.request) {
             return Err(not_executable(format!(

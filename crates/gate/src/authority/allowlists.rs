@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use toolgate_model::descriptor::{SourceKind, ToolId};
 
 use super::discovery::implicit_tools;
-use crate::builtin;
 use crate::catalog::Catalog;
 use crate::gate::Gate;
 use crate::identify::Caller;
@@ -29,7 +28,7 @@ impl Gate {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "tool_allowlist"));
         }
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
-        let found = |tool: &ToolId| builtin::find(tool).is_some() || is_registered(tool, &catalog);
+        let found = |tool: &ToolId| self.builtins.find(tool).is_some() || is_registered(tool, &catalog);
         let mut unresolved: Vec<ToolId> = allowlist.iter().filter(|tool| !found(tool)).cloned().collect();
         if unresolved.iter().any(|tool| tool.fits(SourceKind::Connector)) {
             let mut defined = BTreeSet::new();

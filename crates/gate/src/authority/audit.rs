@@ -73,7 +73,7 @@ impl Gate {
     }
 
     /// A ledger that takes no writes can still be read: the log then ends where it was last integrated.
-    async fn integrate_if_possible(&self) {
+    pub(super) async fn integrate_if_possible(&self) {
         if let Err(refusal) = self.integrate().await {
             tracing::warn!(%refusal, "the audit log is read without the newest events");
         }

@@ -8,7 +8,6 @@ use toolgate_model::descriptor::{SourceKind, ToolDescriptor, ToolId};
 use toolgate_model::permission::Permission;
 
 use super::discovery::usable_tool;
-use crate::builtin;
 use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
@@ -28,7 +27,7 @@ impl Gate {
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
         let granted = self.granted(caller, caller.id(), &catalog).await?;
         let granted = granted.iter().filter(|granted| caller.may_use(&granted.tool));
-        let own = builtin::all().iter().filter(|builtin| caller.may_use(&builtin.tool));
+        let own = self.builtins.iter().filter(|builtin| caller.may_use(&builtin.tool));
         let described = granted.filter_map(|granted| granted.tool.descriptor().ok());
         let mut found: BTreeMap<ToolId, Arc<ToolDescriptor>> = BTreeMap::new();
         for descriptor in own.map(|builtin| Arc::clone(&builtin.descriptor)).chain(described) {
@@ -50,10 +49,10 @@ impl Gate {
     }
 
     async fn described(&self, caller: &Caller, tool: &ToolId) -> Result<Option<Arc<ToolDescriptor>>, Refusal> {
-        let Some((_, service, name)) = tool.service_and_tool() else {
-            let own = builtin::find(tool).filter(|builtin| caller.may_use(&builtin.tool));
-            return Ok(own.map(|builtin| Arc::clone(&builtin.descriptor)));
-        };
+        if let Some(own) = self.builtins.find(tool) {
+            return Ok(caller.may_use(&own.tool).then(|| Arc::clone(&own.descriptor)));
+        }
+        let Some((_, service, name)) = tool.service_and_tool() else { return Ok(None) };
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
         let (_, held) = self.active_holdings(caller, caller.id()).await?;
         let of_service = held.iter().filter(|holding| holding.credential.service == service);

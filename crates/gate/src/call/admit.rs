@@ -24,7 +24,7 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::approve::Approved;
+use super::approve::{self, Approved};
 use super::authorize::authorizes;
 use super::constrain::fit;
 use super::execute::Opened;
@@ -33,13 +33,15 @@ use super::settle::CallAnswer;
 use super::{Call, require_permitted};
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::ledger::{Admission, Admit};
+use crate::ports::ledger::{Admission, Admit, Consent};
 use crate::refusal::{Code, Refusal};
 
 /// How often a grant is looked at again when it changed between the decision and the admission.
 const ATTEMPTS: u32 = 4;
 /// How long after its time a call is taken for cut off.
 const GRACE: Duration = Duration::from_secs(30);
+/// The longest that a call of a service may take.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// A call that may be carried out: the ledger has it as running.
 ///
@@ -62,10 +64,10 @@ pub(super) enum Outcome {
 impl Gate {
     /// Admits the call through the first of its grants that has room for it.
     pub(super) async fn admit(&self, call: &Arc<Call>, approved: Approved) -> Result<Outcome, Refusal> {
-        let (fits, modified) = approved.into_parts();
+        let Approved { fits, modified, consent } = approved;
         let mut refused = None;
         for fit in fits {
-            match self.admit_through(call, fit, modified.as_ref()).await {
+            match self.admit_through(call, fit, modified.as_ref(), &consent).await {
                 Ok(outcome) => return Ok(outcome),
                 // Another grant may have room, or may still stand.
                 Err(refusal) if is_about_the_grant(refusal.code()) => refused = refused.or(Some(refusal)),
@@ -80,13 +82,19 @@ impl Gate {
         call: &Arc<Call>,
         mut fit: Fit,
         modified: Option<&Value>,
+        consent: &Consent,
     ) -> Result<Outcome, Refusal> {
         let parameters = modified.unwrap_or(&call.parameters);
         let mut caller = call.caller.clone();
         for _ in 0..ATTEMPTS {
             // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
             let opened = self.open(&fit).await;
-            let command = Arc::new(self.command(call, &caller, &fit, modified, &opened));
+            let mut command = self.command(call, &caller, &fit, modified, &opened);
+            if !consent.is_empty() {
+                command.approval_digest = Some(approve::digest(call, &fit, parameters));
+                command.consent = consent.clone();
+            }
+            let command = Arc::new(command);
             match self.ledger.admit(Arc::clone(&command)).await? {
                 Admission::Admitted => {
                     let (call, modified) = (Arc::clone(call), modified.cloned());
@@ -166,6 +174,8 @@ impl Gate {
                 None => own_limit,
             },
             inputs,
+            consent: Consent::default(),
+            approval_digest: None,
             registry: *registry,
             request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, fit)),
             deadline: stamp.time.plus(deadline(fit)).plus(GRACE),
@@ -198,6 +208,15 @@ pub enum Target<'a> {
     },
     /// A request as the caller wrote it, without any credential.
     Fetch(&'a RenderedRequest),
+    /// A tool of this machine is used.
+    Workspace,
+    /// A person was asked.
+    Question {
+        /// What they answered.
+        answer: Option<&'a str>,
+    },
+    /// Whoever asked carries it out.
+    External,
     /// Nothing leaves Toolgate.
     Conformance {
         /// Whether it is answered with a failure.
@@ -227,6 +246,10 @@ impl Admitted {
                 request,
             },
             Errand::Fetch(request) => Target::Fetch(request),
+            Errand::Workspace => Target::Workspace,
+            // INVARIANT: an answer is the output of a question, and of nothing else.
+            Errand::Question => Target::Question { answer: self.command.consent.answer.as_deref() },
+            Errand::External => Target::External,
             Errand::Conformance { fails } => Target::Conformance { fails: *fails },
         })
     }
@@ -288,7 +311,10 @@ impl Admitted {
 fn deadline(fit: &Fit) -> Duration {
     let stated = fit.candidate.tool.definition.timeout;
     let timeout = stated.or_else(|| fit.connection().map(|connection| connection.timeout));
-    timeout.unwrap_or(Duration::from_secs(30)).clamp(Duration::from_secs(1), Duration::from_secs(120))
+    if matches!(fit.errand, Errand::Workspace) {
+        return stated.unwrap_or(LONGEST);
+    }
+    timeout.unwrap_or(Duration::from_secs(30)).clamp(Duration::from_secs(1), LONGEST)
 }
 
 fn earlier(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {

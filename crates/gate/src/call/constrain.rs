@@ -27,6 +27,11 @@ pub(super) struct Constrained {
 }
 
 impl Constrained {
+    /// Of these, if there are any.
+    pub(super) fn of(fits: Vec<Fit>) -> Option<Self> {
+        (!fits.is_empty()).then_some(Self { fits })
+    }
+
     pub(super) fn fits(&self) -> &[Fit] {
         &self.fits
     }
@@ -72,6 +77,9 @@ pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Resu
             let request = fetch::request(parameters).map_err(|error| unfetchable(&error))?;
             Errand::Fetch(Box::new(request))
         }
+        (Backing::Workspace(_), _) => Errand::Workspace,
+        (Backing::Question, _) => Errand::Question,
+        (Backing::External(_), _) => Errand::External,
         (Backing::Conformance { fails }, _) => Errand::Conformance { fails },
     };
     Ok(Fit { candidate, errand })

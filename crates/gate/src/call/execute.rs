@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::{Value, json};
 use toolgate_model::credential::Credential;
 use toolgate_model::secret::Material;
 
@@ -28,7 +29,11 @@ impl Gate {
     pub(super) async fn open(&self, fit: &Fit) -> Opened {
         match &fit.errand {
             Errand::Connector { holding, .. } => Some(self.open_credential(&holding.credential).await),
-            Errand::Fetch(_) | Errand::Conformance { .. } => None,
+            Errand::Fetch(_)
+            | Errand::Workspace
+            | Errand::Question
+            | Errand::External
+            | Errand::Conformance { .. } => None,
         }
     }
 
@@ -49,6 +54,12 @@ impl Gate {
             Ok(material) => material,
             Err(refusal) => return refused(format!("the credential could not be opened: {}", refusal.reason())),
         };
+        // Neither leaves the gate, so that neither needs a source.
+        match admitted.target() {
+            Some(Target::Question { answer }) => return Execution::said(answer.map_or(Value::Null, Value::from)),
+            Some(Target::External) => return Execution::said(json!({"decision": "allow"})),
+            _ => {}
+        }
         let stamp = self.stamp(&admitted.call().caller);
         let access = match (material, admitted.target()) {
             (Some(material), Some(Target::Connector { credential, .. })) => {

@@ -119,6 +119,9 @@ impl Gate {
             context: question.context,
             run: None,
             session: None,
+            approval_session: None,
+            label: None,
+            observer: None,
             address: question.address,
         };
         let (call, _) = self.begin(caller.clone(), request)?;

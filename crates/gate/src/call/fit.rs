@@ -90,6 +90,12 @@ pub(crate) enum Errand {
     },
     /// A request as the caller wrote it, without any credential.
     Fetch(Box<RenderedRequest>),
+    /// A tool of this machine is used.
+    Workspace,
+    /// The answer of a person is what comes of it.
+    Question,
+    /// Whoever asked carries it out.
+    External,
     /// Nothing leaves Toolgate.
     Conformance { fails: bool },
 }

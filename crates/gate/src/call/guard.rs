@@ -30,6 +30,13 @@ impl Guarded {
         self.modified.as_ref()
     }
 
+    /// The same with only those fits; `None` where there is none.
+    pub(super) fn into_those(self, wanted: impl Fn(&Fit) -> bool) -> Option<Self> {
+        let fits: Vec<Fit> = self.constrained.into_fits().into_iter().filter(wanted).collect();
+        let constrained = Constrained::of(fits)?;
+        Some(Self { constrained, ..self })
+    }
+
     pub(super) fn into_parts(self) -> (Vec<Fit>, Option<Value>) {
         (self.constrained.into_fits(), self.modified)
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use toolgate_model::credential::ServiceName;
-use toolgate_model::descriptor::ToolId;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::id::GrantId;
 use toolgate_model::principal::Principal;
@@ -15,7 +14,6 @@ use toolgate_model::service::{ServiceVersion, ToolName};
 use super::Call;
 use super::authorize::require_standing;
 use super::fit::{Candidate, Opening};
-use crate::builtin;
 use crate::catalog::{Catalog, Service, Tool};
 use crate::gate::Gate;
 use crate::ports::ledger::{Freshness, Holding, Holdings};
@@ -76,8 +74,8 @@ impl Gate {
         if let Some(tool) = &call.own_tool {
             return Some(Arc::clone(tool));
         }
-        let id = ToolId::parse(&call.tool).ok().filter(|_| call.grant.is_none() && call.version.is_none())?;
-        builtin::find(&id).map(|builtin| Arc::clone(&builtin.tool))
+        let named = self.builtins.named(&call.tool).filter(|_| call.grant.is_none() && call.version.is_none())?;
+        Some(Arc::clone(&named.tool))
     }
 
     /// Finds the same tool again, through the same grant, in the newest state.

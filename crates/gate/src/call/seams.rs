@@ -17,7 +17,6 @@ use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::settle::CallAnswer;
 use super::{CallRequest, Denial};
-use crate::builtin;
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
 use crate::identify::Caller;
@@ -50,7 +49,7 @@ impl Gate {
     pub async fn rehearse(self: &Arc<Self>, caller: Caller, rehearsal: Rehearsal) -> Result<CallAnswer, Denial> {
         let denied = |refusal| Denial { invocation: None, refusal };
         caller.require(Permission::ActAs).map_err(denied)?;
-        let tool = Arc::new(rehearsed(&rehearsal).map_err(denied)?);
+        let tool = Arc::new(self.rehearsed(&rehearsal).map_err(denied)?);
         let request = CallRequest {
             tool: rehearsal.tool,
             version: None,
@@ -61,6 +60,9 @@ impl Gate {
             context: GrantContext::default(),
             run: rehearsal.run,
             session: rehearsal.session,
+            approval_session: None,
+            label: None,
+            observer: None,
             address: rehearsal.address,
         };
         self.invoke_with(caller, request, Some(tool)).await
@@ -87,10 +89,11 @@ impl Gate {
     }
 }
 
-fn rehearsed(rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
+impl Gate {
+fn rehearsed(&self, rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
     let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
     let (service, name) = rehearsal.tool.split_once('.').unwrap_or(("conformance", &rehearsal.tool));
-    let fetch = builtin::all().iter().find(|builtin| builtin.tool.backing == rehearsal.backing);
+    let fetch = self.builtins.iter().find(|builtin| builtin.tool.backing == rehearsal.backing);
     let definition = match fetch {
         Some(builtin) => ToolDefinition { rate_limit: rehearsal.limit, ..(*builtin.tool.definition).clone() },
         None => ToolDefinition {
@@ -101,4 +104,5 @@ fn rehearsed(rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
     let (service, name) = (ServiceName::parse(service).map_err(wrong)?, ToolName::parse(name).map_err(wrong)?);
     let tool = Tool::built_in(service, name, Arc::new(definition), rehearsal.backing);
     Ok(tool.requiring(rehearsal.required_scopes.clone()))
+}
 }

@@ -1,25 +1,138 @@
-//! The approver: brings a person's answer to a call that needs one.
+//! The approver: brings a person's answer to a call that needs one, and knows what earlier answers cover.
+
+use std::future::Future;
+use std::pin::Pin;
 
 use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_model::approval::{Approval, ApprovalSession, Coverage, Reach, StandingApproval, StandingWish};
+use toolgate_model::id::StandingApprovalId;
+use toolgate_model::principal::TenantId;
 
-use super::guardian::CallView;
+use super::ledger::{Consent, Stamp};
 use crate::refusal::{Code, Refusal};
 
 /// What is put before a person.
-pub struct Ask<'a> {
-    /// The call.
-    pub call: CallView<'a>,
-    /// Why it needs a person; never empty.
-    pub reasons: &'a [String],
-    /// SHA-256 over tool, canonical arguments and caller: what the answer covers.
-    pub digest: &'a str,
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// Who calls, and when.
+    pub stamp: Stamp,
+    /// What the person is shown. How long it waits is in it already.
+    pub approval: Approval,
+    /// Whether somebody must be there to answer.
+    pub attended: bool,
 }
+
+/// Ready when whoever waits for the answer is gone.
+pub type Gone = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Told of an approval that now waits for an answer.
+pub type Asked<'a> = &'a (dyn Fn(&Approval) + Send + Sync);
 
 /// Brings answers.
 #[async_trait]
 pub trait Approver: Send + Sync {
-    /// Waits for the answer; a refusal is a no.
-    async fn approve(&self, ask: Ask<'_>) -> Result<(), Refusal>;
+    /// Asks, and waits for the answer; a refusal is a no. Where earlier answers cover the call nobody is asked.
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Consent, Refusal>;
+    /// Tells that an approval has ended, to whoever waits for it here.
+    fn resolved(&self, approval: &Approval);
+    /// What an answer would cover by this wish, or why it cannot.
+    fn standing(&self, approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String>;
+    /// Which of these cover a call, all that are needed; or why they do not.
+    fn covering(&self, standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String>;
+    /// Why a person must be asked for a call, whatever the mode and whatever was answered before.
+    fn protects(&self, call: &Covered<'_>) -> Option<String>;
+    /// What a person should know before answering, with what covers parts of it already.
+    fn present(&self, approval: &Approval, standing: &[StandingApproval]) -> Presentation;
+    /// Attaches somebody who can answer for a tenant, until it is dropped.
+    fn attach(&self, tenant: &TenantId) -> Attached;
+    /// Brings what waits here to its end: its time is over, or this process ends.
+    async fn close(&self);
+}
+
+/// Somebody who can answer, as long as it is kept.
+pub type Attached = Box<dyn std::any::Any + Send + Sync>;
+
+/// A call, as far as it matters for what covers it.
+#[derive(Debug, Clone, Copy)]
+pub struct Covered<'a> {
+    /// The tool, with its service.
+    pub tool: &'a str,
+    /// The arguments.
+    pub arguments: &'a Value,
+    /// The session.
+    pub session: Option<&'a ApprovalSession>,
+}
+
+/// What a person should know before answering.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Presentation {
+    /// How much can go wrong.
+    pub risk: Risk,
+    /// The commands of a command line, each with what is known of it.
+    pub parts: Vec<Part>,
+    /// What an answer could cover besides the call.
+    pub offers: Vec<Offer>,
+}
+
+/// How much can go wrong, by fixed rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Risk {
+    /// How much.
+    pub level: RiskLevel,
+    /// Why.
+    pub notes: Vec<String>,
+}
+
+/// How much can go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RiskLevel {
+    /// Little.
+    Low,
+    /// Something.
+    Medium,
+    /// Much.
+    High,
+}
+
+/// One command of a command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// Its text.
+    pub text: String,
+    /// What is known of it.
+    pub state: PartState,
+    /// Why.
+    pub why: String,
+}
+
+/// What is known of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartState {
+    /// An earlier answer covers it.
+    Granted,
+    /// None does.
+    New,
+    /// None does, and it can do harm.
+    Risky,
+}
+
+/// Something that an answer could cover besides the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Offer {
+    /// As `scope` of a decision.
+    pub scope: Value,
+    /// The rule that would stand, as a sentence.
+    pub rule: String,
+    /// Calls that it would cover.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<String>,
+    /// Calls that it would not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub does_not_match: Vec<String>,
 }
 
 /// The approver of a gate where nobody can be asked: what needs a person is refused.
@@ -28,9 +141,34 @@ pub struct Unattended;
 
 #[async_trait]
 impl Approver for Unattended {
-    async fn approve(&self, ask: Ask<'_>) -> Result<(), Refusal> {
-        let reason =
-            format!("this call needs a person's approval ({}), and nobody can be asked", ask.reasons.join("; "));
+    async fn approve(&self, ask: Ask, _asked: Asked<'_>, _gone: Gone) -> Result<Consent, Refusal> {
+        let reasons: Vec<&str> = ask.approval.reasons.iter().map(|reason| reason.text.as_str()).collect();
+        let reason = format!("this call needs a person's approval ({}), and nobody can be asked", reasons.join("; "));
         Err(Refusal::new(Code::ApprovalRequired, reason))
     }
+
+    fn resolved(&self, _approval: &Approval) {}
+
+    fn standing(&self, _approval: &Approval, _wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+        Err("nobody can be asked".to_owned())
+    }
+
+    fn covering(&self, _standing: &[StandingApproval], _call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
+        Err("nobody can be asked".to_owned())
+    }
+
+    fn protects(&self, _call: &Covered<'_>) -> Option<String> {
+        None
+    }
+
+    fn present(&self, _approval: &Approval, _standing: &[StandingApproval]) -> Presentation {
+        let risk = Risk { level: RiskLevel::High, notes: Vec::new() };
+        Presentation { risk, parts: Vec::new(), offers: Vec::new() }
+    }
+
+    fn attach(&self, _tenant: &TenantId) -> Attached {
+        Box::new(())
+    }
+
+    async fn close(&self) {}
 }

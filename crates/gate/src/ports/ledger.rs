@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use toolgate_model::approval::{Approval, SessionName, StandingApproval};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
-use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, SessionId, VaultId};
+use toolgate_model::id::{
+    ApprovalId, CredentialId, GrantId, InvocationId, KeyId, ProcessId, SessionId, StandingApprovalId, VaultId,
+};
 use toolgate_model::invocation::Invocation;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::merkle::{TileCoordinate, Tiles};
@@ -18,6 +21,13 @@ use toolgate_model::time::Timestamp;
 use crate::ports::sealer::MasterKeyId;
 use crate::refusal::Refusal;
 
+pub use self::approval_webhooks::{
+    AdvanceWebhook, CreateApprovalLink, LeaseWebhook, RedeemApprovalLink, WebhookBacklog,
+};
+pub use self::approvals::{
+    ApprovalFilter, Beat, Consent, DecideApproval, EndApproval, RequestApproval, RevokeStanding, SessionTerms,
+    SetSessionTerms, StandingFilter,
+};
 pub use self::audit::{EventFilter, LogHead, LoggedEvent};
 pub use self::calls::{
     Admission, Admit, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial, ReportInvocation,
@@ -37,6 +47,8 @@ pub use self::vaults::{
     RotateCredential, SealedVersion,
 };
 
+mod approval_webhooks;
+mod approvals;
 mod audit;
 mod calls;
 mod grants;
@@ -223,6 +235,77 @@ pub trait Ledger: Send + Sync {
     /// Closes the tool sessions whose time is over, and those that an earlier life of this process left open where there
     /// is no other; answers how many.
     async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal>;
+
+    /// Writes down that a person is asked; refused where too many are asked already.
+    async fn request_approval(&self, command: RequestApproval) -> Result<(), Refusal>;
+    /// Counts a word; answers the approval as it is now.
+    async fn decide_approval(&self, command: DecideApproval) -> Result<Approval, Refusal>;
+    /// Ends an approval if it still waits; answers it as it is now.
+    async fn end_approval(&self, command: EndApproval) -> Result<Approval, Refusal>;
+    /// One approval.
+    async fn approval(&self, tenant: &TenantId, id: ApprovalId) -> Result<Option<Approval>, Refusal>;
+    /// Approvals, newest first.
+    async fn approvals(
+        &self,
+        tenant: &TenantId,
+        filter: ApprovalFilter,
+        page: PageRequest,
+    ) -> Result<Page<Approval>, Refusal>;
+    /// Approvals that calls of this process waited for and that ended, each told once.
+    async fn collect_approvals(&self, process: ProcessId) -> Result<Vec<Approval>, Refusal>;
+    /// Whether somebody else than this process may end approvals that it waits for.
+    fn shares_approvals(&self) -> bool;
+    /// Ends the approvals whose time is over, orphans those of processes that died, and forgets the arguments of those
+    /// that ended long ago; answers how many ended.
+    async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal>;
+    /// Shows that a process lives.
+    async fn beat(&self, command: Beat) -> Result<(), Refusal>;
+    /// Whether a process that lives has somebody for this tenant who can answer.
+    async fn is_attended(&self, tenant: &TenantId, now: Timestamp) -> Result<bool, Refusal>;
+
+    /// Begins to tell the outside of approvals, at the end of every log, unless that was begun before.
+    async fn begin_webhooks(&self) -> Result<(), Refusal>;
+    /// The tenants whose logs go on behind what the outside was told.
+    async fn webhook_backlog(&self) -> Result<Vec<WebhookBacklog>, Refusal>;
+    /// Takes over to tell the outside of a tenant's approvals; answers how many events of its log are dealt with, or
+    /// `None` where another process does it.
+    async fn lease_webhook(&self, command: LeaseWebhook) -> Result<Option<u64>, Refusal>;
+    /// Notes how far the outside was told; false where another process has taken over.
+    async fn advance_webhook(&self, command: AdvanceWebhook) -> Result<bool, Refusal>;
+    /// Makes a one-time link to an approval.
+    async fn create_approval_link(&self, command: CreateApprovalLink) -> Result<(), Refusal>;
+    /// Uses a one-time link up; answers the approval that it leads to.
+    async fn redeem_approval_link(&self, command: RedeemApprovalLink) -> Result<Approval, Refusal>;
+
+    /// What may cover calls of a tool by an agent: the standing approvals that are active.
+    async fn standing_for(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        tool: &str,
+        now: Timestamp,
+    ) -> Result<Vec<StandingApproval>, Refusal>;
+    /// One standing approval.
+    async fn standing(&self, tenant: &TenantId, id: StandingApprovalId) -> Result<Option<StandingApproval>, Refusal>;
+    /// Standing approvals, newest first.
+    async fn standings(
+        &self,
+        tenant: &TenantId,
+        filter: StandingFilter,
+        page: PageRequest,
+    ) -> Result<Page<StandingApproval>, Refusal>;
+    /// Takes a standing approval back; answers it as it is now.
+    async fn revoke_standing(&self, command: RevokeStanding) -> Result<StandingApproval, Refusal>;
+
+    /// What holds for a session; the defaults where nothing was set.
+    async fn session_terms(
+        &self,
+        tenant: &TenantId,
+        owner: &PrincipalId,
+        name: &SessionName,
+    ) -> Result<SessionTerms, Refusal>;
+    /// Sets what holds for a session.
+    async fn set_session_terms(&self, command: SetSessionTerms) -> Result<(), Refusal>;
 
     /// Shows calls that are past their deadline, or left over by an earlier life of the only process, as unknown; and
     /// forgets idempotency keys that are old enough. Answers how many calls were cut off.

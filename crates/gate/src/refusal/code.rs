@@ -7,6 +7,8 @@ pub enum Kind {
     BadGateway,
     /// The same request cannot be carried out in the present state.
     Conflict,
+    /// There was such a thing, and its time is over.
+    Gone,
     /// The caller is known and may not.
     Forbidden,
     /// The request itself is wrong.
@@ -57,7 +59,19 @@ codes! {
     AlreadyExists, Conflict => "ALREADY_EXISTS",
     /// No such principal.
     AgentNotFound, NotFound => "AGENT_NOT_FOUND",
-    /// A person must say yes, and nobody did.
+    /// Whoever waited for the answer is gone.
+    ApprovalCancelled, Forbidden => "APPROVAL_CANCELLED",
+    /// Somebody answered it before.
+    ApprovalDecided, Conflict => "APPROVAL_DECIDED",
+    /// A person said no.
+    ApprovalDenied, Forbidden => "APPROVAL_DENIED",
+    /// It can no longer be answered.
+    ApprovalEnded, Gone => "APPROVAL_ENDED",
+    /// No such approval.
+    ApprovalNotFound, NotFound => "APPROVAL_NOT_FOUND",
+    /// Nobody answered in time.
+    ApprovalTimedOut, Forbidden => "APPROVAL_TIMED_OUT",
+    /// A person must say yes, and nobody can be asked.
     ApprovalRequired, Forbidden => "APPROVAL_REQUIRED",
     /// The body is larger than is read.
     BodyTooLarge, Invalid => "BODY_TOO_LARGE",
@@ -155,8 +169,12 @@ codes! {
     ServiceNotFound, NotFound => "SERVICE_NOT_FOUND",
     /// No such tool session, or it has come to its end.
     SessionNotFound, NotFound => "SESSION_NOT_FOUND",
+    /// No such standing approval.
+    StandingApprovalNotFound, NotFound => "STANDING_APPROVAL_NOT_FOUND",
     /// No such tenant.
     TenantNotFound, NotFound => "TENANT_NOT_FOUND",
+    /// More calls wait for an answer than may.
+    TooManyApprovals, TooMany => "TOO_MANY_APPROVALS",
     /// Too many wrong keys from one address.
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
     /// A name that several tools have.

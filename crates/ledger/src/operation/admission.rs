@@ -1,6 +1,6 @@
 //! Admission: in one transaction the authority that calls rest on is checked again, their idempotency keys are claimed,
-//! their rates reserved, and they are written down as running. Calls that come at the same time are admitted together;
-//! one that is refused does not touch the others.
+//! their rates reserved, the approvals that they rest on taken, and they are written down as running. Calls that come at
+//! the same time are admitted together; one that is refused does not touch the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::buckets::Buckets;
+use super::consents::Consents;
 use super::invocations;
 use super::listing::padded;
 use super::rates::Rates;
@@ -77,7 +78,7 @@ impl Operation for AdmitAll {
         self.recheck(transaction, &mut outcomes).await?;
         self.hold_sessions(transaction, &mut outcomes).await?;
         self.claim_keys(transaction, &mut outcomes).await?;
-        self.reserve_rates(transaction, &mut outcomes).await?;
+        self.reserve(transaction, &mut outcomes).await?;
         let standing = self.standing(&outcomes);
         if standing.len() == self.rows.len() {
             transaction.insert_many(invocations::INTO, &self.rows).await?;
@@ -196,22 +197,21 @@ impl AdmitAll {
         Ok(())
     }
 
-    async fn reserve_rates<T: Transaction>(
-        &self,
-        transaction: &mut T,
-        outcomes: &mut [Admission],
-    ) -> Result<(), Failure> {
+    /// Takes a place in every rate and every approval that a call rests on: all of them, or none.
+    async fn reserve<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
         let limited = |(grant, limit): &(GrantId, Option<u64>)| limit.map(|limit| (*grant, limit));
         let standing = self.standing(outcomes);
         let uses = standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited));
         let mut rates = Rates::hold(transaction, uses).await?;
         let mut buckets = Buckets::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
+        let mut consents = Consents::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
         for (position, admit) in standing {
-            let taken = buckets.check(admit);
+            let taken = consents.check(admit).and_then(|()| buckets.check(admit));
             let reserved = taken.and_then(|taken| rates.reserve(&admit.lineage, admit.stamp.time).map(|()| taken));
             let refusal = match reserved {
                 Ok(taken) => {
                     buckets.put(admit, taken);
+                    consents.take(admit)?;
                     continue;
                 }
                 Err(refusal) => refusal,
@@ -229,6 +229,7 @@ impl AdmitAll {
             }
         }
         buckets.keep(transaction).await?;
+        consents.keep(transaction).await?;
         rates.keep(transaction).await
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent, PageRequest};
+use toolgate_model::approval::ApprovalStatus;
 use toolgate_model::checkpoint;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::event::event_leaf;
@@ -14,13 +15,14 @@ use toolgate_model::merkle::{
 };
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
-use super::support::number;
+use super::support::{approvals, number};
 
 contract!(
     an_event_is_in_the_log_once_it_is_integrated,
     the_log_is_gapless_and_its_root_is_that_of_its_events,
     the_head_is_signed,
     every_event_has_an_inclusion_proof,
+    every_change_of_an_approval_is_an_event_of_the_log,
     every_earlier_head_is_consistent_with_the_newest,
     every_tenant_has_a_log_of_its_own,
     a_second_integration_finds_nothing_and_leaves_the_head,
@@ -124,6 +126,30 @@ async fn every_event_has_an_inclusion_proof(fixture: &LedgerFixture) {
         let proof = inclusion_proof(index, head.size, &tiles).unwrap();
         assert_eq!(verify_inclusion(&leaf, index, head.size, &proof, &head.root), Ok(()), "event {index}");
     }
+}
+
+async fn every_change_of_an_approval_is_an_event_of_the_log(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let made = approvals::standing(&tenant, |_| ()).await;
+    approvals::revoke(&tenant, made.id).await.unwrap();
+    let denied = approvals::ask(&tenant, approvals::question(&tenant)).await;
+    approvals::deny(&tenant, &denied, "alice").await.unwrap();
+    let cancelled = approvals::ask(&tenant, approvals::question(&tenant)).await;
+    approvals::end(&tenant, &cancelled, ApprovalStatus::Cancelled).await.unwrap();
+    tenant.integrate().await;
+    assert_sound(fixture, &tenant, 3 + 8).await;
+    let kinds: Vec<_> = tenant.events().await.iter().skip(3).map(|event| event["type"].clone()).collect();
+    let expected = [
+        "approval.requested",
+        "approval.granted",
+        "standing_approval.created",
+        "standing_approval.revoked",
+        "approval.requested",
+        "approval.rejected",
+        "approval.requested",
+        "approval.cancelled",
+    ];
+    assert_eq!(kinds, expected);
 }
 
 async fn every_earlier_head_is_consistent_with_the_newest(fixture: &LedgerFixture) {

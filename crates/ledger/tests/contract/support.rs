@@ -6,6 +6,7 @@ use serde_json::Value;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
+pub mod approvals;
 pub mod calls;
 pub mod replicas;
 
@@ -33,4 +34,16 @@ pub async fn number(fixture: &LedgerFixture, sql: &str) -> i64 {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.query_one(sql, &[]).await.unwrap().get(0)
+}
+
+/// Runs this statement past the port.
+pub async fn run(fixture: &LedgerFixture, sql: &str) {
+    if let Some(file) = fixture.home().file() {
+        rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap();
+        return;
+    }
+    let url = fixture.home().url().unwrap();
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(sql).await.unwrap();
 }

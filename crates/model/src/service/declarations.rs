@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::reading::{Fields, join, refuse, text, texts, word};
+use super::reading::{Fields, flag, join, refuse, text, texts, word};
 use super::{DefinitionError, ServiceDefinition, ToolDefinition};
+use crate::approval::{ApprovalRule, Attendance};
 use crate::descriptor::{Egress, SafetyTier, SourceKind};
 use crate::principal_scope::RequiredScope;
 use crate::rate_limit::RateLimit;
@@ -65,6 +66,27 @@ pub(super) fn read_rate_limit(value: &Value, path: &str) -> Result<RateLimit, De
         return Err(refuse(&fields.at("per_seconds"), format!("must be at most {LONGEST_PERIOD}, which is a day")));
     }
     RateLimit::new(requests, per_seconds, burst).map_err(|error| refuse(path, format!("is no rate limit: {error}")))
+}
+
+/// Reads who must answer for a call, and what their answer covers.
+pub(super) fn read_approval_rule(value: &Value, path: &str) -> Result<ApprovalRule, DefinitionError> {
+    let names = ["approvers", "attendance", "groups", "separation_of_duties", "standing", "ttl_seconds"];
+    let fields = Fields::of(value, path, &names)?;
+    let usual = ApprovalRule::default();
+    let groups = fields.read("groups", |value, path| {
+        Ok(texts(value, path)?.into_iter().map(str::to_owned).collect::<BTreeSet<_>>())
+    })?;
+    let approvers = fields.read("approvers", count)?;
+    let rule = ApprovalRule {
+        approvers: approvers.map_or(usual.approvers, |count| u32::try_from(count).unwrap_or(u32::MAX)),
+        groups: groups.unwrap_or_default(),
+        separation_of_duties: fields.read("separation_of_duties", flag)?.unwrap_or(usual.separation_of_duties),
+        ttl_seconds: fields.read("ttl_seconds", count)?,
+        attendance: fields.read("attendance", |value, path| word(value, path, &Attendance::WORDS))?,
+        standing: fields.read("standing", flag)?.unwrap_or(usual.standing),
+    };
+    rule.check().map_err(|(field, error)| refuse(&fields.at(field), error.to_string()))?;
+    Ok(rule)
 }
 
 /// Checks that nothing but a host extension has tools that run commands.

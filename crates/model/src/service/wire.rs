@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::declarations::{host_extensions_only, read_egress, read_rate_limit, read_required_scopes, read_source};
+use super::declarations::{host_extensions_only, read_approval_rule, read_egress, read_rate_limit, read_required_scopes, read_source};
 use super::parameters::{check_together, read_parameters, read_returns};
 use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout, word};
 use super::{DefinitionError, HttpMapping, LoggingRule, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
@@ -18,8 +18,9 @@ use crate::text::Line;
 /// How many tools a service may have.
 const TOOL_LIMIT: usize = 2_000;
 const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
-const TOOL_MEMBERS: [&str; 18] = [
+const TOOL_MEMBERS: [&str; 19] = [
     "approval",
+    "approval_rule",
     "cost_hint",
     "description",
     "egress",
@@ -88,6 +89,7 @@ impl ToolDefinition {
             safety_tier: fields.read("safety_tier", |value, path| word(value, path, SafetyTier::WORDS))?,
             required_scopes: fields.read("required_scopes", read_required_scopes)?,
             approval: fields.read("approval", |value, path| word(value, path, ApprovalNeed::WORDS))?,
+            approval_rule: fields.read("approval_rule", read_approval_rule)?,
             egress: fields.read("egress", read_egress)?,
             replay_policy: fields.read("replay_policy", |value, path| word(value, path, ReplayPolicy::WORDS))?,
             cost_hint: fields.read("cost_hint", hint)?,
@@ -116,6 +118,7 @@ impl ToolDefinition {
         insert(&mut members, "safety_tier", self.safety_tier.map(|tier| json!(tier)));
         insert(&mut members, "required_scopes", self.required_scopes.as_ref().map(|scopes| json!(scopes)));
         insert(&mut members, "approval", self.approval.map(|approval| json!(approval)));
+        insert(&mut members, "approval_rule", self.approval_rule.as_ref().map(|rule| json!(rule)));
         insert(&mut members, "egress", self.egress.map(|egress| json!(egress)));
         insert(&mut members, "replay_policy", self.replay_policy.map(|policy| json!(policy)));
         insert(&mut members, "cost_hint", self.cost_hint.map(|hint| json!(hint)));

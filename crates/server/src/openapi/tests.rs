@@ -6,7 +6,7 @@ use toolgate_gate::refusal::Code;
 
 use super::*;
 use crate::router::{Route, guarded_routes};
-use crate::{openwop, operations as operators};
+use crate::{approvals, openwop, operations as operators};
 
 /// A document, its parts, and the routes that it is about: those that need a key, and those that do not.
 struct Described {
@@ -22,7 +22,7 @@ fn all() -> [Described; 2] {
             document: operators::openapi::document(),
             parts: operators::openapi::PARTS.to_vec(),
             guarded: guarded_routes(),
-            open: operators::routes(),
+            open: operators::routes().into_iter().chain(approvals::open_routes()).collect(),
         },
         Described {
             document: openwop::openapi::document(),

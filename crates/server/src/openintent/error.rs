@@ -78,6 +78,7 @@ pub(crate) fn status(code: Code) -> StatusCode {
             Kind::BadGateway => StatusCode::BAD_GATEWAY,
             Kind::Conflict => StatusCode::CONFLICT,
             Kind::Forbidden => StatusCode::FORBIDDEN,
+            Kind::Gone => StatusCode::GONE,
             Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Kind::Invalid => StatusCode::BAD_REQUEST,
             Kind::NotFound => StatusCode::NOT_FOUND,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::{CallAnswer, CallError, CallRequest};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::approval::CallLabel;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::hook::RunId;
 use toolgate_model::id::{GrantId, InvocationId, SessionId};
@@ -20,6 +21,8 @@ use toolgate_model::text::check_identifier;
 use toolgate_model::time::Timestamp;
 
 use super::error::{Denied, status};
+use super::progress;
+use crate::approvals::sessions::SessionBody;
 use crate::body::{Body, optional_object};
 use crate::caller::Calling;
 use crate::parameters::id;
@@ -35,6 +38,9 @@ pub(super) struct InvokeBody {
     agent_id: Option<PrincipalId>,
     parameters: Option<Map<String, Value>>,
     idempotency_key: Option<IdempotencyKey>,
+    #[serde(default, deserialize_with = "optional_object")]
+    approval_session: Option<SessionBody>,
+    call_id: Option<CallLabel>,
     #[serde(default, deserialize_with = "optional_object")]
     context: Option<ContextBody>,
 }
@@ -54,6 +60,7 @@ pub(super) struct ContextBody {
 pub(super) async fn invoke(
     State(app): State<Arc<App>>,
     calling: Calling,
+    headers: HeaderMap,
     Body(body): Body<InvokeBody>,
 ) -> Result<Response, Denied> {
     let Calling { caller, agent, address } = calling;
@@ -68,10 +75,16 @@ pub(super) async fn invoke(
         context: GrantContext { intent_id: context.intent_id, plan_id: context.plan_id, task_id: context.task_id },
         run: context.run_id,
         session: context.session_id.as_deref().map(id::<SessionId>).transpose()?,
+        approval_session: body.approval_session.map(|SessionBody { name, workspace }| (name, workspace)),
+        label: body.call_id,
+        observer: None,
         address,
     };
     if let Err(error) = check_identifier(&request.tool) {
         return Err(Refusal::new(Code::InvalidField, format!("`tool` {error}")).with("path", "tool").into());
+    }
+    if progress::is_wanted(&headers) {
+        return Ok(progress::stream(app, caller, request));
     }
     let outcome = app.gate.invoke(caller, request).await;
     app.metrics.called(&outcome);
@@ -115,7 +128,7 @@ struct AnswerShape {
     message: Option<String>,
 }
 
-fn answered(answer: CallAnswer) -> Response {
+pub(super) fn answered(answer: CallAnswer) -> Response {
     let status = http_status(&answer);
     let replayed = answer.replayed;
     let error = answer.outcome.error.as_ref().map(|error| error_shape(error, &answer));

@@ -72,6 +72,7 @@ fn word(code: Code) -> &'static str {
             Kind::BadGateway => "bad_gateway",
             Kind::Conflict => "conflict",
             Kind::Forbidden => "forbidden",
+            Kind::Gone => "gone",
             Kind::Internal => "internal_error",
             Kind::Invalid => "validation_error",
             Kind::NotFound => "not_found",

@@ -1,5 +1,5 @@
-//! What authority costs: look-up and delegation in small and large ledgers, cascades, durable events, the catalog, an
-//! idle gate. Every figure stands beside a baseline of the same run, since absolute times say more about the machine than about Toolgate.
+//! What authority costs: look-up and delegation in small and large ledgers, cascades, durable events, the catalog, calls
+//! beside calls that wait, an idle gate. Every figure stands beside a baseline of the same run, since absolute times say more about the machine than about Toolgate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,6 +11,7 @@
     reason = "a benchmark may stop at the first surprise"
 )]
 
+mod approvals;
 mod cascade;
 mod catalog;
 mod events;
@@ -69,6 +70,9 @@ async fn main() {
     }
     if run("catalog") {
         catalog::run();
+    }
+    if run("approvals") {
+        approvals::run();
     }
     if run("idle") {
         idle::run();

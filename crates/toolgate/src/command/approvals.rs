@@ -1,30 +1,60 @@
-//! `toolgate approvals`: trying out which command lines prefixes would cover, without any gate.
+//! `toolgate approvals`: what waits for a person, and saying yes or no to it. Alone and at a terminal it is the live inbox.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, IsTerminal};
 
 use clap::{Args, Subcommand};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use toolgate_approval::shell::{Coverage, Prefix, covered};
-use toolgate_model::strict_json;
 
+use self::approval::Approval;
+use super::paging::Paging;
 use super::{Connection, Failure};
-use crate::output::{self, Report};
+use crate::client::{Client, escaped};
+use crate::output::Report;
 
-/// The longest line that is read.
-const LONGEST_LINE: u64 = 1024 * 1024;
+mod approval;
+mod decide;
+mod feed;
+mod inbox;
+mod matching;
+mod standing;
+mod watch;
 
-/// Try out which command lines granted prefixes would cover
+/// How wide an approval is shown where no terminal says how wide it is.
+const PAGE_WIDTH: usize = 100;
+
+/// Answer calls that wait for a person, live or one by one
+///
+/// Without a command, at a terminal: a live inbox. Where there is no terminal: the list of what waits.
 #[derive(Args)]
+#[command(after_help = "Example:\n  toolgate approvals\n  toolgate approvals list --status pending")]
 pub(crate) struct Approvals {
     #[command(flatten)]
     pub(crate) connection: Connection,
     #[command(subcommand)]
-    pub(crate) action: Action,
+    pub(crate) action: Option<Action>,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
+    /// List approvals, newest first
+    #[command(after_help = "Example:\n  toolgate approvals list --status pending --agent coder")]
+    List(List),
+    /// Show one with everything that is known about it
+    #[command(after_help = "Example:\n  toolgate approvals show appr_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Say yes or no to one
+    #[command(
+        after_help = "Example:\n  toolgate approvals decide appr_01ARZ3NDEKTSV4RRFFQ69G5FAV --approve\n  toolgate approvals decide appr_01ARZ3NDEKTSV4RRFFQ69G5FAV --approve --prefix 'cargo test' --scope session\n  toolgate approvals decide appr_01ARZ3NDEKTSV4RRFFQ69G5FAV --deny --reason 'use the staging database'"
+    )]
+    Decide(decide::Decide),
+    /// Print a line for each thing that happens to approvals
+    #[command(after_help = "Example:\n  toolgate approvals watch --json\n  toolgate approvals watch --once")]
+    Watch(watch::Watch),
+    /// List, explain and take back the answers that also cover later calls
+    #[command(subcommand)]
+    Standing(standing::Standing),
     /// Tell which command lines prefixes would cover, without any gate
     ///
     /// Reads lines of JSON, {"command": "...", "prefixes": ["cargo "]}, and prints for each, in order, a line
@@ -39,112 +69,65 @@ pub(crate) enum Action {
     },
 }
 
-/// One line to judge.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Question {
-    command: String,
-    prefixes: Vec<String>,
+/// Which approvals.
+#[derive(Args)]
+pub(crate) struct List {
+    /// In this state
+    #[arg(long, value_parser = ["pending", "approved", "denied", "timed_out", "cancelled", "orphaned"])]
+    status: Option<String>,
+    /// Of this agent's calls
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Of this tool
+    #[arg(long, value_name = "SERVICE.TOOL")]
+    tool: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
 }
 
-impl Action {
-    /// Does what was asked.
-    pub(crate) async fn run(self) -> Result<Report, Failure> {
-        let Self::Match { stdin: _ } = self;
-        answer_lines(&mut io::stdin().lock())?;
-        // The lines have been printed as they came.
-        Ok(Report::new(Value::Null, ""))
-    }
-}
-
-fn answer_lines(input: &mut impl BufRead) -> Result<(), Failure> {
-    loop {
-        let mut line = Vec::new();
-        let read = input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
-        if read.map_err(|error| Failure::io("standard input", error))? == 0 {
-            return Ok(());
+/// Does what was asked.
+pub(crate) async fn run(connection: &Connection, action: Option<Action>) -> Result<Report, Failure> {
+    match action {
+        // This one needs no gate, and so no key.
+        Some(Action::Match { stdin: _ }) => matching::run(),
+        Some(Action::List(list)) => list.run(&connection.client()?).await,
+        Some(Action::Show { id }) => show(&connection.client()?, &id).await,
+        Some(Action::Decide(decide)) => decide.run(&connection.client()?).await,
+        Some(Action::Watch(watch)) => watch.run(&connection.client()?, connection.json).await,
+        Some(Action::Standing(standing)) => standing.run(&connection.client()?).await,
+        None if connection.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() => {
+            let waiting =
+                List { status: Some("pending".to_owned()), agent: None, tool: None, paging: Paging::everything() };
+            waiting.run(&connection.client()?).await
         }
-        let whole = line.ends_with(b"\n") || u64::try_from(line.len()).is_ok_and(|length| length <= LONGEST_LINE);
-        let answer = if whole {
-            answer(&line)
-        } else {
-            input.skip_until(b'\n').map_err(|error| Failure::io("standard input", error))?;
-            refused(format!("the line is longer than {LONGEST_LINE} bytes; send a shorter one"))
-        };
-        output::print(&answer.to_string()).map_err(|error| Failure::io("standard output", error))?;
+        None => inbox::run(&connection.client()?, &connection.url).await,
     }
 }
 
-/// The answer to one line, whatever it is.
-fn answer(line: &[u8]) -> Value {
-    let value = match strict_json::parse(line) {
-        Ok(value @ Value::Object(_)) => value,
-        Ok(_) => return refused("the line is not a JSON object; send `command` and `prefixes`".to_owned()),
-        Err(error) => return refused(format!("the line cannot be read: {error}")),
-    };
-    let question: Question = match serde_json::from_value(value) {
-        Ok(question) => question,
-        Err(error) => return refused(format!("the line is not a question: {error}; send `command` and `prefixes`")),
-    };
-    let mut prefixes = Vec::new();
-    let mut objections = Vec::new();
-    for text in &question.prefixes {
-        match Prefix::parse(text) {
-            Ok(prefix) => prefixes.push(prefix),
-            Err(error) => objections.push(format!("; a prefix counts for nothing: {error}")),
+async fn show(client: &Client, id: &str) -> Result<Report, Failure> {
+    let value = client.get(&format!("/api/v1/approvals/{}", escaped(id))).await?;
+    match Approval::read(&value) {
+        Ok(approval) => {
+            let text = inbox::page(&approval, PAGE_WIDTH);
+            Ok(Report::new(value, text))
         }
+        // A gate that is newer than this program: better everything as it is than nothing.
+        Err(_) => Ok(Report::details(value)),
     }
-    let Coverage { approve, why, .. } = covered(&question.command, &prefixes);
-    json!({"approve": approve, "why": format!("{why}{}", objections.concat())})
 }
 
-fn refused(why: String) -> Value {
-    json!({"approve": false, "why": why})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn approves(line: &str) -> bool {
-        let answer = answer(line.as_bytes());
-        assert!(!answer["why"].as_str().unwrap().is_empty(), "{line}");
-        answer["approve"].as_bool().unwrap()
-    }
-
-    #[test]
-    fn a_line_is_judged_by_its_own_prefixes() {
-        assert!(approves(r#"{"command": "cargo build && cargo test", "prefixes": ["cargo "]}"#));
-        assert!(approves(r#"{"command": "cargo build | grep x", "prefixes": ["grep", "cargo "]}"#));
-        assert!(!approves(r#"{"command": "cargo build", "prefixes": []}"#));
-    }
-
-    #[test]
-    fn a_prefix_that_is_refused_counts_for_nothing_and_is_named() {
-        assert!(!approves(r#"{"command": "bash -c x", "prefixes": ["bash "]}"#));
-        let answer = answer(br#"{"command": "cargo build", "prefixes": ["bash ", "cargo "]}"#);
-        assert_eq!(answer["approve"], true);
-        assert!(answer["why"].as_str().unwrap().contains("`bash` is a shell"), "{answer}");
-    }
-
-    #[test]
-    fn a_line_that_is_no_question_is_answered_with_no() {
-        for line in [
-            "",
-            "\n",
-            "{",
-            "null",
-            "[]",
-            r#"["cargo", ["cargo"]]"#,
-            r#"{"command": "cargo"}"#,
-            r#"{"command": "cargo", "prefixes": "cargo"}"#,
-            r#"{"command": "cargo", "prefixes": ["cargo"], "force": true}"#,
-            r#"{"command": "cargo", "command": "evil", "prefixes": ["cargo"]}"#,
-            r#"{"command": 1, "prefixes": ["cargo"]}"#,
-            r#"{"command": "cargo", "prefixes": ["cargo"]} x"#,
-        ] {
-            assert!(!approves(line), "{line}");
-        }
-        assert_eq!(answer(b"\xff")["approve"], false);
+impl List {
+    async fn run(self, client: &Client) -> Result<Report, Failure> {
+        let parameters = [("status", self.status), ("agent_id", self.agent), ("tool", self.tool)];
+        let columns = [
+            ("ID", "id"),
+            ("STATUS", "status"),
+            ("AGENT", "agent_id"),
+            ("TOOL", "tool"),
+            ("RISK", "risk.level"),
+            ("EXPIRES", "expires_at"),
+            ("DESCRIPTION", "description"),
+        ];
+        self.paging.fetch(client, "/api/v1/approvals", &parameters, "approvals", &columns).await
     }
 }

@@ -22,6 +22,11 @@ pub(crate) struct Paging {
 }
 
 impl Paging {
+    /// Everything, however many.
+    pub(crate) fn everything() -> Self {
+        Self { limit: 100, cursor: None, all: true }
+    }
+
     /// Fetches the list that stands under `name` in the answer.
     pub(crate) async fn fetch(
         &self,

@@ -88,6 +88,8 @@ keys! {
         "The period of rate_limit.requests, in seconds; given with it or not at all.";
     RATE_LIMIT_BURST = "server.rate_limit.burst": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Nothing, "100", None, "TOOLGATE_RATE_LIMIT_BURST",
         "How many of these requests may come at once. Default: as many as rate_limit.requests.";
+    PUBLIC_URL = "server.public_url": Kind::PublicUrl, Fallback::Nothing, r#""https://gate.example.com""#, None, "TOOLGATE_PUBLIC_URL",
+        "Where people reach this gate with a browser, for the links that the webhook of approvals is sent. Default: none, no links are sent.";
     SEAMS = "server.seams": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_SEAMS",
         "Serves the seams of the OpenWOP conformance suite under /v1/host/sample. Leave it off in production.";
     DATA = "ledger.data": Kind::Path, Fallback::DataHome, r#""/var/lib/toolgate""#, Some("--data"), "TOOLGATE_DATA",
@@ -112,6 +114,26 @@ keys! {
         "How long a grant lives that does not say when it expires, in days.";
     RETIRE_AFTER = "vault.retire_after_seconds": Kind::Integer { least: 121, most: 86_400 }, Fallback::Example, "150", None, "TOOLGATE_RETIRE_AFTER_SECONDS",
         "How long rotated material stays for calls already admitted, in seconds; longer than a call may take, which is 120.";
+    APPROVALS_WAIT = "approvals.wait_seconds": Kind::Integer { least: 1, most: 604_800 }, Fallback::Example, "300", None, "TOOLGATE_APPROVALS_WAIT_SECONDS",
+        "How long a call waits for a person's answer where neither its tool nor its session says, in seconds. Nobody answering means no.";
+    APPROVALS_ATTENDANCE = "approvals.attendance": Kind::Choice(&["inbox", "required"]), Fallback::Example, r#""inbox""#, None, "TOOLGATE_APPROVALS_ATTENDANCE",
+        "Whether a call waits where nobody follows the approvals just then (inbox), or is denied at once (required).";
+    APPROVALS_MODE = "approvals.mode": Kind::Choice(&["default", "auto_edit", "force"]), Fallback::Example, r#""default""#, None, "TOOLGATE_APPROVALS_MODE",
+        "The mode of sessions that set none: default asks before every call, auto_edit before commands and tools of others, force never.";
+    APPROVALS_MODE_CHANGES = "approvals.mode_changes": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_APPROVALS_MODE_CHANGES",
+        "Lets sessions raise their mode by a request, by whoever may answer approvals.";
+    APPROVALS_HIGHEST_MODE = "approvals.highest_mode": Kind::Choice(&["default", "auto_edit", "force"]), Fallback::Example, r#""force""#, None, "TOOLGATE_APPROVALS_HIGHEST_MODE",
+        "The most that any session may let pass, whatever else is said.";
+    APPROVALS_WEBHOOK_URL = "approvals.webhook_url": Kind::HookUrl, Fallback::Nothing, r#""https://hooks.example.com/toolgate""#, None, "TOOLGATE_APPROVALS_WEBHOOK_URL",
+        "Where to send what happens to approvals, as signed JSON, so that somebody can be notified. The secret of the signatures is in the variable TOOLGATE_APPROVALS_WEBHOOK_SECRET: at least 24 characters, or whsec_ and base64. Default: none.";
+    APPROVALS_WEBHOOK_DETAILS = "approvals.webhook_details": Kind::Choice(&["none", "description"]), Fallback::Example, r#""none""#, None, "TOOLGATE_APPROVALS_WEBHOOK_DETAILS",
+        "What the webhook is told of a call besides its tool and its agent: nothing, or its description, which may show parts of the arguments. The arguments themselves are never sent.";
+    WORKSPACE_ROOT = "workspace.root": Kind::Path, Fallback::Nothing, r#""/home/me/project""#, None, "TOOLGATE_WORKSPACE_ROOT",
+        "Switches the tools of this machine on (Read, Glob, Grep, Write, Edit, Bash, AskUserQuestion), limited to this directory, for agents that hold workspace:read, workspace:write or workspace:exec. Default: none, they are off.";
+    WORKSPACE_NETWORK = "workspace.network": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_WORKSPACE_NETWORK",
+        "Lets commands of the workspace use the network.";
+    WORKSPACE_SANDBOX = "workspace.sandbox": Kind::Choice(&["required", "where_possible", "off"]), Fallback::Example, r#""where_possible""#, None, "TOOLGATE_WORKSPACE_SANDBOX",
+        "Whether commands of the workspace must run in a sandbox (Landlock or bubblewrap), which keeps their writes below the root and the network off.";
     EGRESS_ALLOW = "egress.allow": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_EGRESS_ALLOW",
         "Networks that calls of tools may reach although they are private, as CIDRs; the variable takes them separated by commas. Everything that is not a public address is refused otherwise.";
     OPENWOP_TOOL_LIST = "openwop.tool_list": Kind::Choice(&["array", "object"]), Fallback::Example, r#""array""#, None, "TOOLGATE_OPENWOP_TOOL_LIST",
@@ -127,7 +149,13 @@ pub const OTHER_VARIABLES: &[&str] = &["TOOLGATE_CONFIG", "TOOLGATE_URL"];
 
 /// Variables that are no keys of the file and hold a secret.
 pub const SECRET_VARIABLES: &[&str] =
-    &["TOOLGATE_ADMIN_TOKEN", "TOOLGATE_MASTER_KEY", "TOOLGATE_MASTER_KEY_PREVIOUS", "TOOLGATE_TOKEN"];
+    &[
+        "TOOLGATE_ADMIN_TOKEN",
+        "TOOLGATE_APPROVALS_WEBHOOK_SECRET",
+        "TOOLGATE_MASTER_KEY",
+        "TOOLGATE_MASTER_KEY_PREVIOUS",
+        "TOOLGATE_TOKEN",
+    ];
 
 /// Every variable that means something.
 pub fn variables() -> impl Iterator<Item = &'static str> {

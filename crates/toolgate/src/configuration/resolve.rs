@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 use toolgate_model::secret::Secret;
+use url::Url;
 use zeroize::Zeroizing;
 
 use super::file::{self, Given};
@@ -100,6 +101,27 @@ impl Resolved {
         match self.take(key) {
             Some(Value::Path(path)) => Ok(path),
             _ => Err(missing(key)),
+        }
+    }
+
+    pub(super) fn optional_path(&mut self, key: &Key) -> Option<PathBuf> {
+        match self.take(key) {
+            Some(Value::Path(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    pub(super) fn optional_text(&mut self, key: &Key) -> Option<String> {
+        match self.take(key) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn hook_url(&mut self, key: &Key) -> Option<Url> {
+        match self.take(key) {
+            Some(Value::HookUrl(url)) => Some(url),
+            _ => None,
         }
     }
 

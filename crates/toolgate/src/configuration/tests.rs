@@ -196,3 +196,23 @@ fn a_rate_limit_is_whole_or_not_there() {
     let text = Scene::new().file("[server.rate_limit]\nrequests = 1\nper_seconds = 2678400\nburst = 100\n").refused();
     assert!(text.contains("server.rate_limit: a used up burst would take more than a year"), "{text}");
 }
+
+#[test]
+fn a_webhook_needs_its_address_and_a_long_secret_and_shows_neither() {
+    let url = |scene: Scene| scene.variable("TOOLGATE_APPROVALS_WEBHOOK_URL", "https://hooks.example.com/geheim");
+    let secret = |scene: Scene, text: &str| scene.variable("TOOLGATE_APPROVALS_WEBHOOK_SECRET", text);
+    let text = url(Scene::new()).refused();
+    assert!(text.contains("set TOOLGATE_APPROVALS_WEBHOOK_SECRET"), "{text}");
+    let text = secret(Scene::new(), "geheim geheim geheim geheim").refused();
+    assert!(text.contains("approvals.webhook_url is not") && !text.contains("geheim"), "{text}");
+    for weak in ["geheim", "whsec_", "whsec_Z2VoZWlt", "whsec_geheim geheim geheim geheim geheim"] {
+        let text = secret(url(Scene::new()), weak).refused();
+        assert!(text.contains("at least 24 characters") && !text.contains("geheim"), "{text}");
+    }
+    for strong in ["geheim geheim geheim geh", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] {
+        let loaded = secret(url(Scene::new()), strong).load().ok().unwrap();
+        assert_eq!(described(&loaded, &keys::APPROVALS_WEBHOOK_URL).0, "\"https://hooks.example.com/***\"");
+        assert!(loaded.configuration.webhook.is_some() && loaded.warnings.is_empty());
+    }
+    assert!(Scene::new().load().ok().unwrap().configuration.webhook.is_none());
+}

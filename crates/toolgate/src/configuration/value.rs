@@ -8,6 +8,7 @@ use serde_json::json;
 use toml::de::DeValue;
 use toolgate_model::secret::Secret;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use url::Url;
 
 /// What a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Where a PostgreSQL database is; it may hold a password.
     DatabaseUrl,
+    /// Where messages are sent; what is behind its host may be as good as a password.
+    HookUrl,
     /// A whole number.
     Integer {
         /// From.
@@ -31,6 +34,8 @@ pub enum Kind {
     Networks,
     /// A file or a directory.
     Path,
+    /// Where people reach this gate.
+    PublicUrl,
     /// On or off.
     Switch,
     /// A program and its arguments.
@@ -41,6 +46,8 @@ pub enum Kind {
 pub enum Value {
     /// For [`Kind::Address`].
     Address(SocketAddr),
+    /// For [`Kind::HookUrl`].
+    HookUrl(Url),
     /// For [`Kind::Integer`].
     Integer(u64),
     /// For [`Kind::Path`].
@@ -49,7 +56,7 @@ pub enum Value {
     Secret(Secret),
     /// For [`Kind::Switch`].
     Switch(bool),
-    /// For [`Kind::Choice`] and [`Kind::LogLevel`].
+    /// For [`Kind::Choice`], [`Kind::LogLevel`] and, without the slash at its end, [`Kind::PublicUrl`].
     Text(String),
     /// For [`Kind::Words`] and [`Kind::Networks`].
     Words(Vec<String>),
@@ -62,10 +69,14 @@ impl Kind {
             Self::Address => "an address and a port, as in \"127.0.0.1:7300\"".to_owned(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::DatabaseUrl => "a URL, as in \"postgres://user@host:5432/name\"".to_owned(),
+            Self::HookUrl => "an http or https URL without user name, as in \"https://hooks.example.com/a\"".to_owned(),
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
             Self::LogLevel => "error, warn, info, debug or trace, or levels by part".to_owned(),
             Self::Networks => "networks, as in [\"127.0.0.1/32\"]".to_owned(),
             Self::Path => "a path".to_owned(),
+            Self::PublicUrl => {
+                "an http or https URL without user name, query and fragment, as in \"https://gate.example.com\"".to_owned()
+            }
             Self::Switch => "true or false (a variable also takes on or off)".to_owned(),
             Self::Words => "a program and its arguments, as in [\"/usr/bin/wrap\", \"--key\", \"1\"]".to_owned(),
         }
@@ -82,7 +93,13 @@ impl Kind {
             },
             Self::Words => self.words(text.split_whitespace().map(str::to_owned).collect()),
             Self::Networks => self.words(text.split(',').map(|network| network.trim().to_owned()).collect()),
-            Self::Address | Self::Choice(_) | Self::DatabaseUrl | Self::LogLevel | Self::Path => self.line(text),
+            Self::Address
+            | Self::Choice(_)
+            | Self::DatabaseUrl
+            | Self::HookUrl
+            | Self::LogLevel
+            | Self::Path
+            | Self::PublicUrl => self.line(text),
         }
     }
 
@@ -98,9 +115,13 @@ impl Kind {
                 let words = value.as_array()?.iter().map(|word| word.get_ref().as_str().map(str::to_owned));
                 self.words(words.collect::<Option<_>>()?)
             }
-            Self::Address | Self::Choice(_) | Self::DatabaseUrl | Self::LogLevel | Self::Path => {
-                self.line(value.as_str()?)
-            }
+            Self::Address
+            | Self::Choice(_)
+            | Self::DatabaseUrl
+            | Self::HookUrl
+            | Self::LogLevel
+            | Self::Path
+            | Self::PublicUrl => self.line(value.as_str()?),
         }
     }
 
@@ -127,6 +148,11 @@ impl Kind {
                 let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
                 is_url.then(|| Value::Secret(Secret::new(text.to_owned())))
             }
+            Self::HookUrl => web_url(text).map(Value::HookUrl),
+            Self::PublicUrl => {
+                let url = web_url(text).filter(|url| url.query().is_none() && url.fragment().is_none())?;
+                Some(Value::Text(url.as_str().trim_end_matches('/').to_owned()))
+            }
             Self::LogLevel => is_log_level(text).then(|| Value::Text(text.to_owned())),
             _ => (!text.is_empty()).then(|| Value::Path(PathBuf::from(text))),
         }
@@ -138,6 +164,7 @@ impl Value {
     pub fn shown(&self) -> serde_json::Value {
         match self {
             Self::Address(address) => json!(address.to_string()),
+            Self::HookUrl(url) => json!(mask_hook(url)),
             Self::Integer(number) => json!(number),
             Self::Path(path) => json!(path.display().to_string()),
             Self::Secret(url) => json!(mask_url(url.expose())),
@@ -152,6 +179,20 @@ impl Value {
 fn is_log_level(text: &str) -> bool {
     let level = |part: &str| part.rsplit_once('=').map_or(part, |(_, level)| level).parse::<LevelFilter>().is_ok();
     text.split(',').all(level) && text.parse::<Targets>().is_ok()
+}
+
+/// An http or https URL with a host and without user name or password.
+fn web_url(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+    (is_web && url.username().is_empty() && url.password().is_none()).then_some(url)
+}
+
+/// The host of an address for messages: some services put a token behind it.
+fn mask_hook(url: &Url) -> String {
+    let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    let origin = url.origin().ascii_serialization();
+    if is_bare { origin } else { format!("{origin}/{MASK}") }
 }
 
 /// What stands for a secret.
@@ -214,6 +255,26 @@ mod tests {
         assert!(Kind::LogLevel.read_text("loud").is_none());
         assert!(Kind::LogLevel.read_text("warn,toolgate_ledger=debug").is_some());
         assert!(Kind::Words.read_text(" ").is_none());
+    }
+
+    #[test]
+    fn addresses_on_the_web_are_read_strictly_and_shown_without_what_may_be_a_token() {
+        for bad in ["ftp://host/a", "host", "https://ann:geheim@host/", "https://ann@host/", "", "https://"] {
+            assert!(Kind::HookUrl.read_text(bad).is_none() && Kind::PublicUrl.read_text(bad).is_none(), "{bad}");
+        }
+        for (url, shown) in [
+            ("https://host/geheim?key=geheim", "https://host/***"),
+            ("http://127.0.0.1:8080/geheim", "http://127.0.0.1:8080/***"),
+            ("https://host", "https://host"),
+        ] {
+            assert_eq!(Kind::HookUrl.read_text(url).unwrap().shown(), json!(shown));
+        }
+        for (url, shown) in [("https://gate/", "https://gate"), ("http://gate:81/base/", "http://gate:81/base")] {
+            assert_eq!(Kind::PublicUrl.read_text(url).unwrap().shown(), json!(shown));
+        }
+        for bad in ["https://gate/?a=b", "https://gate/#a"] {
+            assert!(Kind::PublicUrl.read_text(bad).is_none(), "{bad}");
+        }
     }
 
     #[test]

@@ -14,6 +14,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 URL = os.environ["TOOLGATE_URL"]
+# A stream that never ends by itself; it has tests of its own.
+ENDLESS = "/api/v1/approvals/stream"
+# Neither can be seen to succeed here: links come by webhooks only.
+UNSEEN = {f"GET {ENDLESS}", "POST /api/v1/approvals/links/{token}/redeem"}
 # A service that fails is no fault of the gate.
 SETTINGS = """
 [[operations]]
@@ -82,6 +86,7 @@ def main():
         command = [sys.executable, "-B", "-m", "schemathesis.cli", "run", "openapi.json", "--url", URL, "--no-color"]
         command += ["--header", f"Authorization: Bearer {os.environ['ADMIN_KEY']}", "--checks", ",".join(CHECKS)]
         command += ["--max-examples", "12", "--generation-deterministic", "--continue-on-failure", "--warnings", "off"]
+        command += ["--exclude-path", ENDLESS]
         # Invented keys would only ever show the same 401.
         command += ["--generation-with-security-parameters", "false"]
         environment = {
@@ -93,7 +98,7 @@ def main():
         # In a folder of its own: schemathesis looks for settings, and keeps notes, where it runs.
         run = subprocess.run(command, cwd=folder, env=environment)
         succeeded = set(Path(folder, "succeeded").read_text().splitlines())
-    never = sorted(operations(document) - succeeded)
+    never = sorted(operations(document) - succeeded - UNSEEN)
     print("never succeeded:", never) if never else print(f"all {len(succeeded)} operations succeeded")
     sys.exit(run.returncode or bool(never))
 

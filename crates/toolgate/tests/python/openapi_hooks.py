@@ -7,6 +7,7 @@ others are sent as they were generated. Which operations have succeeded is writt
 import atexit
 import json
 import os
+import threading
 import urllib.request
 from itertools import count
 from pathlib import Path
@@ -70,16 +71,37 @@ def invocation():
     return ask("POST", "/invocations", body)["id"]
 
 
+def approval():
+    """A call that waits for somebody to answer it, for a while."""
+    name = fresh_name()
+    ask("PUT", f"/approval-sessions/{name}", {"attendance": "inbox", "ttl_seconds": 20})
+    call = {"tool": "a-program.Bash", "category": "exec", "arguments": {"command": "cargo test"}, "session": {"name": name}}
+    threading.Thread(target=ask, args=("POST", "/approvals/ask", {**call, "call_id": name}), daemon=True).start()
+    while True:
+        waiting = ask("GET", "/approvals?status=pending&tool=a-program.Bash")["approvals"]
+        found = [one["id"] for one in waiting if one["call_id"] == name]
+        if found:
+            return found[0]
+
+
+def standing_approval():
+    return ask("POST", f"/approvals/{approval()}/decide", {"decision": "approve", "scope": "always"})["standing_approval_id"]
+
+
 MAKERS = {
     "agent_id": agent,
+    "approval_id": approval,
     "credential_id": credential,
     "grant_id": grant,
     "intent_id": fresh_name,
     "invocation_id": invocation,
     "key_id": lambda: ask("POST", f"/agents/{agent()}/keys")["id"],
     "service": service,
+    "session": fresh_name,
+    "standing_approval_id": standing_approval,
     "task_id": fresh_name,
     "tenant_id": lambda: "default",
+    "token": lambda: "a7" * 32,
     "vault_id": vault,
 }
 OWN_KEYS = {key["id"] for key in ask("GET", "/agents/admin/keys")["keys"]}
@@ -106,7 +128,7 @@ def before_call(context, case, kwargs):
 def call_on_loopback(case):
     """Never another service, whatever the run has registered meanwhile."""
     number = next(NUMBERS)
-    for other in ("tool_name", "version", "agent_id", "context"):
+    for other in ("tool_name", "version", "agent_id", "approval_session", "context"):
         case.body.pop(other, None)
     case.body["tool"] = "payments.charges.break" if number % 4 == 0 else "payments.charges.create"
     case.body["grant_id"] = grant()
@@ -138,6 +160,12 @@ def fit(case, route, path):
         body["target_agent_id"] = "refunds"
     if route.startswith("/api/v1/services") and body:
         body["service"] = path.get("service") or fresh_name()
+    if route == "/api/v1/approvals/ask":
+        body.pop("agent_id", None)
+        case.headers.pop("X-Agent-ID", None)
+    if route.startswith("/api/v1/approval-sessions"):
+        # A higher mode is the operator's to allow.
+        body.pop("mode", None)
     if route == "/api/v1/invocations" and body:
         body.update(grant_id=grant(), service="payments", agent_id="admin")
 

@@ -7,6 +7,7 @@
     reason = "this is a test, and its helpers too"
 )]
 
+mod approvals;
 mod audit_log;
 mod bad_input;
 mod call_concurrency;
@@ -22,6 +23,7 @@ mod drain;
 mod egress;
 mod first_start;
 mod grants_and_delegation;
+mod host;
 mod hostile_upstream;
 mod keys_and_files;
 mod oauth2;

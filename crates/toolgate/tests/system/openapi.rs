@@ -11,6 +11,7 @@ use crate::openintent_sdk::python;
 use crate::world::{World, on_both_engines, send};
 
 on_both_engines! {
+    unattended:
     every_answer_is_as_the_document_says,
 }
 

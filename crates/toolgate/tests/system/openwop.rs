@@ -11,7 +11,7 @@ mod conformance;
 mod discovery;
 mod events;
 mod fetch;
-mod follower;
+pub mod follower;
 mod runs;
 mod sessions;
 mod stream;

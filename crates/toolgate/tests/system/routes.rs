@@ -3,7 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Actor, id, stripe, text};
+use crate::world::{Actor, id, stripe, text, until};
+
+/// What the agent calls a conversation of its own.
+const SESSION: &str = "conversation_1";
+/// The token of a link that leads nowhere: only webhooks make some that do.
+const TOKEN: &str = "a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7";
 
 /// One thing of every kind, to fill the placeholders of paths with.
 #[derive(Debug, Clone)]
@@ -16,6 +21,8 @@ pub struct Things {
     pub grant: String,
     pub service: String,
     pub invocation: String,
+    pub approval: String,
+    pub standing: String,
 }
 
 /// A route with its placeholders.
@@ -45,7 +52,9 @@ impl Things {
         admin.post("/api/v1/services", &definition(&service)).created();
         let report = json!({"grant_id": grant, "service": "stripe", "tool": "charges.read", "agent_id": agent});
         let invocation = id(&admin.post("/api/v1/invocations", &report).created());
-        Self { tenant, agent: agent.to_owned(), key, vault, credential, grant, service, invocation }
+        let (approval, standing) = approved(admin, &made);
+        let agent = agent.to_owned();
+        Self { tenant, agent, key, vault, credential, grant, service, invocation, approval, standing }
     }
 
     /// Names of nothing, as long as those of something.
@@ -60,11 +69,13 @@ impl Things {
             grant: nothing("grant"),
             service: "no-service".to_owned(),
             invocation: nothing("inv"),
+            approval: nothing("appr"),
+            standing: nothing("standing"),
         }
     }
 
     /// Placeholders and what stands for them.
-    pub fn by_placeholder(&self) -> [(&'static str, &str); 10] {
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 14] {
         [
             // First, because it has the agent's name in it.
             ("{service}", &self.service),
@@ -75,9 +86,13 @@ impl Things {
             ("{credential_id}", &self.credential),
             ("{grant_id}", &self.grant),
             ("{invocation_id}", &self.invocation),
+            ("{approval_id}", &self.approval),
+            ("{standing_approval_id}", &self.standing),
             // Whatever agents call these; nobody registers them.
             ("{intent_id}", "intent_1"),
             ("{task_id}", "task_1"),
+            ("{session}", SESSION),
+            ("{token}", TOKEN),
         ]
     }
 }
@@ -86,6 +101,11 @@ impl Route {
     /// Whether it is about one thing.
     pub fn has_id(&self) -> bool {
         self.path.contains('{')
+    }
+
+    /// Whether its answer is a stream that goes on until somebody ends it.
+    pub fn is_endless(&self) -> bool {
+        self.path == "/api/v1/approvals/stream"
     }
 
     /// The path about these things, with a query where one is needed.
@@ -156,8 +176,27 @@ impl Route {
             ("POST", "/api/v1/tools/invoke") => json!({
                 "grant_id": things.grant, "tool": "stripe.charges.read", "agent_id": things.agent, "version": "2024-01",
                 "parameters": {"charge_id": "ch_1", "expand": ["customer", {"name": 1}]},
-                "context": {"intent_id": "intent_1", "plan_id": "plan_1", "task_id": "task_1"}, "idempotency_key": "k"
+                "context": {"intent_id": "intent_1", "plan_id": "plan_1", "task_id": "task_1"}, "idempotency_key": "k",
+                "approval_session": {"name": SESSION, "workspace": "/home/me/project"}, "call_id": "call_1"
             }),
+            ("POST", "/api/v1/approvals/ask") => json!({
+                "tool": "a-program.Bash", "category": "exec", "arguments": {"command": "cargo test"},
+                "session": {"name": SESSION, "workspace": "/home/me/project"}, "call_id": "call_1",
+                "agent_id": things.agent
+            }),
+            ("POST", "/api/v1/approvals/{approval_id}/decide") => json!({
+                "decision": "approve", "reason": "it is needed", "answer": "yes", "idempotency_key": "k",
+                "channel": "http", "scope": {"always_prefix": {
+                    "prefix": "cargo test", "reach": "user", "expires_in_seconds": 60, "max_uses": 3
+                }}
+            }),
+            ("POST", "/api/v1/standing-approvals/explain") => json!({
+                "agent_id": things.agent, "tool": "a-program.Bash", "arguments": {"command": "cargo test"},
+                "session": {"name": SESSION, "workspace": "/home/me/project"}
+            }),
+            ("PUT", "/api/v1/approval-sessions/{session}") => {
+                json!({"mode": "default", "ttl_seconds": 60, "attendance": "required"})
+            }
             ("POST", "/api/v1/invocations") => json!({
                 "grant_id": things.grant, "service": "stripe", "tool": "charges.read", "agent_id": things.agent,
                 "parameters": {"charge_id": "ch_1"}, "status": "error", "error": "it broke", "result": {"a": 1},
@@ -168,18 +207,43 @@ impl Route {
                 json!({"reason": "done"})
             }
             ("PATCH", "/api/v1/grants/{grant_id}/resume")
-            | ("POST", "/api/v1/credentials/{credential_id}/verify" | "/api/v1/master-keys/rekey")
+            | (
+                "POST",
+                "/api/v1/approvals/links/{token}/redeem"
+                | "/api/v1/credentials/{credential_id}/verify"
+                | "/api/v1/master-keys/rekey",
+            )
             | (
                 "DELETE",
                 "/api/v1/agents/{agent_id}"
                 | "/api/v1/keys/{key_id}"
                 | "/api/v1/services/{service}"
+                | "/api/v1/standing-approvals/{standing_approval_id}"
                 | "/api/v1/vaults/{vault_id}",
             ) => return None,
             (method, path) => panic!("say in the tests which body {method} {path} takes"),
         };
         Some(body)
     }
+}
+
+/// A call of the agent's that waited and was approved, and the standing approval that the answer made.
+fn approved(admin: &Actor, agent: &Actor) -> (String, String) {
+    let session = format!("/api/v1/approval-sessions/{SESSION}");
+    agent.ask("PUT", &session, Some(&json!({"attendance": "inbox"}))).ok();
+    let asked = json!({
+        "tool": "a-program.Bash", "category": "exec", "arguments": {"command": "cargo test"},
+        "session": {"name": SESSION}
+    });
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| agent.post("/api/v1/approvals/ask", &asked).ok());
+        let pending = format!("/api/v1/approvals?status=pending&agent_id={}", agent.id);
+        let approval = until("the call waits", || admin.get(&pending).ok()["approvals"].get(0).map(id));
+        let answer = json!({"decision": "approve", "scope": "always"});
+        let decided = admin.post(&format!("/api/v1/approvals/{approval}/decide"), &answer).ok();
+        assert_eq!(waiting.join().unwrap()["decision"], "allow");
+        (approval, text(&decided, "/standing_approval_id").to_owned())
+    })
 }
 
 /// A service that says all that can be said.
@@ -189,6 +253,10 @@ fn definition(service: &str) -> Value {
         "source": "connector",
         "tools": {"charges.read": {
             "title": "Read a charge", "safety_tier": "read", "required_scopes": ["tools:charges"], "approval": "never",
+            "approval_rule": {
+                "approvers": 2, "groups": ["finance"], "separation_of_duties": true, "ttl_seconds": 60,
+                "attendance": "required", "standing": false
+            },
             "egress": "host-mediated", "replay_policy": "idempotent", "cost_hint": "low", "latency_hint": "low",
             "rate_limit": {"requests": 10, "per_seconds": 60, "burst": 5}, "description": "Reads a charge",
             "scope": "charges.read", "idempotent": true, "estimated_cost_usd": 0.02, "timeout_ms": 5000,

@@ -94,7 +94,7 @@ fn plain_signature(received: &Received, key: &[u8]) -> String {
 }
 
 /// HMAC-SHA256 as RFC 2104 writes it down.
-fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
+pub fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     let mut block = [0_u8; 64];
     let key = if key.len() > block.len() { sha256(key).as_bytes().to_vec() } else { key.to_vec() };
     block[..key.len()].copy_from_slice(&key);

@@ -11,8 +11,17 @@ use toolgate_testkit::http::{self, Answer};
 use toolgate_testkit::postgres::TestDatabase;
 use toolgate_testkit::trail;
 
-/// Makes two tests of each scenario, which is a function that takes a world: one for each engine.
+/// Makes two tests of each scenario, which is a function that takes a world: one for each engine. In worlds that are
+/// `unattended` nobody is there to answer, and what needs an answer is refused at once.
 macro_rules! on_both_engines {
+    (unattended: $($scenario:ident,)+) => {
+        mod sqlite {
+            $(#[test] fn $scenario() { super::$scenario(&crate::world::World::unattended_sqlite()); })+
+        }
+        mod postgres {
+            $(#[test] fn $scenario() { super::$scenario(&crate::world::World::unattended_postgres()); })+
+        }
+    };
     ($($scenario:ident,)+) => {
         mod sqlite {
             $(#[test] fn $scenario() { super::$scenario(&crate::world::World::sqlite()); })+
@@ -57,6 +66,15 @@ impl World {
         Self::of(&setup, Some(database))
     }
 
+    pub fn unattended_sqlite() -> Self {
+        Self::of(&unattended(), None)
+    }
+
+    pub fn unattended_postgres() -> Self {
+        let database = block_on(TestDatabase::create());
+        Self::of(&unattended().database(database.url()), Some(database))
+    }
+
     pub fn of(setup: &GateSetup, database: Option<TestDatabase>) -> Self {
         Self { gate: setup.start(), database }
     }
@@ -96,6 +114,10 @@ impl World {
 /// A gate in a home of its own.
 pub fn setup() -> GateSetup {
     GateSetup::new(env!("CARGO_BIN_EXE_toolgate"))
+}
+
+fn unattended() -> GateSetup {
+    setup().reaching_loopback().environment("TOOLGATE_APPROVALS_ATTENDANCE", "required")
 }
 
 /// Waits for something on a runtime made for it.
@@ -141,6 +163,13 @@ impl Actor {
         self.post("/api/v1/agents", &json!({"id": id, "permissions": permissions})).created();
         let made = self.ask("POST", &format!("/api/v1/agents/{id}/keys"), None).created();
         Actor { id: id.to_owned(), key: text(&made, "/key").to_owned(), address: self.address }
+    }
+
+    /// Registers what this says, and makes it a key.
+    pub fn registers_as(&self, principal: &Value) -> Actor {
+        let id = id(&self.post("/api/v1/agents", principal).created());
+        let made = self.post(&format!("/api/v1/agents/{id}/keys"), &json!({})).created();
+        Actor { key: text(&made, "/key").to_owned(), address: self.address, id }
     }
 
     /// Makes a vault of its own; answers its id.

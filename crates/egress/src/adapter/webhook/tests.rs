@@ -1,6 +1,8 @@
 //! Webhooks, verified by a receiver that knows nothing but the raw request and HMAC as RFC 2104 writes it.
 
 use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use toolgate_gate::ports::source::FailureKind;
 use toolgate_model::id::InvocationId;

@@ -16,7 +16,7 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::Stamp;
+use super::{Consent, Stamp};
 use crate::refusal::Refusal;
 
 /// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
@@ -112,6 +112,10 @@ pub struct Admit {
     pub registry: Option<u64>,
     /// How often this agent may call this tool.
     pub bucket: Option<RateLimit>,
+    /// The approvals that the call rests on: taken with it, so that none is taken twice.
+    pub consent: Consent,
+    /// What the answer to this call was given for.
+    pub approval_digest: Option<String>,
     /// The arguments, where the log may have them.
     pub inputs: Option<Value>,
     /// SHA-256 of the canonical request, under the caller's key for it.

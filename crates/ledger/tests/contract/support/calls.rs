@@ -3,7 +3,7 @@
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{Admission, Admit, Holding, InvocationFilter, PageRequest, Settle};
+use toolgate_gate::ports::ledger::{Admission, Admit, Consent, Holding, InvocationFilter, PageRequest, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::{Constraints, Cost};
 use toolgate_model::context::GrantContext;
@@ -81,6 +81,8 @@ impl Caller {
             agent_revision: self.revision(&grant.agent).await,
             invocation,
             bucket: None,
+            consent: Consent::default(),
+            approval_digest: None,
             generation: holding.generation,
             usable_until: holding.effective.expires_at,
             lineage: lineage.map(|one| (one.id, one.authority.constraints.max_invocations_per_hour)).collect(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::outlet::{Outlet, Taken};
 use super::position::{Position, PositionFile};
-use crate::client::{Client, ClientError, with_query};
+use crate::client::{Client, with_query};
 use crate::command::Failure;
 use crate::command::stop::Stop;
 use crate::output::{clean, say};
@@ -186,7 +186,7 @@ impl<'a> Feed<'a> {
                 }
                 Err(error) => error,
             };
-            if self.stop.is_none() || !may_pass(&error) {
+            if self.stop.is_none() || !error.may_pass() {
                 return Err(error.into());
             }
             let pause = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(LONGEST_RETRY));
@@ -217,16 +217,5 @@ async fn stopped(stop: &mut Option<Stop>) {
 impl From<DamagedEvent> for Failure {
     fn from(damaged: DamagedEvent) -> Self {
         Self::Said(damaged.to_string())
-    }
-}
-
-/// Whether asking again later may help.
-fn may_pass(error: &ClientError) -> bool {
-    match error {
-        ClientError::BrokenOff { .. } | ClientError::Unreachable { .. } => true,
-        ClientError::Refused { status, .. } | ClientError::Stranger { status, .. } => {
-            status.is_server_error() || status.as_u16() == 429
-        }
-        ClientError::Tls(_) | ClientError::Token | ClientError::Url(_) => false,
     }
 }

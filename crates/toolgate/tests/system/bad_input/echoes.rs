@@ -6,6 +6,7 @@ use crate::routes::{Things, guarded};
 use crate::world::{World, on_both_engines, send};
 
 on_both_engines! {
+    unattended:
     a_secret_in_any_place_of_any_body_is_not_repeated,
     a_secret_in_the_query_or_the_headers_is_not_repeated,
 }

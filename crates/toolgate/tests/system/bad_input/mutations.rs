@@ -10,12 +10,12 @@ const QUERIES_PER_LIST: u64 = 120;
 
 #[test]
 fn damaged_bodies_and_queries_never_hurt_the_gate_on_sqlite() {
-    damaged_bodies_and_queries_never_hurt_the_gate(&World::sqlite(), 1);
+    damaged_bodies_and_queries_never_hurt_the_gate(&World::unattended_sqlite(), 1);
 }
 
 #[test]
 fn damaged_bodies_and_queries_never_hurt_the_gate_on_postgres() {
-    damaged_bodies_and_queries_never_hurt_the_gate(&World::postgres(), 2);
+    damaged_bodies_and_queries_never_hurt_the_gate(&World::unattended_postgres(), 2);
 }
 
 fn damaged_bodies_and_queries_never_hurt_the_gate(world: &World, seed: u64) {
@@ -33,7 +33,7 @@ fn damaged_bodies_and_queries_never_hurt_the_gate(world: &World, seed: u64) {
         }
     }
     let lists = ["/api/v1/grants", "/api/v1/invocations", "/api/v1/audit/events", "/api/v1/audit/proof"];
-    for path in lists.into_iter().chain(["/api/v1/agents", "/api/v1/tools/granted"]) {
+    for path in lists.into_iter().chain(["/api/v1/agents", "/api/v1/tools/granted", "/api/v1/approvals"]) {
         for _ in 0..QUERIES_PER_LIST {
             let query = random.query();
             assert_harmless(&admin.get(&format!("{path}?{query}")), query.as_bytes());

@@ -8,6 +8,7 @@ use crate::routes::{Things, guarded};
 use crate::world::{World, on_both_engines, send};
 
 on_both_engines! {
+    unattended:
     unknown_paths_are_not_found,
     a_path_takes_only_its_methods,
     unknown_parameters_are_refused_on_every_route,
@@ -91,10 +92,12 @@ fn limits_and_cursors_are_checked(world: &World) {
     let things = Things::made_by(&admin, "somebody");
     let lists = [
         "/api/v1/agents".to_owned(),
+        "/api/v1/approvals".to_owned(),
         "/api/v1/audit/events".to_owned(),
         "/api/v1/grants".to_owned(),
         "/api/v1/intents/intent_1/invocations".to_owned(),
         "/api/v1/invocations".to_owned(),
+        "/api/v1/standing-approvals".to_owned(),
         "/api/v1/tasks/task_1/invocations".to_owned(),
         "/api/v1/tenants".to_owned(),
         "/api/v1/vaults".to_owned(),

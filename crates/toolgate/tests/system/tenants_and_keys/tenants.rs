@@ -71,7 +71,7 @@ fn what_is_of_another_tenant_looks_like_nothing_on_every_route(world: &World) {
             if stranger.key == admin.key && route.path.contains("{tenant_id}") {
                 continue;
             }
-            // This makes a service of the stranger's own, whatever others have.
+            // These make something of the stranger's own, whatever others have.
             if route.method == "PUT" {
                 continue;
             }
@@ -84,13 +84,15 @@ fn what_is_of_another_tenant_looks_like_nothing_on_every_route(world: &World) {
                 "{}",
                 hidden.asked
             );
-            let empty_list = [
+            // Empty lists, and a session that is the stranger's own.
+            let empty = [
                 "/api/v1/agents/{agent_id}/grants",
+                "/api/v1/approval-sessions/{session}",
                 "/api/v1/intents/{intent_id}/invocations",
                 "/api/v1/tasks/{task_id}/invocations",
             ]
             .contains(&route.path);
-            assert_eq!(hidden.status(), if empty_list { 200 } else { 404 }, "{}", hidden.asked);
+            assert_eq!(hidden.status(), if empty { 200 } else { 404 }, "{}", hidden.asked);
         }
     }
     for (path, body) in [
@@ -127,6 +129,8 @@ fn snapshot(actor: &Actor, things: &Things) -> Vec<Value> {
         format!("/api/v1/grants?credential_id={}", things.credential),
         format!("/api/v1/services/{}", things.service),
         format!("/api/v1/invocations/{}", things.invocation),
+        format!("/api/v1/approvals/{}", things.approval),
+        format!("/api/v1/standing-approvals/{}", things.standing),
         "/api/v1/audit/events".to_owned(),
     ]
     .iter()
@@ -148,6 +152,9 @@ fn lists_filters_and_logs_hold_nothing_of_other_tenants(world: &World) {
         format!("/api/v1/grants?cursor={}", theirs.grant.get(..12).unwrap()),
         "/api/v1/agents/twin/grants".to_owned(),
         "/api/v1/agents/twin/keys".to_owned(),
+        "/api/v1/approvals".to_owned(),
+        "/api/v1/approvals?agent_id=twin&status=approved".to_owned(),
+        "/api/v1/standing-approvals?active=true".to_owned(),
         "/api/v1/audit/events".to_owned(),
         "/api/v1/audit/events?agent_id=twin".to_owned(),
         "/api/v1/audit/export".to_owned(),
@@ -155,7 +162,8 @@ fn lists_filters_and_logs_hold_nothing_of_other_tenants(world: &World) {
         let reply = globex.get(&path);
         let text = reply.answer.text();
         assert_eq!(reply.status(), 200, "{text}");
-        for foreign in [&theirs.key, &theirs.vault, &theirs.credential, &theirs.grant, "acme"] {
+        let of_theirs = [&theirs.key, &theirs.vault, &theirs.credential, &theirs.grant, &theirs.approval];
+        for foreign in of_theirs.into_iter().map(String::as_str).chain(["acme", &theirs.standing]) {
             assert!(!text.contains(foreign), "{foreign} in {path}");
         }
     }

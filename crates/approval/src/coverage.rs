@@ -1,0 +1,112 @@
+//! What an answer covers besides its call: which standing approval it may become, which later calls one lets pass, and
+//! which calls none ever does.
+
+mod protected;
+#[cfg(test)]
+mod tests;
+
+use toolgate_gate::ports::approver::Covered;
+use toolgate_model::approval::{
+    Approval, ApprovalSession, Category, Coverage, CoverageWish, Reach, ReachWish, StandingApproval, StandingWish,
+};
+use toolgate_model::id::StandingApprovalId;
+
+pub use self::protected::is_protected;
+pub(crate) use self::protected::runs_protected;
+use crate::arguments::command_line;
+use crate::shell::{Prefix, covered};
+
+/// What would stand by this wish of somebody who says yes, or why nothing can; the yes for the single call stays.
+pub fn standing(approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+    require_coverable(approval)?;
+    let coverage = match &wish.coverage {
+        CoverageWish::Tool => Coverage::Tool,
+        CoverageWish::Prefix(text) => Coverage::Prefix(words_for(approval, text)?),
+    };
+    Ok((coverage, reach(approval.session.as_ref(), wish.reach)?))
+}
+
+/// Which of these let a call pass, all that are needed; or why they do not. They are taken to be active, and the agent's.
+pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
+    let workspace = call.session.and_then(|session| session.workspace.as_ref());
+    if let Some(reason) = is_protected(call.tool, call.arguments, workspace) {
+        return Err(format!("no standing approval covers this call: {reason}"));
+    }
+    let mut here: Vec<&StandingApproval> =
+        standing.iter().filter(|one| one.tool == call.tool && one.reach.reaches(call.session)).collect();
+    // Those that last come first, so that those that can be used up are spared.
+    here.sort_by_key(|one| one.max_uses.is_some());
+    if here.is_empty() {
+        return Err(format!("no standing approval covers calls of {} here", call.tool));
+    }
+    if let Some(whole) = here.iter().find(|one| one.coverage == Coverage::Tool) {
+        return Ok(vec![whole.id]);
+    }
+    let Some(command) = command_line(call.arguments) else {
+        return Err(format!("the standing approvals of {} are for command lines, and this call has none", call.tool));
+    };
+    let (ids, prefixes): (Vec<_>, Vec<_>) = here.iter().filter_map(|one| Some((one.id, prefix(one)?))).unzip();
+    let judged = covered(command, &prefixes);
+    if judged.approve {
+        return Ok(judged.used.iter().filter_map(|&place| ids.get(place)).copied().collect());
+    }
+    Err(format!("no standing approval covers this command line: {}", judged.why))
+}
+
+/// The prefix of a standing approval. One that would not be made today covers nothing.
+pub(crate) fn prefix(standing: &StandingApproval) -> Option<Prefix> {
+    let Coverage::Prefix(words) = &standing.coverage else { return None };
+    Prefix::parse(&words.join(" ")).ok().filter(|prefix| prefix.words() == words)
+}
+
+/// Whether an answer to this call may cover others.
+pub(crate) fn require_coverable(approval: &Approval) -> Result<(), String> {
+    if approval.is_question() {
+        return Err("a question is asked every time".to_owned());
+    }
+    if approval.rule.approvers > 1 {
+        return Err("several people must agree to each of these calls, so one answer covers one call".to_owned());
+    }
+    if !approval.rule.standing {
+        return Err("the rule of this tool wants an answer to every call".to_owned());
+    }
+    let workspace = approval.session.as_ref().and_then(|session| session.workspace.as_ref());
+    let arguments = approval.arguments.as_ref().unwrap_or(&serde_json::Value::Null);
+    if let Some(reason) = is_protected(&approval.tool, arguments, workspace) {
+        return Err(format!("{reason}, so an answer covers this call only"));
+    }
+    if !approval.coverable {
+        return Err("an answer to this call covers this call only, because of why it is asked".to_owned());
+    }
+    Ok(())
+}
+
+/// How far an answer reaches; where nothing is wished, its session if there is one.
+pub(crate) fn reach(session: Option<&ApprovalSession>, wish: Option<ReachWish>) -> Result<Reach, String> {
+    let of_session =
+        |session: &ApprovalSession| Reach::Session { owner: session.owner.clone(), name: session.name.clone() };
+    match wish {
+        None => Ok(session.map_or(Reach::User, of_session)),
+        Some(ReachWish::User) => Ok(Reach::User),
+        Some(ReachWish::Session) => {
+            session.map(of_session).ok_or_else(|| "the call belongs to no session; choose another reach".to_owned())
+        }
+        Some(ReachWish::Workspace) => session
+            .and_then(|session| session.workspace.clone())
+            .map(Reach::Workspace)
+            .ok_or_else(|| "the call's session names no workspace; choose another reach".to_owned()),
+    }
+}
+
+fn words_for(approval: &Approval, text: &str) -> Result<Vec<String>, String> {
+    let command = approval.arguments.as_ref().and_then(command_line).filter(|_| approval.category == Category::Exec);
+    let Some(command) = command else {
+        return Err(format!("a prefix is for command lines, and this call of {} has none", approval.tool));
+    };
+    let prefix = Prefix::parse(text).map_err(|error| error.to_string())?;
+    let judged = covered(command, std::slice::from_ref(&prefix));
+    if !judged.approve {
+        return Err(format!("the prefix `{prefix}` would not cover even this call: {}", judged.why));
+    }
+    Ok(prefix.words().to_vec())
+}

@@ -1,0 +1,165 @@
+//! Calls that always wait for a person, whatever the mode and whatever was answered before: messages to people, and
+//! changes to Toolgate itself or to what starts code later. This looks at names only, so that nothing of the kind passes
+//! by mistake; what runs in a sandbox is held by the sandbox.
+
+use serde_json::Value;
+use toolgate_model::approval::Workspace;
+
+use crate::arguments::{command_lines, own_name, paths};
+use crate::glance::{commands, pieces, program_name};
+use crate::place::{Directory, Place};
+
+/// Tools that only look.
+const READERS: [&str; 14] = [
+    "read",
+    "glob",
+    "grep",
+    "ls",
+    "view",
+    "notebookread",
+    "read_file",
+    "read_many_files",
+    "list_directory",
+    "list_dir",
+    "search_file_content",
+    "grep_search",
+    "file_search",
+    "codebase_search",
+];
+
+/// What Toolgate's own program does that is a person's to do. Without any argument it serves.
+const OWN_COMMANDS: [&str; 17] = [
+    "agent",
+    "approvals",
+    "config",
+    "connect",
+    "credential",
+    "decide",
+    "grant",
+    "host",
+    "key",
+    "login",
+    "recover",
+    "serve",
+    "service",
+    "stop",
+    "tenant",
+    "tool",
+    "vault",
+];
+
+/// The longest command line that is looked at: no longer text can be handed to a program.
+const LONGEST: usize = 128 * 1024;
+
+/// How many directories a line is followed to.
+const DIRECTORIES: usize = 4;
+
+/// Settings of git that name programs.
+const GIT_SETTINGS: [&str; 8] = [
+    "core.hookspath",
+    "core.fsmonitor",
+    "core.sshcommand",
+    "core.pager",
+    "core.editor",
+    "credential.helper",
+    "include.path",
+    "init.templatedir",
+];
+
+/// Why a call may never pass without a person, if it may not.
+pub fn is_protected(tool: &str, arguments: &Value, workspace: Option<&Workspace>) -> Option<String> {
+    let name = own_name(tool).to_lowercase();
+    if matches!(name.replace(['_', '-'], "").as_str(), "sendmessage" | "hostsendmessage") {
+        return Some("it sends a message to people outside".to_owned());
+    }
+    let directory = Directory::of(workspace);
+    let of_commands = || command_lines(tool, arguments).iter().find_map(|line| line_runs_protected(line, &directory));
+    let of_paths = || {
+        let paths = if READERS.contains(&name.as_str()) { Vec::new() } else { paths(tool, arguments) };
+        paths.into_iter().find_map(|path| named(&Place::of(path, &directory)))
+    };
+    of_paths().or_else(of_commands).map(|runs| runs.to_string())
+}
+
+/// What a command does that must never go unasked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// It names a protected place.
+    Names(&'static str),
+    /// It runs Toolgate's own program.
+    Toolgate,
+    /// It plans what runs later.
+    Crontab,
+    /// It lets git run programs.
+    Git,
+    /// More than can be looked at.
+    Unclear,
+}
+
+impl std::fmt::Display for Runs {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Names(what) => write!(formatter, "it may change {what}"),
+            Self::Toolgate => formatter.write_str("it runs Toolgate's own program, which is a person's to do"),
+            Self::Crontab => formatter.write_str("it may change what the system starts by itself"),
+            Self::Unclear => formatter.write_str("it is too long, or goes to too many directories, to be looked at"),
+            Self::Git => formatter.write_str("it may change settings of version control, which run commands later"),
+        }
+    }
+}
+
+/// What a command line does that must never go unasked, from every directory that it may go to.
+fn line_runs_protected(line: &str, workspace: &Directory) -> Option<Runs> {
+    if line.len() > LONGEST {
+        return Some(Runs::Unclear);
+    }
+    let commands = commands(line);
+    let mut current = workspace.clone();
+    let mut directories = vec![workspace.clone()];
+    for words in &commands {
+        let goes = words.first().is_some_and(|first| matches!(program_name(first).as_str(), "cd" | "pushd"));
+        let Some(target) = words.get(1).filter(|_| goes) else { continue };
+        current = Directory::at(Place::of(target, &current));
+        // From any other a path leads to nothing else than it says itself.
+        if current.matters && !directories.contains(&current) {
+            directories.push(current.clone());
+        }
+        if directories.len() > DIRECTORIES {
+            return Some(Runs::Unclear);
+        }
+    }
+    directories.iter().find_map(|directory| commands.iter().find_map(|words| runs_protected(words, directory)))
+}
+
+/// What one command does that must never go unasked.
+pub(crate) fn runs_protected(words: &[String], directory: &Directory) -> Option<Runs> {
+    let (first, arguments) = words.split_first()?;
+    let has = |wanted: &[&str]| arguments.iter().any(|word| wanted.contains(&word.to_lowercase().as_str()));
+    match program_name(first).as_str() {
+        "crontab" => return Some(Runs::Crontab),
+        "toolgate" if arguments.is_empty() || has(&OWN_COMMANDS) => return Some(Runs::Toolgate),
+        // Built from its sources it is the same program.
+        "cargo" if has(&["toolgate"]) && has(&["run"]) && has(&OWN_COMMANDS) => return Some(Runs::Toolgate),
+        "git" if arguments.iter().flat_map(|word| pieces(word)).any(is_git_setting) => return Some(Runs::Git),
+        _ => {}
+    }
+    // A plain name is protected by nothing but its directory.
+    let matter = |word: &&String| directory.matters || word.contains(['.', '/', '\\']);
+    words.iter().filter(matter).find_map(|word| {
+        let is_option = word.starts_with('-');
+        pieces(word).into_iter().find_map(|piece| {
+            let place = Place::of(piece, directory);
+            if is_option { place.protection().map(Runs::Names) } else { named(&place) }
+        })
+    })
+}
+
+fn named(place: &Place) -> Option<Runs> {
+    let held = || place.holds_protected().then_some("a directory that says what runs later");
+    place.protection().or_else(held).map(Runs::Names)
+}
+
+fn is_git_setting(piece: &str) -> bool {
+    let name = piece.to_lowercase();
+    GIT_SETTINGS.contains(&name.as_str()) || name.starts_with("alias.") || name.starts_with("filter.")
+}

@@ -1,0 +1,249 @@
+//! The desk: where calls wait for a person. It writes down before it announces, hears of answers from here and from other
+//! processes, and lets nobody wait longer than they may.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{oneshot, watch};
+use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Gone, Presentation};
+use toolgate_gate::ports::clock::{Clock, pause};
+use toolgate_gate::ports::ledger::{Beat, Consent, EndApproval, Ledger, RequestApproval, Stamp};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::approval::{
+    Approval, ApprovalStatus, Coverage, Reach, StandingApproval, StandingWish, TIMED_OUT,
+};
+use toolgate_model::id::{ApprovalId, ProcessId, StandingApprovalId};
+use toolgate_model::principal::TenantId;
+
+use crate::{coverage, offers, parts, risk};
+
+/// What a call is told whose caller is gone.
+const GONE: &str = "whoever made the call is gone";
+/// What a call is told that waits when the gate stops.
+const STOPPING: &str = "the gate stopped while this approval was pending";
+
+/// Where calls wait for a person.
+pub struct Desk {
+    ledger: Arc<dyn Ledger>,
+    clock: Arc<dyn Clock>,
+    process: ProcessId,
+    waiting: Mutex<HashMap<ApprovalId, oneshot::Sender<Approval>>>,
+    attended: Arc<Mutex<BTreeMap<TenantId, u64>>>,
+    closed: watch::Sender<bool>,
+}
+
+impl Desk {
+    /// The desk of one process.
+    pub fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, process: ProcessId) -> Self {
+        Self {
+            ledger,
+            clock,
+            process,
+            waiting: Mutex::default(),
+            attended: Arc::default(),
+            closed: watch::Sender::new(false),
+        }
+    }
+
+    /// Shows that this process lives. To be called before the first call waits, and then again and again.
+    pub async fn beat(&self) -> Result<(), Refusal> {
+        let attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        self.ledger.beat(Beat { process: self.process, time: self.clock.now(), attended }).await
+    }
+
+    /// Hears of answers that were given elsewhere.
+    pub async fn collect(&self) -> Result<(), Refusal> {
+        if !self.ledger.shares_approvals() || self.is_idle() {
+            return Ok(());
+        }
+        for approval in self.ledger.collect_approvals(self.process).await? {
+            self.resolved(&approval);
+        }
+        Ok(())
+    }
+
+    /// Ends what is overdue and what belongs to processes that died; answers how many.
+    pub async fn reap(&self) -> Result<u64, Refusal> {
+        let reaped = self.ledger.reap_approvals(self.process, self.clock.now()).await?;
+        self.collect().await?;
+        Ok(reaped)
+    }
+
+    /// How many calls wait here.
+    pub fn waiting(&self) -> usize {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// What earlier answers allow, where they cover the call.
+    async fn covered(&self, approval: &Approval) -> Result<Option<Consent>, Refusal> {
+        let (true, Some(arguments)) = (approval.coverable, &approval.arguments) else { return Ok(None) };
+        let now = self.clock.now();
+        let standing = self.ledger.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?;
+        let call = Covered { tool: &approval.tool, arguments, session: approval.session.as_ref() };
+        let covering = coverage::covering(&standing, &call).ok();
+        Ok(covering.map(|standing| Consent { standing, ..Consent::default() }))
+    }
+
+    async fn require_attendance(&self, tenant: &TenantId) -> Result<(), Refusal> {
+        let here = self.attended.lock().unwrap_or_else(PoisonError::into_inner).contains_key(tenant);
+        if here || self.ledger.is_attended(tenant, self.clock.now()).await? {
+            return Ok(());
+        }
+        let reason = "this call needs a person's approval, somebody must be there to give it, and nobody is: open \
+                      `toolgate approvals` and call again";
+        Err(Refusal::new(Code::ApprovalRequired, reason).with("attendance", "required"))
+    }
+
+    /// Ends an approval that waits here, unless somebody was faster.
+    async fn end(&self, stamp: &Stamp, id: ApprovalId, status: ApprovalStatus, reason: &str) -> Result<Approval, Refusal> {
+        let stamp = Stamp { time: self.clock.now(), ..stamp.clone() };
+        self.ledger.end_approval(EndApproval { stamp, id, status, reason: reason.to_owned() }).await
+    }
+}
+
+#[async_trait]
+impl Approver for Desk {
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Consent, Refusal> {
+        let Ask { stamp, mut approval, attended } = ask;
+        if let Some(consent) = self.covered(&approval).await? {
+            return Ok(consent);
+        }
+        if attended {
+            self.require_attendance(&approval.tenant).await?;
+        }
+        approval.status = ApprovalStatus::Pending;
+        let id = approval.id;
+        // INVARIANT: whoever waits is there before anybody can answer.
+        let (tell, mut told) = oneshot::channel();
+        let place = Place::taken(self, id, tell);
+        let process = self.process;
+        let command = RequestApproval { stamp: stamp.clone(), approval: approval.clone(), process };
+        self.ledger.request_approval(command).await?;
+        asked(&approval);
+        let patience = approval.expires_at.as_millis().saturating_sub(self.clock.now().as_millis());
+        let patience = Duration::from_millis(u64::try_from(patience).unwrap_or(0));
+        let mut closed = self.closed.subscribe();
+        let ended = tokio::select! {
+            biased;
+            Ok(answered) = &mut told => answered,
+            () = gone => self.end(&stamp, id, ApprovalStatus::Cancelled, GONE).await?,
+            () = stopping(&mut closed) => self.end(&stamp, id, ApprovalStatus::Cancelled, STOPPING).await?,
+            () = pause(patience) => self.end(&stamp, id, ApprovalStatus::TimedOut, TIMED_OUT).await?,
+        };
+        drop(place);
+        outcome(&ended)
+    }
+
+    fn resolved(&self, approval: &Approval) {
+        if approval.status.is_open() {
+            return;
+        }
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&approval.id);
+        if let Some(waiting) = waiting {
+            // Whoever is gone meanwhile ends by itself.
+            let _ = waiting.send(approval.clone());
+        }
+    }
+
+    fn standing(&self, approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+        coverage::standing(approval, wish)
+    }
+
+    fn covering(&self, standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
+        coverage::covering(standing, call)
+    }
+
+    fn protects(&self, call: &Covered<'_>) -> Option<String> {
+        let workspace = call.session.and_then(|session| session.workspace.as_ref());
+        coverage::is_protected(call.tool, call.arguments, workspace)
+    }
+
+    fn present(&self, approval: &Approval, standing: &[StandingApproval]) -> Presentation {
+        Presentation {
+            risk: risk::assess(approval),
+            parts: parts::parts(approval, standing),
+            offers: offers::offers(approval),
+        }
+    }
+
+    fn attach(&self, tenant: &TenantId) -> Attached {
+        let mut attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner);
+        *attended.entry(tenant.clone()).or_default() += 1;
+        Box::new(Attendant { tenant: tenant.clone(), attended: Arc::clone(&self.attended) })
+    }
+
+    async fn close(&self) {
+        self.closed.send_replace(true);
+    }
+}
+
+/// Waits until this process is about to end.
+async fn stopping(closed: &mut watch::Receiver<bool>) {
+    // An error means that the desk is gone, which ends as well.
+    let _ = closed.wait_for(|closed| *closed).await;
+}
+
+/// A place where a call waits; empty again when dropped.
+struct Place<'a> {
+    desk: &'a Desk,
+    id: ApprovalId,
+}
+
+impl<'a> Place<'a> {
+    fn taken(desk: &'a Desk, id: ApprovalId, tell: oneshot::Sender<Approval>) -> Self {
+        desk.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, tell);
+        Self { desk, id }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.desk.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// Somebody who can answer.
+struct Attendant {
+    tenant: TenantId,
+    attended: Arc<Mutex<BTreeMap<TenantId, u64>>>,
+}
+
+impl Drop for Attendant {
+    fn drop(&mut self) {
+        let mut attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = attended.get_mut(&self.tenant) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                attended.remove(&self.tenant);
+            }
+        }
+    }
+}
+
+/// What an approval that has ended means for its call.
+fn outcome(approval: &Approval) -> Result<Consent, Refusal> {
+    let reason = |otherwise: &str| approval.reason.clone().unwrap_or_else(|| otherwise.to_owned());
+    let (code, reason) = match approval.status {
+        ApprovalStatus::Approved => {
+            return Ok(Consent {
+                approval: Some(approval.id),
+                standing: Vec::new(),
+                answer: approval.answer.clone(),
+            });
+        }
+        ApprovalStatus::Denied => (Code::ApprovalDenied, reason("a person denied this call")),
+        ApprovalStatus::TimedOut => (Code::ApprovalTimedOut, TIMED_OUT.to_owned()),
+        ApprovalStatus::Cancelled | ApprovalStatus::Orphaned => (Code::ApprovalCancelled, reason(GONE)),
+        // INVARIANT: only what has ended comes here; anything else is no yes.
+        ApprovalStatus::Requested | ApprovalStatus::Pending => {
+            (Code::ApprovalRequired, "the approval has not ended".to_owned())
+        }
+    };
+    Err(Refusal::new(code, reason).with("approval_id", approval.id))
+}

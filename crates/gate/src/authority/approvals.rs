@@ -1,0 +1,371 @@
+//! Approvals as people see and answer them. Whoever may answer sees all of the tenant's; everybody else those of their own
+//! calls, and answers none.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_model::approval::{
+    Approval, ApprovalHappening, ApprovalSession, Attendance, Channel, Decision, LONGEST_WAIT, Mode, SessionName, StandingApproval,
+    StandingWish, Vote,
+};
+use toolgate_model::canonical::to_canonical;
+use toolgate_model::id::{ApprovalId, StandingApprovalId};
+use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::merkle::sha256;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::PrincipalId;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::approver::{Attached, Covered, Presentation};
+use crate::ports::entropy::random;
+use crate::ports::ledger::{
+    ApprovalFilter, DecideApproval, EventFilter, Freshness, LoggedEvent, Page, PageRequest, RevokeStanding, SessionTerms, SetSessionTerms, StandingFilter,
+};
+use crate::refusal::{Code, Refusal};
+
+/// The longest reason, in bytes.
+const LONGEST_REASON: usize = 2_000;
+/// The longest answer to a question, in bytes.
+const LONGEST_ANSWER: usize = 16 * 1024;
+
+/// Somebody's answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Yes or no.
+    pub decision: Decision,
+    /// What is to be covered besides the call.
+    pub wish: Option<StandingWish>,
+    /// Why.
+    pub reason: Option<String>,
+    /// What is answered, where the tool is a question.
+    pub answer: Option<String>,
+    /// The caller's name for this answer: the same one again gets the same result.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// By which way it came.
+    pub channel: Channel,
+}
+
+/// What holds for a session, and what of it is in effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionView {
+    /// Its name.
+    pub name: SessionName,
+    /// The mode that is in effect.
+    pub mode: Mode,
+    /// How long its calls wait.
+    pub wait: Duration,
+    /// Whether they wait where nobody is there to answer.
+    pub attendance: Attendance,
+}
+
+impl Gate {
+    /// Approvals, newest first.
+    pub async fn approvals(
+        &self,
+        caller: &Caller,
+        mut filter: ApprovalFilter,
+        page: PageRequest,
+    ) -> Result<Page<Approval>, Refusal> {
+        filter.agent = visible_agent(caller, filter.agent)?;
+        self.ledger.approvals(caller.tenant(), filter, page).await
+    }
+
+    /// One approval.
+    pub async fn approval_of(&self, caller: &Caller, id: ApprovalId) -> Result<Approval, Refusal> {
+        let found = self.ledger.approval(caller.tenant(), id).await?;
+        let sees = |approval: &Approval| caller.may(Permission::DecideApprovals) || is_own(caller, approval);
+        found.filter(sees).ok_or_else(|| no_approval(id))
+    }
+
+    /// What a person should know before answering.
+    pub async fn present(&self, approval: &Approval) -> Result<Presentation, Refusal> {
+        let now = self.clock.now();
+        let standing = match approval.status.is_open() {
+            true => self.ledger.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?,
+            false => Vec::new(),
+        };
+        Ok(self.approver.present(approval, &standing))
+    }
+
+    /// Counts somebody's answer; answers the approval as it is now.
+    pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: Answer) -> Result<Approval, Refusal> {
+        caller.require(Permission::DecideApprovals)?;
+        check_texts(&answer)?;
+        let request_digest = answer_digest(&answer);
+        let approval = self.ledger.approval(caller.tenant(), id).await?.ok_or_else(|| no_approval(id))?;
+        let (standing, notice) = match &answer.wish {
+            Some(wish) if answer.decision == Decision::Approve => self.standing_of(caller, &approval, wish)?,
+            _ => (None, None),
+        };
+        let stamp = self.stamp(caller);
+        let vote = Vote {
+            by: caller.id().clone(),
+            decision: answer.decision,
+            channel: answer.channel,
+            reason: answer.reason.filter(|reason| !reason.is_empty()),
+            answer: answer.answer,
+            wish: answer.wish,
+            at: stamp.time,
+        };
+        let command = DecideApproval {
+            stamp,
+            id,
+            vote,
+            scopes: caller.principal().scopes.clone(),
+            standing,
+            notice,
+            idempotency_key: answer.idempotency_key,
+            request_digest,
+        };
+        let decided = self.ledger.decide_approval(command).await?;
+        self.approver.resolved(&decided);
+        Ok(decided)
+    }
+
+    /// What would stand by a wish, or why nothing does: the single answer stays valid.
+    fn standing_of(
+        &self,
+        caller: &Caller,
+        approval: &Approval,
+        wish: &StandingWish,
+    ) -> Result<(Option<StandingApproval>, Option<String>), Refusal> {
+        let (coverage, reach) = match self.approver.standing(approval, wish) {
+            Ok(covered) => covered,
+            Err(why) => return Ok((None, Some(format!("only this call is approved: {why}")))),
+        };
+        let now = self.clock.now();
+        let lifetime = wish.expires_in_seconds.map(Duration::from_secs);
+        if lifetime.is_some_and(|lifetime| lifetime.is_zero()) || wish.max_uses == Some(0) {
+            let reason = "`expires_in_seconds` and `max_uses` must be at least 1";
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "scope"));
+        }
+        let standing = StandingApproval {
+            id: StandingApprovalId::new(now, random()?),
+            tenant: approval.tenant.clone(),
+            agent: approval.agent.clone(),
+            tool: approval.tool.clone(),
+            coverage,
+            reach,
+            source: approval.id,
+            created_by: caller.id().clone(),
+            created_at: now,
+            expires_at: lifetime.map(|lifetime| now.plus(lifetime)),
+            max_uses: wish.max_uses,
+            used: 0,
+            last_used_at: None,
+            revoked_at: None,
+            revoked_by: None,
+        };
+        Ok((Some(standing), None))
+    }
+
+    /// What happened to approvals that the caller may see, in order, behind a place in the log. Those that are
+    /// [`Freshness::Recent`] end where the log was last integrated.
+    pub async fn approval_events(
+        &self,
+        caller: &Caller,
+        after: Option<u64>,
+        limit: u32,
+        freshness: Freshness,
+    ) -> Result<Vec<LoggedEvent>, Refusal> {
+        let filter = EventFilter {
+            kinds: ApprovalHappening::NAMES.iter().map(|name| (*name).to_owned()).collect(),
+            agent: visible_agent(caller, None)?,
+            ..EventFilter::default()
+        };
+        let page = PageRequest { after: after.map(|sequence| sequence.to_string()), limit };
+        if freshness == Freshness::Newest {
+            self.integrate_if_possible().await;
+        }
+        Ok(self.ledger.events(caller.tenant(), filter, page).await?.items)
+    }
+
+    /// The place of the last event of the log; `None` while it is empty.
+    pub async fn end_of_log(&self, caller: &Caller) -> Result<Option<u64>, Refusal> {
+        self.integrate_if_possible().await;
+        let head = self.ledger.log_head(caller.tenant()).await?;
+        Ok(head.and_then(|head| head.head.size.checked_sub(1)))
+    }
+
+    /// Attaches the caller as somebody who can answer, as long as what comes back is kept.
+    pub fn attach_approver(&self, caller: &Caller) -> Option<Attached> {
+        caller.may(Permission::DecideApprovals).then(|| self.approver.attach(caller.tenant()))
+    }
+
+    /// Standing approvals, newest first.
+    pub async fn standing_approvals(
+        &self,
+        caller: &Caller,
+        agent: Option<PrincipalId>,
+        tool: Option<String>,
+        only_active: bool,
+        page: PageRequest,
+    ) -> Result<Page<StandingApproval>, Refusal> {
+        let agent = visible_agent(caller, agent)?;
+        let filter = StandingFilter { agent, tool, active_at: only_active.then(|| self.clock.now()) };
+        self.ledger.standings(caller.tenant(), filter, page).await
+    }
+
+    /// One standing approval.
+    pub async fn standing_approval(&self, caller: &Caller, id: StandingApprovalId) -> Result<StandingApproval, Refusal> {
+        let found = self.ledger.standing(caller.tenant(), id).await?;
+        let sees =
+            |standing: &StandingApproval| caller.may(Permission::DecideApprovals) || standing.agent == *caller.id();
+        found.filter(sees).ok_or_else(|| no_standing(id))
+    }
+
+    /// Takes a standing approval back.
+    pub async fn revoke_standing_approval(
+        &self,
+        caller: &Caller,
+        id: StandingApprovalId,
+    ) -> Result<StandingApproval, Refusal> {
+        self.standing_approval(caller, id).await?;
+        caller.require(Permission::DecideApprovals)?;
+        self.ledger.revoke_standing(RevokeStanding { stamp: self.stamp(caller), id }).await
+    }
+
+    /// Which standing approvals would cover a call, or why none does.
+    pub async fn explain_standing(
+        &self,
+        caller: &Caller,
+        agent: &PrincipalId,
+        tool: &str,
+        arguments: &Value,
+        session: Option<&ApprovalSession>,
+    ) -> Result<Result<Vec<StandingApproval>, String>, Refusal> {
+        visible_agent(caller, Some(agent.clone()))?;
+        let call = Covered { tool, arguments, session };
+        if let Some(protected) = self.approver.protects(&call) {
+            return Ok(Err(protected));
+        }
+        let standing = self.ledger.standing_for(caller.tenant(), agent, tool, self.clock.now()).await?;
+        Ok(self.approver.covering(&standing, &call).map(|ids| {
+            standing.iter().filter(|standing| ids.contains(&standing.id)).cloned().collect()
+        }))
+    }
+
+    /// What holds for a session of the caller.
+    pub async fn approval_session(&self, caller: &Caller, name: &SessionName) -> Result<SessionView, Refusal> {
+        let terms = self.ledger.session_terms(caller.tenant(), caller.id(), name).await?;
+        Ok(self.view_of(name, &terms))
+    }
+
+    /// Changes what holds for a session of the caller; what is absent stays. Calls that already wait go on waiting.
+    pub async fn set_approval_session(
+        &self,
+        caller: &Caller,
+        name: SessionName,
+        changes: SessionTerms,
+    ) -> Result<SessionView, Refusal> {
+        caller.require(Permission::InvokeTools)?;
+        let before = self.ledger.session_terms(caller.tenant(), caller.id(), &name).await?;
+        if changes.wait.is_some_and(|wait| wait.is_zero() || wait > LONGEST_WAIT) {
+            let reason = format!("`ttl_seconds` must be 1 to {}", LONGEST_WAIT.as_secs());
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttl_seconds"));
+        }
+        let terms = SessionTerms {
+            mode: changes.mode.or(before.mode),
+            wait: changes.wait.or(before.wait),
+            attendance: changes.attendance.or(before.attendance),
+        };
+        if let Some(mode) = changes.mode {
+            self.require_mode(caller, self.effective_mode(&before), mode)?;
+        }
+        let (from, to) = (self.effective_mode(&before), self.effective_mode(&terms));
+        let command = SetSessionTerms {
+            stamp: self.stamp(caller),
+            owner: caller.id().clone(),
+            name: name.clone(),
+            terms: terms.clone(),
+            mode_change: (from != to).then_some((from, to)),
+        };
+        self.ledger.set_session_terms(command).await?;
+        Ok(self.view_of(&name, &terms))
+    }
+
+    /// Raising a mode lets calls pass that nobody was asked about: it needs what answering needs, and an operator who
+    /// allows it.
+    fn require_mode(&self, caller: &Caller, before: Mode, wanted: Mode) -> Result<(), Refusal> {
+        let settings = &self.settings.approvals;
+        if wanted > settings.highest_mode {
+            let reason = format!(
+                "mode {} is not allowed here: the highest is {} (`approvals.highest_mode`)",
+                wanted.as_str(),
+                settings.highest_mode.as_str()
+            );
+            return Err(Refusal::new(Code::PermissionDenied, reason).with("highest_mode", settings.highest_mode));
+        }
+        if wanted <= before {
+            return Ok(());
+        }
+        if !settings.mode_changes {
+            let reason = "the mode cannot be raised by a request: the operator must allow it where the gate is started \
+                          (`approvals.mode_changes`)";
+            return Err(Refusal::new(Code::PermissionDenied, reason));
+        }
+        caller.require(Permission::DecideApprovals)
+    }
+
+    fn view_of(&self, name: &SessionName, terms: &SessionTerms) -> SessionView {
+        let settings = &self.settings.approvals;
+        SessionView {
+            name: name.clone(),
+            mode: self.effective_mode(terms),
+            wait: terms.wait.unwrap_or(settings.wait),
+            attendance: terms.attendance.unwrap_or(settings.attendance),
+        }
+    }
+}
+
+/// Whose approvals somebody may see: all, or their own.
+fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Result<Option<PrincipalId>, Refusal> {
+    if caller.may(Permission::DecideApprovals) {
+        return Ok(wanted);
+    }
+    match wanted {
+        Some(agent) if agent != *caller.id() => Err(caller.require(Permission::DecideApprovals).err().unwrap_or_else(
+            || Refusal::new(Code::PermissionDenied, "only your own approvals can be seen"),
+        )),
+        _ => Ok(Some(caller.id().clone())),
+    }
+}
+
+fn is_own(caller: &Caller, approval: &Approval) -> bool {
+    approval.agent == *caller.id() || approval.actor == *caller.id()
+}
+
+fn no_approval(id: ApprovalId) -> Refusal {
+    Refusal::new(Code::ApprovalNotFound, format!("there is no approval {id}"))
+}
+
+fn no_standing(id: StandingApprovalId) -> Refusal {
+    Refusal::new(Code::StandingApprovalNotFound, format!("there is no standing approval {id}"))
+}
+
+fn check_texts(answer: &Answer) -> Result<(), Refusal> {
+    let wrong = |field: &str, limit: usize| {
+        let reason = format!("`{field}` must be printable text of at most {limit} bytes");
+        Refusal::new(Code::InvalidField, reason).with("path", field)
+    };
+    let fits = |text: &Option<String>, limit: usize| {
+        text.as_ref().is_none_or(|text| {
+            text.len() <= limit && !text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t')
+        })
+    };
+    if !fits(&answer.reason, LONGEST_REASON) {
+        return Err(wrong("reason", LONGEST_REASON));
+    }
+    if !fits(&answer.answer, LONGEST_ANSWER) {
+        return Err(wrong("answer", LONGEST_ANSWER));
+    }
+    Ok(())
+}
+
+fn answer_digest(answer: &Answer) -> String {
+    let said = json!({
+        "decision": answer.decision, "wish": answer.wish, "reason": answer.reason, "answer": answer.answer,
+    });
+    sha256(&to_canonical(&said)).to_hex()
+}

@@ -1,0 +1,109 @@
+//! Calls that somebody else carries out: a coding agent asks, before it uses one of its own tools, whether it may. They
+//! walk the same path as every other call, into the same log; only that nothing is executed here.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use toolgate_model::approval::{CallLabel, Category, SessionName, Workspace};
+use toolgate_model::context::GrantContext;
+use toolgate_model::credential::ServiceName;
+use toolgate_model::descriptor::SafetyTier;
+use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::scope::Scope;
+use toolgate_model::service::{ToolDefinition, ToolName};
+
+use super::{CallRequest, Denial, Progress};
+use crate::catalog::{Backing, Tool};
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::refusal::{Code, Refusal};
+
+/// A call that somebody else is about to make.
+pub struct ExternalCall {
+    /// For whom; `None` is the caller itself.
+    pub agent: Option<PrincipalId>,
+    /// The program and its tool, as in `claude-code.Bash`.
+    pub tool: String,
+    /// What kind of a call it is.
+    pub category: Category,
+    /// With which arguments.
+    pub arguments: Map<String, Value>,
+    /// The conversation that it belongs to, and the directory that this works in.
+    pub session: Option<(SessionName, Option<Workspace>)>,
+    /// What the caller calls it.
+    pub label: Option<CallLabel>,
+    /// From where.
+    pub address: IpAddr,
+}
+
+/// That it may be made, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalLeave {
+    /// The record of it.
+    pub invocation: InvocationId,
+    /// The answer that it rests on.
+    pub approval: Option<ApprovalId>,
+    /// The standing approvals that it rests on.
+    pub standing: Vec<StandingApprovalId>,
+}
+
+impl Gate {
+    /// Whether a call may be made; waits for a person where it must.
+    pub async fn ask(self: &Arc<Self>, caller: Caller, asked: ExternalCall) -> Result<ExternalLeave, Denial> {
+        let denied = |refusal| Denial { invocation: None, refusal };
+        let tool = Arc::new(external_tool(&asked).map_err(denied)?);
+        let (observer, mut progress) = mpsc::unbounded_channel();
+        let request = CallRequest {
+            tool: asked.tool,
+            version: None,
+            grant: None,
+            agent: asked.agent,
+            parameters: asked.arguments,
+            idempotency_key: None,
+            context: GrantContext::default(),
+            run: None,
+            session: None,
+            approval_session: asked.session,
+            label: asked.label,
+            observer: Some(observer),
+            address: asked.address,
+        };
+        let answer = self.invoke_with(caller, request, Some(tool)).await?;
+        let mut leave = ExternalLeave { invocation: answer.invocation, approval: None, standing: Vec::new() };
+        while let Ok(step) = progress.try_recv() {
+            match step {
+                Progress::Asked(approval) => leave.approval = Some(approval.id),
+                Progress::Covered(standing) => leave.standing = standing,
+                Progress::Admitted(_) => {}
+            }
+        }
+        match answer.outcome.error {
+            None => Ok(leave),
+            Some(error) => {
+                let refusal = Refusal::new(Code::GuardianDenied, error.message);
+                Err(Denial { invocation: Some(answer.invocation), refusal })
+            }
+        }
+    }
+}
+
+fn external_tool(asked: &ExternalCall) -> Result<Tool, Refusal> {
+    let wrong = || {
+        let reason = "`tool` must be a program and its tool, as in claude-code.Bash";
+        Refusal::new(Code::InvalidField, reason).with("path", "tool")
+    };
+    let (service, name) = asked.tool.split_once('.').ok_or_else(wrong)?;
+    let tier = match asked.category {
+        Category::Info => SafetyTier::Read,
+        Category::Edit | Category::Mcp => SafetyTier::Write,
+        Category::Exec => SafetyTier::Exec,
+    };
+    let scope = Scope::parse("external").map_err(|_| wrong())?;
+    let definition = ToolDefinition { safety_tier: Some(tier), ..ToolDefinition::of_scope(scope) };
+    let service = ServiceName::parse(service).map_err(|_| wrong())?;
+    let name = ToolName::parse(name).map_err(|_| wrong())?;
+    Ok(Tool::built_in(service, name, Arc::new(definition), Backing::External(asked.category)))
+}

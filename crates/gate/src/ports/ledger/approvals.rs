@@ -1,0 +1,148 @@
+//! Commands on approvals, on what stands of them, and on the sessions that they belong to.
+
+use std::time::Duration;
+
+use toolgate_model::approval::{
+    Approval, ApprovalStatus, Attendance, Mode, SessionName, StandingApproval, Vote,
+};
+use toolgate_model::id::{ApprovalId, InvocationId, ProcessId, StandingApprovalId};
+use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::principal_scope::HeldScopes;
+use toolgate_model::time::Timestamp;
+
+use super::Stamp;
+
+/// Writes down that a person is asked. From then on it can be answered.
+#[derive(Debug, Clone)]
+pub struct RequestApproval {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// What is asked, as pending.
+    pub approval: Approval,
+    /// The process in which the call waits.
+    pub process: ProcessId,
+}
+
+/// Counts somebody's word: compare-and-set, the first end wins.
+#[derive(Debug, Clone)]
+pub struct DecideApproval {
+    /// Who answers, and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: ApprovalId,
+    /// What is said.
+    pub vote: Vote,
+    /// What whoever answers holds.
+    pub scopes: HeldScopes,
+    /// What covers later calls if this word approves it; its `id` and all but what depends on the approval is made
+    /// beforehand.
+    pub standing: Option<StandingApproval>,
+    /// What became of the wish for it, where it was not granted.
+    pub notice: Option<String>,
+    /// The caller's name for this word: the same one again gets the same answer.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// SHA-256 of what was sent with that name.
+    pub request_digest: String,
+}
+
+/// Ends an approval without an answer, if it still waits.
+#[derive(Debug, Clone)]
+pub struct EndApproval {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: ApprovalId,
+    /// How: timed out, cancelled or orphaned.
+    pub status: ApprovalStatus,
+    /// Why.
+    pub reason: String,
+}
+
+/// Which approvals to list, newest first. What is absent does not filter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApprovalFilter {
+    /// By how they stand.
+    pub status: Option<ApprovalStatus>,
+    /// By agent.
+    pub agent: Option<PrincipalId>,
+    /// By tool, with its service.
+    pub tool: Option<String>,
+    /// By the call that waits.
+    pub invocation: Option<InvocationId>,
+}
+
+/// Which standing approvals to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StandingFilter {
+    /// By agent.
+    pub agent: Option<PrincipalId>,
+    /// By tool, with its service.
+    pub tool: Option<String>,
+    /// Only those that still cover something.
+    pub active_at: Option<Timestamp>,
+}
+
+/// Takes a standing approval back: no later admission rests on it.
+#[derive(Debug, Clone)]
+pub struct RevokeStanding {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Which.
+    pub id: StandingApprovalId,
+}
+
+/// What holds for the calls of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionTerms {
+    /// Which calls pass without asking; `None` is as the gate says.
+    pub mode: Option<Mode>,
+    /// How long its calls wait; `None` is as the gate says.
+    pub wait: Option<Duration>,
+    /// Whether somebody must be there; `None` is as the gate says.
+    pub attendance: Option<Attendance>,
+}
+
+/// Sets what holds for the calls of a session.
+#[derive(Debug, Clone)]
+pub struct SetSessionTerms {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Whose session.
+    pub owner: PrincipalId,
+    /// Which.
+    pub name: SessionName,
+    /// What holds.
+    pub terms: SessionTerms,
+    /// The modes before and after, as they are in effect, where they differ.
+    pub mode_change: Option<(Mode, Mode)>,
+}
+
+/// Shows that a process lives, and for whom it has somebody who can answer.
+#[derive(Debug, Clone)]
+pub struct Beat {
+    /// Which process.
+    pub process: ProcessId,
+    /// When.
+    pub time: Timestamp,
+    /// The tenants for which an answering channel is attached to it.
+    pub attended: Vec<TenantId>,
+}
+
+/// What an admission takes of the approvals that it rests on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Consent {
+    /// The answer to this very call.
+    pub approval: Option<ApprovalId>,
+    /// The standing approvals that cover it, all of them needed.
+    pub standing: Vec<StandingApprovalId>,
+    /// What was answered, where the tool is a question.
+    pub answer: Option<String>,
+}
+
+impl Consent {
+    /// Whether nothing was needed.
+    pub fn is_empty(&self) -> bool {
+        self.approval.is_none() && self.standing.is_empty()
+    }
+}

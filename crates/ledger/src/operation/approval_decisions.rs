@@ -1,0 +1,150 @@
+//! Decisions: somebody's word is counted on an approval that nobody else can change meanwhile, so that of several words
+//! the first one ends it.
+
+use toolgate_gate::ports::ledger::DecideApproval;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::approval::{
+    Approval, ApprovalHappening, ApprovalStatus, DecideError, Decided, Decider, StandingApproval,
+};
+use toolgate_model::id::ApprovalId;
+use toolgate_model::invocation::IdempotencyKey;
+
+use super::approvals::{entry, hold, store};
+use super::record::{record, record_all};
+use super::{Operation, standing_approvals};
+use crate::sql::Failure;
+use crate::transaction::{Transaction, values};
+
+impl Operation for DecideApproval {
+    type Output = Approval;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Approval, Failure> {
+        let approval = hold(transaction, &self.stamp.tenant, self.id).await?;
+        if let Some(key) = &self.idempotency_key
+            && was_counted(transaction, self, key).await?
+        {
+            return Ok(approval);
+        }
+        let decider = Decider { id: &self.vote.by, scopes: &self.scopes };
+        let decided = approval.decide(self.vote.clone(), decider).map_err(|error| refusal(error, self.id))?;
+        if let Some(key) = &self.idempotency_key {
+            remember(transaction, self, key).await?;
+        }
+        let mut ended = match decided {
+            Decided::Ended(ended) => ended,
+            Decided::Counted(counted) => {
+                store(transaction, &counted).await?;
+                record(transaction, &self.stamp, entry(&counted, ApprovalHappening::Counted)).await?;
+                return Ok(counted);
+            }
+        };
+        let standing = settle_wish(self, &mut ended);
+        store(transaction, &ended).await?;
+        let mut entries = vec![entry(&ended, ApprovalHappening::Ended)];
+        if let Some(standing) = standing {
+            standing_approvals::insert(transaction, &standing).await?;
+            entries.push(entry(&ended, |_| ApprovalHappening::StandingCreated(standing)));
+        }
+        record_all(transaction, &self.stamp, entries).await?;
+        Ok(ended)
+    }
+}
+
+/// Whether this very word was counted before.
+async fn was_counted<T: Transaction>(
+    transaction: &mut T,
+    command: &DecideApproval,
+    key: &IdempotencyKey,
+) -> Result<bool, Failure> {
+    let sql = "SELECT approval, request_digest FROM approval_votes \
+         WHERE tenant = $1 AND approval = $2 AND decider = $3 AND key = $4";
+    let name = values![&command.stamp.tenant, command.id, &command.vote.by, key.as_str()];
+    let Some(row) = transaction.query_optional(sql, name).await? else { return Ok(false) };
+    if row.text(1)? == command.request_digest {
+        return Ok(true);
+    }
+    let reason = "this idempotency key was used for another answer; use a new key for a new answer";
+    Err(Refusal::new(Code::IdempotencyConflict, reason).with("approval_id", command.id).into())
+}
+
+async fn remember<T: Transaction>(
+    transaction: &mut T,
+    command: &DecideApproval,
+    key: &IdempotencyKey,
+) -> Result<(), Failure> {
+    let sql = "INSERT INTO approval_votes (tenant, approval, decider, key, request_digest, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
+    let parameters = values![
+        &command.stamp.tenant,
+        command.id,
+        &command.vote.by,
+        key.as_str(),
+        command.request_digest.as_str(),
+        command.stamp.time,
+    ];
+    transaction.execute(sql, parameters).await?;
+    Ok(())
+}
+
+/// What covers later calls by this answer, if anything does. Where it was wished and does not, the approval says why.
+fn settle_wish(command: &DecideApproval, approval: &mut Approval) -> Option<StandingApproval> {
+    if approval.status != ApprovalStatus::Approved {
+        return None;
+    }
+    approval.notice = command.notice.clone();
+    let obstacle = obstacle(approval);
+    match (&command.standing, obstacle) {
+        (Some(standing), None) => {
+            approval.standing = Some(standing.id);
+            // INVARIANT: it covers calls of the agent and the tool that were shown, whatever was asked for.
+            Some(StandingApproval {
+                tenant: approval.tenant.clone(),
+                agent: approval.agent.clone(),
+                tool: approval.tool.clone(),
+                source: approval.id,
+                ..standing.clone()
+            })
+        }
+        (Some(_), Some(obstacle)) => {
+            approval.notice.get_or_insert_with(|| format!("this call is approved, and no later one: {obstacle}"));
+            None
+        }
+        (None, _) => None,
+    }
+}
+
+/// Why no answer to this can cover later calls.
+fn obstacle(approval: &Approval) -> Option<&'static str> {
+    if !approval.coverable {
+        Some("calls of this kind are asked about each time")
+    } else if !approval.rule.standing {
+        Some("the rule of this tool wants an answer each time")
+    } else if approval.rule.approvers != 1 {
+        Some("where several people must agree, they agree to one call")
+    } else {
+        None
+    }
+}
+
+fn refusal(error: DecideError, id: ApprovalId) -> Refusal {
+    let reason = error.to_string();
+    let refuse = |code| Refusal::new(code, reason.clone()).with("approval_id", id);
+    match error {
+        DecideError::Already { status, by, channel } => {
+            refuse(Code::ApprovalDecided).with("status", status).with("decided_by", by).with("channel", channel)
+        }
+        DecideError::AlreadyVoted(by) => {
+            refuse(Code::ApprovalDecided).with("status", ApprovalStatus::Pending).with("decided_by", by)
+        }
+        DecideError::TimedOut => refuse(Code::ApprovalEnded).with("status", ApprovalStatus::TimedOut),
+        DecideError::Ended(status) => refuse(Code::ApprovalEnded).with("status", status),
+        DecideError::OwnCall(_) | DecideError::OwnRequest(_) | DecideError::NotOfGroup(_) => {
+            refuse(Code::PermissionDenied)
+        }
+        DecideError::AnswerMissing | DecideError::AnswerNotOffered(_) => {
+            refuse(Code::InvalidField).with("path", "answer")
+        }
+    }
+}

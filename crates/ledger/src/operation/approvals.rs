@@ -1,0 +1,179 @@
+//! Approvals: from the question to its end. The row says what is searched and raced for, its body is the approval itself;
+//! both are written together.
+
+use toolgate_gate::ports::ledger::{ApprovalFilter, EndApproval, Page, PageRequest, RequestApproval};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus};
+use toolgate_model::event::Happening;
+use toolgate_model::id::ApprovalId;
+use toolgate_model::principal::TenantId;
+
+use super::Operation;
+use super::listing::Conditions;
+use super::record::{Entry, record};
+use crate::sql::{Failure, Row, SqlError, Value, json_text};
+use crate::transaction::{Transaction, values};
+
+/// How many calls of one agent may wait for an answer at a time.
+pub const MOST_OF_AGENT: u32 = 2_000;
+/// How many calls of one tenant may.
+pub const MOST_OF_TENANT: u32 = 20_000;
+
+/// What [`read`] reads.
+pub const COLUMNS: &str = "id, body";
+
+/// Writes an approval as it is now: what [`row`] says.
+pub const UPDATE: &str = "UPDATE approvals SET status = $1, resolved_at = $2, body = $3 WHERE tenant = $4 AND id = $5";
+
+impl Operation for RequestApproval {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        require_room(transaction, &self.approval).await?;
+        // Written down, it waits.
+        let approval = Approval { status: ApprovalStatus::Pending, ..self.approval.clone() };
+        let sql = "INSERT INTO approvals (tenant, id, status, agent, tool, invocation, process, created_at, expires_at, \
+             body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let parameters = [
+            Value::from(&approval.tenant),
+            Value::from(approval.id),
+            Value::from(approval.status.as_str()),
+            Value::from(&approval.agent),
+            Value::from(approval.tool.as_str()),
+            Value::from(approval.invocation),
+            Value::from(self.process),
+            Value::from(approval.created_at),
+            Value::from(approval.expires_at),
+            json_text(&approval)?,
+        ];
+        transaction.execute(sql, &parameters).await?;
+        record(transaction, &self.stamp, entry(&approval, ApprovalHappening::Requested)).await
+    }
+}
+
+impl Operation for EndApproval {
+    type Output = Approval;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Approval, Failure> {
+        let approval = hold(transaction, &self.stamp.tenant, self.id).await?;
+        let Some(ended) = approval.ended(self.status, &self.reason, self.stamp.time) else { return Ok(approval) };
+        store(transaction, &ended).await?;
+        record(transaction, &self.stamp, entry(&ended, ApprovalHappening::Ended)).await?;
+        Ok(ended)
+    }
+}
+
+/// Reads one approval.
+pub struct ReadApproval {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub id: ApprovalId,
+}
+
+impl Operation for ReadApproval {
+    type Output = Option<Approval>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Approval>, Failure> {
+        let sql = format!("SELECT {COLUMNS} FROM approvals WHERE tenant = $1 AND id = $2");
+        let row = transaction.query_optional(&sql, values![&self.tenant, self.id]).await?;
+        Ok(row.as_ref().map(read).transpose()?)
+    }
+}
+
+/// Lists approvals, newest first.
+pub struct ListApprovals {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub filter: ApprovalFilter,
+    /// Which page.
+    pub page: PageRequest,
+}
+
+impl Operation for ListApprovals {
+    type Output = Page<Approval>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<Approval>, Failure> {
+        let filter = &self.filter;
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        if let Some(status) = filter.status {
+            // Written out: the index of those that wait serves only a statement that says so.
+            conditions.and_that(&format!("status = '{}'", status.as_str()));
+        }
+        conditions.and_if("agent =", filter.agent.as_ref());
+        conditions.and_if("tool =", filter.tool.as_deref());
+        conditions.and_if("invocation =", filter.invocation);
+        conditions.and_if("id <", self.page.after.as_deref());
+        let from = (COLUMNS, "approvals", "id DESC");
+        conditions.page(transaction, from, &self.page, read, |approval| approval.id.to_string()).await
+    }
+}
+
+/// An approval that nobody else changes until the transaction ends.
+pub async fn hold<T: Transaction>(transaction: &mut T, tenant: &TenantId, id: ApprovalId) -> Result<Approval, Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM approvals WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
+    let row = transaction.query_optional(&sql, values![tenant, id]).await?;
+    let row = row.ok_or_else(|| {
+        Refusal::new(Code::ApprovalNotFound, format!("there is no approval {id}")).with("approval_id", id)
+    })?;
+    Ok(read(&row)?)
+}
+
+/// Writes an approval as it is now.
+pub async fn store<T: Transaction>(transaction: &mut T, approval: &Approval) -> Result<(), Failure> {
+    transaction.execute(UPDATE, &row(approval)?).await?;
+    Ok(())
+}
+
+/// The parameters of [`UPDATE`].
+pub fn row(approval: &Approval) -> Result<Vec<Value>, SqlError> {
+    Ok(vec![
+        Value::from(approval.status.as_str()),
+        Value::from(approval.resolved_at),
+        json_text(approval)?,
+        Value::from(&approval.tenant),
+        Value::from(approval.id),
+    ])
+}
+
+/// The approval of a row.
+pub fn read(row: &Row) -> Result<Approval, SqlError> {
+    row.json(1)
+}
+
+/// What the log is told of an approval.
+pub fn entry(approval: &Approval, happening: impl FnOnce(Approval) -> ApprovalHappening) -> Entry {
+    Entry {
+        run: Some(approval.invocation.to_string()),
+        tool: Some(approval.tool.clone()),
+        ..Entry::about(Happening::Approval(Box::new(happening(approval.clone()))), &approval.agent)
+    }
+}
+
+/// Refuses where too many wait. Questions that come at the same moment may pass the limit by as many: it keeps the list
+/// readable, and nothing rests on it.
+async fn require_room<T: Transaction>(transaction: &mut T, approval: &Approval) -> Result<(), Failure> {
+    // Looks for the row at the limit, which costs no more than the limit however many there are.
+    let of_agent = "SELECT id FROM approvals WHERE tenant = $1 AND agent = $2 AND status = 'pending' LIMIT 1 OFFSET $3";
+    let last_place = values![&approval.tenant, &approval.agent, MOST_OF_AGENT - 1];
+    if transaction.query_optional(of_agent, last_place).await?.is_some() {
+        let reason = format!(
+            "{MOST_OF_AGENT} calls of `{}` wait for an answer already; have some of them answered first",
+            approval.agent
+        );
+        return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MOST_OF_AGENT).into());
+    }
+    let of_tenant = "SELECT id FROM approvals WHERE tenant = $1 AND status = 'pending' LIMIT 1 OFFSET $2";
+    let last_place = values![&approval.tenant, MOST_OF_TENANT - 1];
+    if transaction.query_optional(of_tenant, last_place).await?.is_some() {
+        let reason = format!("{MOST_OF_TENANT} calls wait for an answer already; have some of them answered first");
+        return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MOST_OF_TENANT).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Consent: the approvals that calls rest on, taken in the transaction that admits the calls. An answer lets one call pass
+//! and no second one; a standing approval counts every call that it covers, and never one too many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolgate_gate::ports::ledger::Admit;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus, StandingApproval, StandingState};
+use toolgate_model::event::Happening;
+use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
+use toolgate_model::principal::TenantId;
+
+use super::record::{Entry, event_row, record_rows};
+use super::standing_approvals;
+use crate::sql::{Failure, Row, Value};
+use crate::transaction::{Transaction, values};
+
+/// The approvals of some calls, held by the transaction.
+#[derive(Default)]
+pub struct Consents {
+    answers: BTreeMap<(TenantId, ApprovalId), Answer>,
+    standing: BTreeMap<(TenantId, StandingApprovalId), StandingApproval>,
+    /// The standing approvals that were used.
+    used: BTreeSet<(TenantId, StandingApprovalId)>,
+    /// The answers that were taken, each with its call.
+    taken: Vec<Vec<Value>>,
+    events: Vec<Vec<Value>>,
+}
+
+/// What is known of an approval.
+struct Answer {
+    approval: Approval,
+    used_by: Option<InvocationId>,
+}
+
+impl Consents {
+    /// Takes hold of the approvals of these calls. Where they have none, no statement is run.
+    pub async fn hold<'a, T: Transaction>(
+        transaction: &mut T,
+        calls: impl Iterator<Item = &'a Admit> + Clone,
+    ) -> Result<Self, Failure> {
+        let tenant = |admit: &Admit| admit.stamp.tenant.clone();
+        let answers: BTreeSet<_> =
+            calls.clone().filter_map(|admit| Some((tenant(admit), admit.consent.approval?))).collect();
+        let standing: BTreeSet<_> = calls
+            .flat_map(|admit| admit.consent.standing.iter().map(move |standing| (tenant(admit), *standing)))
+            .collect();
+        let mut held = Self::default();
+        for row in held_rows(transaction, "approvals", "id, body, used_by", &answers).await? {
+            let approval: Approval = row.json(1)?;
+            let used_by = row.optional_parsed(2, InvocationId::parse)?;
+            held.answers.insert((approval.tenant.clone(), approval.id), Answer { approval, used_by });
+        }
+        for row in held_rows(transaction, "standing_approvals", standing_approvals::COLUMNS, &standing).await? {
+            let standing = standing_approvals::read(&row)?;
+            held.standing.insert((standing.tenant.clone(), standing.id), standing);
+        }
+        Ok(held)
+    }
+
+    /// Whether everything that the call rests on still lets it pass.
+    pub fn check(&self, admit: &Admit) -> Result<(), Refusal> {
+        if let Some(id) = admit.consent.approval {
+            self.check_answer(admit, id)?;
+        }
+        admit.consent.standing.iter().try_for_each(|id| self.check_standing(admit, *id))
+    }
+
+    /// Takes what [`Consents::check`] found.
+    pub fn take(&mut self, admit: &Admit) -> Result<(), Failure> {
+        let (tenant, call) = (&admit.stamp.tenant, admit.invocation.id);
+        if let Some(id) = admit.consent.approval
+            && let Some(answer) = self.answers.get_mut(&(tenant.clone(), id))
+        {
+            answer.used_by = Some(call);
+            self.taken.push(values![call, tenant, id].to_vec());
+        }
+        // However often one is named, it is one call.
+        let named: BTreeSet<_> = admit.consent.standing.iter().copied().collect();
+        for id in named {
+            let name = (tenant.clone(), id);
+            let Some(standing) = self.standing.get_mut(&name) else { continue };
+            *standing = standing.used_at(admit.stamp.time);
+            let used = standing.used;
+            let happening =
+                ApprovalHappening::StandingUsed { standing: id, invocation: call, tool: standing.tool.clone(), used };
+            let happening = Happening::Approval(Box::new(happening));
+            self.events.push(event_row(&admit.stamp, Entry::of_call(happening, &admit.invocation))?);
+            self.used.insert(name);
+        }
+        Ok(())
+    }
+
+    /// Writes down what was taken.
+    pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
+        if !self.taken.is_empty() {
+            let sql = "UPDATE approvals SET used_by = $1 WHERE tenant = $2 AND id = $3";
+            transaction.execute_many(sql, &self.taken).await?;
+        }
+        if !self.used.is_empty() {
+            let used = self.standing.iter().filter(|(name, _)| self.used.contains(*name));
+            let rows = used.map(|(_, standing)| standing_approvals::row(standing)).collect::<Result<Vec<_>, _>>()?;
+            transaction.execute_many(standing_approvals::UPDATE, &rows).await?;
+        }
+        record_rows(transaction, &self.events).await
+    }
+
+    fn check_answer(&self, admit: &Admit, id: ApprovalId) -> Result<(), Refusal> {
+        let refuse = |why: &str| {
+            let reason = format!("the approval {id} cannot be used: {why}; call again");
+            Err(Refusal::new(Code::ApprovalRequired, reason).with("approval_id", id))
+        };
+        let Some(Answer { approval, used_by }) = self.answers.get(&(admit.stamp.tenant.clone(), id)) else {
+            return refuse("there is none");
+        };
+        if approval.status != ApprovalStatus::Approved {
+            return refuse(&format!("it is {}", approval.status.as_str()));
+        }
+        if used_by.is_some() {
+            return refuse("another call was made by it");
+        }
+        if admit.approval_digest.as_deref() != Some(approval.digest.as_str()) {
+            return refuse("it was given for another call");
+        }
+        Ok(())
+    }
+
+    fn check_standing(&self, admit: &Admit, id: StandingApprovalId) -> Result<(), Refusal> {
+        let refuse = |why: &str| {
+            let reason = format!("the standing approval {id} cannot be used: {why}; call again");
+            Err(Refusal::new(Code::ApprovalRequired, reason).with("standing_approval_id", id))
+        };
+        let Some(standing) = self.standing.get(&(admit.stamp.tenant.clone(), id)) else {
+            return refuse("there is none");
+        };
+        if standing.agent != admit.invocation.agent || standing.tool != admit.invocation.tool_name() {
+            return refuse("it covers calls of another agent or tool");
+        }
+        match standing.state(admit.stamp.time) {
+            StandingState::Active => Ok(()),
+            StandingState::Expired => refuse("its time is over"),
+            StandingState::Revoked => refuse("it was taken back"),
+            StandingState::UsedUp => refuse("it was used as often as it may be"),
+        }
+    }
+}
+
+/// The rows of these, in the order in which everybody takes them.
+async fn held_rows<T: Transaction, Id>(
+    transaction: &mut T,
+    table: &str,
+    columns: &str,
+    names: &BTreeSet<(TenantId, Id)>,
+) -> Result<Vec<Row>, Failure>
+where
+    Id: Copy + Into<Value> + Sync,
+{
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let places: Vec<_> = (0..names.len()).map(|row| format!("(${}, ${})", row * 2 + 1, row * 2 + 2)).collect();
+    let sql = format!(
+        "SELECT {columns} FROM {table} WHERE (tenant, id) IN (VALUES {}) ORDER BY tenant, id{}",
+        places.join(", "),
+        T::FOR_UPDATE
+    );
+    let parameters: Vec<Value> = names.iter().flat_map(|(tenant, id)| [Value::from(tenant), (*id).into()]).collect();
+    Ok(transaction.query(&sql, &parameters).await?)
+}

@@ -1,0 +1,164 @@
+//! Standing approvals: what covers later calls. Each use is counted by the transaction that admits the call; see
+//! `consents`.
+
+use toolgate_gate::ports::ledger::{Page, PageRequest, RevokeStanding, StandingFilter};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::approval::{ApprovalHappening, StandingApproval};
+use toolgate_model::event::Happening;
+use toolgate_model::id::StandingApprovalId;
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::listing::Conditions;
+use super::record::{Entry, record};
+use crate::sql::{Failure, Row, SqlError, Value, json_text};
+use crate::transaction::{Transaction, values};
+
+/// What [`read`] reads.
+pub const COLUMNS: &str = "id, body";
+
+/// Writes a standing approval as it is now: what [`row`] says.
+pub const UPDATE: &str =
+    "UPDATE standing_approvals SET used = $1, revoked_at = $2, body = $3 WHERE tenant = $4 AND id = $5";
+
+/// How many are looked through for one call. Where there are more, the newest: what is not looked at covers nothing.
+const LIMIT: u32 = 1000;
+
+impl Operation for RevokeStanding {
+    type Output = StandingApproval;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<StandingApproval, Failure> {
+        let (tenant, id) = (&self.stamp.tenant, self.id);
+        let sql = format!("SELECT {COLUMNS} FROM standing_approvals WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
+        let row = transaction.query_optional(&sql, values![tenant, id]).await?;
+        let row = row.ok_or_else(|| {
+            Refusal::new(Code::StandingApprovalNotFound, format!("there is no standing approval {id}"))
+                .with("standing_approval_id", id)
+        })?;
+        let standing = read(&row)?;
+        if standing.revoked_at.is_some() {
+            return Ok(standing);
+        }
+        let (revoked_at, revoked_by) = (Some(self.stamp.time), Some(self.stamp.actor.clone()));
+        let revoked = StandingApproval { revoked_at, revoked_by, ..standing };
+        transaction.execute(UPDATE, &self::row(&revoked)?).await?;
+        let happening = Happening::Approval(Box::new(ApprovalHappening::StandingRevoked(revoked.clone())));
+        let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(happening, &revoked.agent) };
+        record(transaction, &self.stamp, entry).await?;
+        Ok(revoked)
+    }
+}
+
+/// Reads one standing approval.
+pub struct ReadStanding {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub id: StandingApprovalId,
+}
+
+impl Operation for ReadStanding {
+    type Output = Option<StandingApproval>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<StandingApproval>, Failure> {
+        let sql = format!("SELECT {COLUMNS} FROM standing_approvals WHERE tenant = $1 AND id = $2");
+        let row = transaction.query_optional(&sql, values![&self.tenant, self.id]).await?;
+        Ok(row.as_ref().map(read).transpose()?)
+    }
+}
+
+/// Lists standing approvals, newest first.
+pub struct ListStandings {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub filter: StandingFilter,
+    /// Which page.
+    pub page: PageRequest,
+}
+
+impl Operation for ListStandings {
+    type Output = Page<StandingApproval>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<StandingApproval>, Failure> {
+        let filter = &self.filter;
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        conditions.and_if("agent =", filter.agent.as_ref());
+        conditions.and_if("tool =", filter.tool.as_deref());
+        if let Some(now) = filter.active_at {
+            active(&mut conditions, now);
+        }
+        conditions.and_if("id <", self.page.after.as_deref());
+        let from = (COLUMNS, "standing_approvals", "id DESC");
+        conditions.page(transaction, from, &self.page, read, |standing| standing.id.to_string()).await
+    }
+}
+
+/// Reads what may cover calls of a tool by an agent.
+pub struct ReadStandingFor {
+    /// Whose.
+    pub tenant: TenantId,
+    /// By which agent.
+    pub agent: PrincipalId,
+    /// Of which tool, with its service.
+    pub tool: String,
+    /// Now.
+    pub now: Timestamp,
+}
+
+impl Operation for ReadStandingFor {
+    type Output = Vec<StandingApproval>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<StandingApproval>, Failure> {
+        let (agent, tool) = (Some(self.agent.clone()), Some(self.tool.clone()));
+        let filter = StandingFilter { agent, tool, active_at: Some(self.now) };
+        let list = ListStandings { tenant: self.tenant.clone(), filter, page: PageRequest::first(LIMIT) };
+        Ok(list.run(transaction).await?.items)
+    }
+}
+
+/// Writes down a new one.
+pub async fn insert<T: Transaction>(transaction: &mut T, standing: &StandingApproval) -> Result<(), Failure> {
+    let sql = "INSERT INTO standing_approvals (tenant, id, agent, tool, expires_at, max_uses, used, revoked_at, body) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let parameters = [
+        Value::from(&standing.tenant),
+        Value::from(standing.id),
+        Value::from(&standing.agent),
+        Value::from(standing.tool.as_str()),
+        Value::from(standing.expires_at),
+        Value::from(standing.max_uses),
+        Value::from(standing.used),
+        Value::from(standing.revoked_at),
+        json_text(standing)?,
+    ];
+    transaction.execute(sql, &parameters).await?;
+    Ok(())
+}
+
+/// The parameters of [`UPDATE`].
+pub fn row(standing: &StandingApproval) -> Result<Vec<Value>, SqlError> {
+    Ok(vec![
+        Value::from(standing.used),
+        Value::from(standing.revoked_at),
+        json_text(standing)?,
+        Value::from(&standing.tenant),
+        Value::from(standing.id),
+    ])
+}
+
+/// The standing approval of a row.
+pub fn read(row: &Row) -> Result<StandingApproval, SqlError> {
+    row.json(1)
+}
+
+/// The same as [`StandingApproval::state`].
+fn active(conditions: &mut Conditions, now: Timestamp) {
+    conditions.and_that("revoked_at IS NULL");
+    conditions.and("COALESCE(expires_at, 9223372036854775807) >", now);
+    conditions.and_that("(max_uses IS NULL OR used < max_uses)");
+}

@@ -1,0 +1,281 @@
+//! Decisions: of all words on an approval the first ends it, whoever says it and wherever, and what does not count says
+//! why.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+use toolgate_gate::refusal::Code;
+use toolgate_model::approval::{Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Decision, TIMED_OUT};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, principal};
+
+use super::support::approvals::{
+    approve, ask, by_groups, deny, end, holding, named, now, question, say, shortly_before_the_end, under, word,
+};
+use super::support::{detail, refused};
+
+contract!(
+    a_yes_and_a_no_end_an_approval_and_are_recorded,
+    the_first_word_wins_and_the_later_ones_are_told_of_it,
+    of_32_people_at_two_replicas_one_wins,
+    an_answer_and_an_end_at_the_same_moment_leave_one_of_them,
+    the_same_word_under_its_key_gets_the_same_answer_without_an_event,
+    another_word_under_the_same_key_is_refused,
+    a_key_belongs_to_one_person_and_one_approval,
+    as_many_as_the_rule_says_must_agree,
+    a_count_that_is_repeated_under_its_key_is_one_word,
+    one_no_ends_it_where_several_must_agree,
+    the_agent_that_asks_and_whoever_calls_for_it_cannot_answer,
+    a_person_may_answer_its_own_call_unless_the_rule_says_no,
+    only_the_groups_of_the_rule_can_answer,
+    a_question_wants_one_of_the_answers_that_it_offers,
+    an_answer_is_the_output_of_a_question_only,
+    an_approval_can_be_answered_until_its_end_to_the_millisecond,
+    what_was_ended_cannot_be_answered,
+);
+
+async fn a_yes_and_a_no_end_an_approval_and_are_recorded(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let ways = [
+        (Decision::Approve, ApprovalStatus::Approved, "approval.granted"),
+        (Decision::Deny, ApprovalStatus::Denied, "approval.rejected"),
+    ];
+    for (decision, status, kind) in ways {
+        let asked = ask(&tenant, question(&tenant)).await;
+        tenant.wait(1);
+        let mut said = word(&tenant, &asked, &principal("alice"), decision);
+        said.vote.reason = Some("as agreed".to_owned());
+        let ended = say(&tenant, said.clone()).await.unwrap();
+        let expected = Approval {
+            status,
+            votes: vec![said.vote],
+            reason: Some("as agreed".to_owned()),
+            resolved_at: Some(tenant.now()),
+            ..asked.clone()
+        };
+        assert_eq!(ended, expected);
+        assert_eq!(now(&tenant, &asked).await, expected);
+        let event = tenant.events().await.pop().unwrap();
+        assert_eq!((&event["type"], &event["actor"]), (&json!(kind), &json!("alice")));
+        assert_eq!((&event["agent_id"], &event["run_id"]), (&json!("billing"), &json!(asked.invocation)));
+        let data = &event["data"];
+        assert_eq!((&data["principal"], &data["channel"]), (&json!("alice"), &json!("http")));
+        assert_eq!((&data["decision"], &data["reason"]), (&json!(decision), &json!("as agreed")));
+    }
+}
+
+async fn the_first_word_wins_and_the_later_ones_are_told_of_it(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, question(&tenant)).await;
+    let ended = deny(&tenant, &asked, "alice").await.unwrap();
+    for by in ["bob", "alice"] {
+        let refusal = refused(&tenant, Code::ApprovalDecided, approve(&tenant, &asked, by)).await;
+        assert_eq!(detail(&refusal, "status"), "denied");
+        assert_eq!((detail(&refusal, "decided_by"), detail(&refusal, "channel")), (json!("alice"), json!("http")));
+        assert_eq!(detail(&refusal, "approval_id"), json!(asked.id));
+    }
+    assert_eq!(now(&tenant, &asked).await, ended);
+}
+
+async fn of_32_people_at_two_replicas_one_wins(fixture: &LedgerFixture) {
+    let here = fixture.tenant().await;
+    let replicas = [here.clone(), here.through(fixture.replica().await)];
+    for round in 0..4 {
+        let asked = ask(&here, question(&here)).await;
+        let mut attempts = JoinSet::new();
+        for number in 0..32 {
+            let tenant = replicas[number % 2].clone();
+            let decision = [Decision::Approve, Decision::Deny][number / 2 % 2];
+            let said = word(&tenant, &asked, &principal(&format!("person-{number}")), decision);
+            attempts.spawn(async move { say(&tenant, said).await });
+        }
+        let (won, lost): (Vec<_>, Vec<_>) = attempts.join_all().await.into_iter().partition(Result::is_ok);
+
+        let [Ok(winner)] = &won[..] else { panic!("{} winners in round {round}", won.len()) };
+        assert_eq!(now(&here, &asked).await, *winner);
+        assert!(lost.iter().all(|attempt| attempt.as_ref().unwrap_err().code() == Code::ApprovalDecided));
+    }
+    let events = here.events().await.into_iter();
+    let ends = events.filter(|event| event["type"] == "approval.granted" || event["type"] == "approval.rejected");
+    assert_eq!(ends.count(), 4);
+}
+
+async fn an_answer_and_an_end_at_the_same_moment_leave_one_of_them(fixture: &LedgerFixture) {
+    let here = fixture.tenant().await;
+    let there = here.through(fixture.replica().await);
+    for _ in 0..16 {
+        let asked = ask(&here, question(&here)).await;
+        let (answered, ended) =
+            tokio::join!(approve(&there, &asked, "alice"), end(&here, &asked, ApprovalStatus::Cancelled));
+        let stands = now(&here, &asked).await;
+        assert_eq!(ended.unwrap(), stands);
+        match answered {
+            Ok(answered) => assert_eq!(answered, stands),
+            Err(refusal) => {
+                assert_eq!((refusal.code(), stands.status), (Code::ApprovalEnded, ApprovalStatus::Cancelled));
+            }
+        }
+    }
+    let events = here.events().await.into_iter();
+    let ends = events.filter(|event| event["type"] == "approval.granted" || event["type"] == "approval.cancelled");
+    assert_eq!(ends.count(), 16);
+}
+
+async fn the_same_word_under_its_key_gets_the_same_answer_without_an_event(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, question(&tenant)).await;
+    let said = named(word(&tenant, &asked, &principal("alice"), Decision::Approve), "key-1");
+    let first = say(&tenant, said.clone()).await.unwrap();
+    let events = tenant.events().await.len();
+    tenant.wait(3600);
+    assert_eq!(say(&tenant, said).await.unwrap(), first, "however late");
+    assert_eq!(tenant.events().await.len(), events);
+}
+
+async fn another_word_under_the_same_key_is_refused(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, question(&tenant)).await;
+    let first = say(&tenant, named(word(&tenant, &asked, &principal("alice"), Decision::Approve), "key-1")).await;
+    let other = named(word(&tenant, &asked, &principal("alice"), Decision::Deny), "key-1");
+    refused(&tenant, Code::IdempotencyConflict, say(&tenant, other)).await;
+    assert_eq!(now(&tenant, &asked).await, first.unwrap());
+}
+
+async fn a_key_belongs_to_one_person_and_one_approval(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let (one, other) = (ask(&tenant, question(&tenant)).await, ask(&tenant, question(&tenant)).await);
+    for asked in [&one, &other] {
+        say(&tenant, named(word(&tenant, asked, &principal("alice"), Decision::Approve), "key-1")).await.unwrap();
+    }
+    let of_another = named(word(&tenant, &one, &principal("bob"), Decision::Approve), "key-1");
+    refused(&tenant, Code::ApprovalDecided, say(&tenant, of_another)).await;
+}
+
+/// The rule that so many must agree.
+fn quorum(approvers: u32) -> ApprovalRule {
+    ApprovalRule { approvers, ..ApprovalRule::default() }
+}
+
+async fn as_many_as_the_rule_says_must_agree(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, under(quorum(2), question(&tenant))).await;
+    let counted = approve(&tenant, &asked, "alice").await.unwrap();
+    assert_eq!((counted.status, counted.given()), (ApprovalStatus::Pending, 1));
+    assert_eq!(now(&tenant, &asked).await, counted);
+    let event = tenant.events().await.pop().unwrap();
+    assert_eq!((&event["type"], &event["actor"]), (&json!("approval.counted"), &json!("alice")));
+    assert_eq!(event["data"]["quorumProgress"], json!({"given": 1, "needed": 2}));
+
+    refused(&tenant, Code::ApprovalDecided, approve(&tenant, &asked, "alice")).await;
+    let ended = approve(&tenant, &asked, "bob").await.unwrap();
+    assert_eq!((ended.status, ended.given()), (ApprovalStatus::Approved, 2));
+    refused(&tenant, Code::ApprovalDecided, approve(&tenant, &asked, "carol")).await;
+    assert_eq!(tenant.events_of("approval.granted").await.len(), 1);
+}
+
+async fn a_count_that_is_repeated_under_its_key_is_one_word(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, under(quorum(2), question(&tenant))).await;
+    let said = named(word(&tenant, &asked, &principal("alice"), Decision::Approve), "key-1");
+    for _ in 0..3 {
+        assert_eq!(say(&tenant, said.clone()).await.unwrap().given(), 1);
+    }
+    assert_eq!(tenant.events_of("approval.counted").await.len(), 1);
+}
+
+async fn one_no_ends_it_where_several_must_agree(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    for by in ["bob", "alice"] {
+        let asked = ask(&tenant, under(quorum(3), question(&tenant))).await;
+        approve(&tenant, &asked, "alice").await.unwrap();
+        let ended = deny(&tenant, &asked, by).await.unwrap();
+        assert_eq!(ended.status, ApprovalStatus::Denied, "{by} may say no");
+        refused(&tenant, Code::ApprovalDecided, approve(&tenant, &asked, "carol")).await;
+    }
+}
+
+async fn the_agent_that_asks_and_whoever_calls_for_it_cannot_answer(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, Approval { actor: principal("scheduler"), ..question(&tenant) }).await;
+    for by in ["billing", "scheduler"] {
+        refused(&tenant, Code::PermissionDenied, approve(&tenant, &asked, by)).await;
+        refused(&tenant, Code::PermissionDenied, deny(&tenant, &asked, by)).await;
+    }
+    assert_eq!(now(&tenant, &asked).await, asked);
+}
+
+async fn a_person_may_answer_its_own_call_unless_the_rule_says_no(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let of_alice = || Approval { actor: principal("alice"), actor_is_person: true, ..question(&tenant) };
+    let asked = ask(&tenant, of_alice()).await;
+    approve(&tenant, &asked, "alice").await.unwrap();
+
+    let apart = ApprovalRule { separation_of_duties: true, ..ApprovalRule::default() };
+    let asked = ask(&tenant, under(apart, of_alice())).await;
+    refused(&tenant, Code::PermissionDenied, approve(&tenant, &asked, "alice")).await;
+    approve(&tenant, &asked, "bob").await.unwrap();
+}
+
+async fn only_the_groups_of_the_rule_can_answer(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, under(by_groups(&["finance", "board"]), question(&tenant))).await;
+    let said = word(&tenant, &asked, &principal("alice"), Decision::Approve);
+    for scopes in [&[][..], &["approver:sales"], &["finance"]] {
+        refused(&tenant, Code::PermissionDenied, say(&tenant, holding(said.clone(), scopes))).await;
+    }
+    let no = word(&tenant, &asked, &principal("alice"), Decision::Deny);
+    refused(&tenant, Code::PermissionDenied, say(&tenant, no)).await;
+    say(&tenant, holding(said, &["approver:sales", "approver:board"])).await.unwrap();
+}
+
+async fn a_question_wants_one_of_the_answers_that_it_offers(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let reason = AskReason { source: AskSource::Question, text: "the tool asks a person".to_owned() };
+    let arguments = Some(json!({"question": "Which colour?", "options": ["red", "blue"]}));
+    let asked = ask(&tenant, Approval { reasons: vec![reason], arguments, ..question(&tenant) }).await;
+    let mut said = word(&tenant, &asked, &principal("alice"), Decision::Approve);
+    for answer in [None, Some(" "), Some("green")] {
+        said.vote.answer = answer.map(str::to_owned);
+        let refusal = refused(&tenant, Code::InvalidField, say(&tenant, said.clone())).await;
+        assert_eq!(detail(&refusal, "path"), "answer");
+    }
+    said.vote.answer = Some("blue".to_owned());
+    assert_eq!(say(&tenant, said).await.unwrap().answer.as_deref(), Some("blue"));
+}
+
+async fn an_answer_is_the_output_of_a_question_only(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, question(&tenant)).await;
+    let mut said = word(&tenant, &asked, &principal("alice"), Decision::Approve);
+    said.vote.answer = Some("paid".to_owned());
+    say(&tenant, said).await.unwrap();
+    let ended = now(&tenant, &asked).await;
+    assert_eq!((&ended.answer, &ended.votes[0].answer), (&None, &None));
+}
+
+async fn an_approval_can_be_answered_until_its_end_to_the_millisecond(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let (in_time, too_late) = (ask(&tenant, question(&tenant)).await, ask(&tenant, question(&tenant)).await);
+    shortly_before_the_end(&tenant, Duration::from_millis(1));
+    approve(&tenant, &in_time, "alice").await.unwrap();
+
+    tenant.clock.advance(Duration::from_millis(1));
+
+    for _ in 0..2 {
+        let refusal = refused(&tenant, Code::ApprovalEnded, approve(&tenant, &too_late, "alice")).await;
+        assert_eq!((refusal.reason(), detail(&refusal, "status")), (TIMED_OUT, json!("timed_out")));
+        // The same once it was ended.
+        end(&tenant, &too_late, ApprovalStatus::TimedOut).await.unwrap();
+    }
+}
+
+async fn what_was_ended_cannot_be_answered(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    for (status, shown) in [(ApprovalStatus::Cancelled, "cancelled"), (ApprovalStatus::Orphaned, "orphaned")] {
+        let asked = ask(&tenant, question(&tenant)).await;
+        let ended = end(&tenant, &asked, status).await.unwrap();
+        let refusal = refused(&tenant, Code::ApprovalEnded, approve(&tenant, &asked, "alice")).await;
+        assert_eq!((detail(&refusal, "status"), detail(&refusal, "approval_id")), (json!(shown), json!(asked.id)));
+        assert_eq!(now(&tenant, &asked).await, ended);
+    }
+}

@@ -1,0 +1,212 @@
+//! Approvals for the rules: a call that waits in some process, people who answer, and what their answers cover.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::ledger::{Admit, Consent, DecideApproval, EndApproval, RequestApproval, RevokeStanding};
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::approval::{
+    Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Category, Channel, Coverage, CoverageWish, Decision,
+    Reach, StandingApproval, StandingWish, Vote,
+};
+use toolgate_model::id::{ApprovalId, InvocationId, ProcessId, StandingApprovalId};
+use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal_scope::HeldScopes;
+use toolgate_testkit::ledger_fixture::{TestTenant, principal};
+
+/// How long a question of the tests can be answered.
+pub const WAIT: u64 = 300;
+/// The tool that the calls of the tests are of.
+pub const TOOL: &str = "stripe.charges.create";
+
+/// A process.
+pub fn process(tenant: &TestTenant) -> ProcessId {
+    ProcessId::new(tenant.now(), random().expect("random bytes"))
+}
+
+/// A question that is not written down: may `billing` make a charge?
+pub fn question(tenant: &TestTenant) -> Approval {
+    let now = tenant.now();
+    Approval {
+        id: ApprovalId::new(now, random().expect("random bytes")),
+        tenant: tenant.id.clone(),
+        status: ApprovalStatus::Pending,
+        invocation: InvocationId::new(now, random().expect("random bytes")),
+        call: None,
+        agent: principal("billing"),
+        actor: principal("billing"),
+        actor_is_person: false,
+        tool: TOOL.to_owned(),
+        category: Category::Mcp,
+        description: "a charge of 12.00 EUR".to_owned(),
+        arguments: Some(json!({"amount": 1200, "currency": "eur"})),
+        original_arguments: None,
+        digest: "d1".repeat(32),
+        reasons: vec![AskReason { source: AskSource::Tool, text: "every call needs approval".to_owned() }],
+        rule: ApprovalRule::default(),
+        coverable: true,
+        session: None,
+        votes: Vec::new(),
+        answer: None,
+        reason: None,
+        notice: None,
+        standing: None,
+        created_at: now,
+        expires_at: tenant.later(WAIT),
+        resolved_at: None,
+    }
+}
+
+/// The same question with another rule.
+pub fn under(rule: ApprovalRule, question: Approval) -> Approval {
+    Approval { rule, ..question }
+}
+
+/// The rule that these groups must answer.
+pub fn by_groups(groups: &[&str]) -> ApprovalRule {
+    let groups: BTreeSet<String> = groups.iter().map(|group| (*group).to_owned()).collect();
+    ApprovalRule { groups, ..ApprovalRule::default() }
+}
+
+/// Writes a question down whose call waits in this process.
+pub async fn ask_in(tenant: &TestTenant, process: ProcessId, approval: Approval) -> Approval {
+    let stamp = tenant.stamp_of(&approval.agent);
+    tenant.ledger.request_approval(RequestApproval { stamp, approval: approval.clone(), process }).await.unwrap();
+    approval
+}
+
+/// Writes a question down.
+pub async fn ask(tenant: &TestTenant, approval: Approval) -> Approval {
+    ask_in(tenant, process(tenant), approval).await
+}
+
+/// An approval as it is now.
+pub async fn now(tenant: &TestTenant, approval: &Approval) -> Approval {
+    tenant.ledger.approval(&tenant.id, approval.id).await.unwrap().expect("an approval of this tenant")
+}
+
+/// The word of somebody.
+pub fn word(tenant: &TestTenant, approval: &Approval, by: &PrincipalId, decision: Decision) -> DecideApproval {
+    DecideApproval {
+        stamp: tenant.stamp_of(by),
+        id: approval.id,
+        vote: Vote {
+            by: by.clone(),
+            decision,
+            channel: Channel::Http,
+            reason: None,
+            answer: None,
+            wish: None,
+            at: tenant.now(),
+        },
+        scopes: HeldScopes::default(),
+        standing: None,
+        notice: None,
+        idempotency_key: None,
+        request_digest: format!("{decision:?}"),
+    }
+}
+
+/// The same word under an idempotency key.
+pub fn named(mut word: DecideApproval, key: &str) -> DecideApproval {
+    word.idempotency_key = Some(IdempotencyKey::parse(key).unwrap());
+    word
+}
+
+/// The same word of somebody who holds these scopes.
+pub fn holding(mut word: DecideApproval, scopes: &[&str]) -> DecideApproval {
+    word.scopes = HeldScopes::from_stored(scopes.iter().map(|scope| (*scope).to_owned()));
+    word
+}
+
+/// Has a word counted.
+pub async fn say(tenant: &TestTenant, word: DecideApproval) -> Result<Approval, Refusal> {
+    tenant.ledger.decide_approval(word).await
+}
+
+/// Somebody says yes.
+pub async fn approve(tenant: &TestTenant, approval: &Approval, by: &str) -> Result<Approval, Refusal> {
+    say(tenant, word(tenant, approval, &principal(by), Decision::Approve)).await
+}
+
+/// Somebody says no.
+pub async fn deny(tenant: &TestTenant, approval: &Approval, by: &str) -> Result<Approval, Refusal> {
+    say(tenant, word(tenant, approval, &principal(by), Decision::Deny)).await
+}
+
+/// Ends an approval without an answer.
+pub async fn end(tenant: &TestTenant, approval: &Approval, status: ApprovalStatus) -> Result<Approval, Refusal> {
+    let reason = "whoever waited is gone".to_owned();
+    let stamp = tenant.stamp_of(&approval.agent);
+    tenant.ledger.end_approval(EndApproval { stamp, id: approval.id, status, reason }).await
+}
+
+/// What covers all later calls of the tool everywhere, not written down.
+pub fn everywhere(tenant: &TestTenant, approval: &Approval) -> StandingApproval {
+    StandingApproval {
+        id: StandingApprovalId::new(tenant.now(), random().expect("random bytes")),
+        tenant: tenant.id.clone(),
+        agent: approval.agent.clone(),
+        tool: approval.tool.clone(),
+        coverage: Coverage::Tool,
+        reach: Reach::User,
+        source: approval.id,
+        created_by: tenant.administrator.clone(),
+        created_at: tenant.now(),
+        expires_at: None,
+        max_uses: None,
+        used: 0,
+        last_used_at: None,
+        revoked_at: None,
+        revoked_by: None,
+    }
+}
+
+/// The administrator's yes that covers later calls too.
+pub fn always(tenant: &TestTenant, approval: &Approval, standing: StandingApproval) -> DecideApproval {
+    let mut word = word(tenant, approval, &tenant.administrator, Decision::Approve);
+    word.vote.wish =
+        Some(StandingWish { coverage: CoverageWish::Tool, reach: None, expires_in_seconds: None, max_uses: None });
+    word.standing = Some(standing);
+    word
+}
+
+/// A standing approval of a tenant, by an answer of its own, changed before it is written down.
+pub async fn standing(tenant: &TestTenant, change: impl FnOnce(&mut StandingApproval)) -> StandingApproval {
+    let asked = ask(tenant, question(tenant)).await;
+    let mut standing = everywhere(tenant, &asked);
+    change(&mut standing);
+    say(tenant, always(tenant, &asked, standing.clone())).await.unwrap();
+    standing
+}
+
+/// A standing approval as it is now.
+pub async fn standing_now(tenant: &TestTenant, standing: &StandingApproval) -> StandingApproval {
+    tenant.ledger.standing(&tenant.id, standing.id).await.unwrap().expect("a standing approval of this tenant")
+}
+
+/// Takes a standing approval back.
+pub async fn revoke(tenant: &TestTenant, id: StandingApprovalId) -> Result<StandingApproval, Refusal> {
+    tenant.ledger.revoke_standing(RevokeStanding { stamp: tenant.stamp(), id }).await
+}
+
+/// The call, resting on this answer.
+pub fn by_answer(mut call: Admit, approval: &Approval) -> Admit {
+    call.consent = Consent { approval: Some(approval.id), ..Consent::default() };
+    call.approval_digest = Some(approval.digest.clone());
+    call
+}
+
+/// The call, resting on these standing approvals.
+pub fn by_standing(mut call: Admit, standing: &[&StandingApproval]) -> Admit {
+    call.consent = Consent { standing: standing.iter().map(|one| one.id).collect(), ..Consent::default() };
+    call
+}
+
+/// So long after `WAIT` began that only this is left of it.
+pub fn shortly_before_the_end(tenant: &TestTenant, left: Duration) {
+    tenant.clock.advance(Duration::from_secs(WAIT) - left);
+}

@@ -1,0 +1,114 @@
+//! Rules: who must answer for a call, how long they have, and whether the answer may cover more than the call.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How long a call waits for an answer where nothing else is said.
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(300);
+/// The longest that a call may wait.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The most people that a rule can ask for.
+pub const MOST_APPROVERS: u32 = 16;
+
+/// What must hold of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApprovalRule {
+    /// How many people must say yes, each another; one no ends it.
+    pub approvers: u32,
+    /// Of which groups they must be, where not everybody who may answer may answer this: any of them. Who holds the scope
+    /// `approver:NAME` is of the group NAME.
+    pub groups: BTreeSet<String>,
+    /// Whether whoever made the call is no approver of it, even if it is a person.
+    pub separation_of_duties: bool,
+    /// How many seconds a call waits; else as its session or the gate says.
+    pub ttl_seconds: Option<u64>,
+    /// Whether somebody must be there to answer.
+    pub attendance: Option<Attendance>,
+    /// Whether an answer may cover later calls.
+    pub standing: bool,
+}
+
+/// Whether a call waits where nobody is there to answer it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attendance {
+    /// It waits for whoever comes.
+    #[default]
+    Inbox,
+    /// It is denied at once.
+    Required,
+}
+
+impl Attendance {
+    /// The words for it.
+    pub const WORDS: [(&'static str, Self); 2] = [("inbox", Self::Inbox), ("required", Self::Required)];
+
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inbox => "inbox",
+            Self::Required => "required",
+        }
+    }
+
+    /// Reads [`Attendance::as_str`] back.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|(word, _)| *word == text).map(|(_, attendance)| attendance)
+    }
+}
+
+/// What is wrong with a rule. The message is meant to stand behind the name of the field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum RuleError {
+    /// Nobody, or a crowd.
+    #[error("must be 1 to {MOST_APPROVERS}")]
+    Approvers,
+    /// No name.
+    #[error("must name groups of letters, digits and . _ -, at most 64")]
+    Group,
+    /// No time, or too much of it.
+    #[error("must be 1 to {} seconds", LONGEST_WAIT.as_secs())]
+    Ttl,
+}
+
+impl Default for ApprovalRule {
+    fn default() -> Self {
+        Self {
+            approvers: 1,
+            groups: BTreeSet::new(),
+            separation_of_duties: false,
+            ttl_seconds: None,
+            attendance: None,
+            standing: true,
+        }
+    }
+}
+
+impl ApprovalRule {
+    /// The scope that makes its holder one of a group.
+    pub fn scope_of_group(group: &str) -> String {
+        format!("approver:{group}")
+    }
+
+    /// Checks it; answers the field that is wrong, and how.
+    pub fn check(&self) -> Result<(), (&'static str, RuleError)> {
+        if self.approvers == 0 || self.approvers > MOST_APPROVERS {
+            return Err(("approvers", RuleError::Approvers));
+        }
+        let is_name = |group: &String| {
+            (1..=64).contains(&group.len())
+                && group.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+        };
+        if self.groups.len() > 64 || !self.groups.iter().all(is_name) {
+            return Err(("groups", RuleError::Group));
+        }
+        match self.ttl_seconds {
+            Some(seconds) if seconds == 0 || seconds > LONGEST_WAIT.as_secs() => Err(("ttl_seconds", RuleError::Ttl)),
+            _ => Ok(()),
+        }
+    }
+}

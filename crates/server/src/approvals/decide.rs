@@ -1,0 +1,134 @@
+//! Answering an approval.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::Value;
+use toolgate_gate::authority::approvals::Answer;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::approval::{Channel, CoverageWish, Decision, ReachWish, StandingWish};
+use toolgate_model::id::ApprovalId;
+use toolgate_model::invocation::IdempotencyKey;
+
+use super::shapes;
+use crate::body::Body;
+use crate::caller::Identified;
+use crate::openintent::error::Denied;
+use crate::parameters::Id;
+use crate::router::App;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DecideBody {
+    decision: Decision,
+    #[serde(default)]
+    scope: Option<Value>,
+    reason: Option<String>,
+    answer: Option<String>,
+    idempotency_key: Option<IdempotencyKey>,
+    channel: Option<Channel>,
+}
+
+/// How far an answer goes, besides the call.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Extent {
+    prefix: Option<String>,
+    reach: Option<ReachWish>,
+    expires_in_seconds: Option<u32>,
+    max_uses: Option<u32>,
+}
+
+pub(super) async fn decide(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Id(id): Id<ApprovalId>,
+    Body(body): Body<DecideBody>,
+) -> Result<Json<Value>, Denied> {
+    let wish = match (&body.scope, body.decision) {
+        (Some(scope), Decision::Approve) => wish(scope)?,
+        // How far a no goes is not asked: it is for this call.
+        _ => None,
+    };
+    let answer = Answer {
+        decision: body.decision,
+        wish,
+        reason: body.reason,
+        answer: body.answer,
+        idempotency_key: body.idempotency_key,
+        channel: body.channel.unwrap_or(Channel::Http),
+    };
+    let approval = app.gate.decide(&caller, id, answer).await?;
+    Ok(Json(shapes::approval(&approval, &app.gate.present(&approval).await?)))
+}
+
+/// Reads `once`, `always`, `{"always": {...}}` or `{"always_prefix": {"prefix": ...}}`.
+fn wish(scope: &Value) -> Result<Option<StandingWish>, Refusal> {
+    let (name, extent) = match scope {
+        Value::Null => return Ok(None),
+        Value::String(word) => (word.as_str(), Extent::default()),
+        Value::Object(members) if members.len() == 1 => match members.iter().next() {
+            Some((name, extent @ Value::Object(_))) => {
+                (name.as_str(), Extent::deserialize(extent).map_err(|error| wrong(&error.to_string()))?)
+            }
+            _ => return Err(wrong("its one member must be an object")),
+        },
+        _ => return Err(wrong("it is neither a word nor an object with one member")),
+    };
+    let coverage = match (name, extent.prefix) {
+        ("once", None) if scope.is_string() => return Ok(None),
+        ("always", None) => CoverageWish::Tool,
+        ("always_prefix", Some(prefix)) => CoverageWish::Prefix(prefix),
+        ("always_prefix", None) => return Err(wrong("always_prefix needs a `prefix`")),
+        _ => return Err(wrong("it is none of these")),
+    };
+    Ok(Some(StandingWish {
+        coverage,
+        reach: extent.reach,
+        expires_in_seconds: extent.expires_in_seconds.map(u64::from),
+        max_uses: extent.max_uses.map(u64::from),
+    }))
+}
+
+fn wrong(why: &str) -> Refusal {
+    let shape = "`scope` must be \"once\", \"always\", {\"always\": {\"reach\": \"session\"}} or \
+                 {\"always_prefix\": {\"prefix\": \"cargo test\"}}";
+    Refusal::new(Code::InvalidField, format!("{shape}: {why}")).with("path", "scope")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_scopes_of_the_protocol_are_read_and_nothing_else() {
+        assert_eq!(wish(&json!("once")), Ok(None));
+        assert_eq!(wish(&Value::Null), Ok(None));
+        let tool = wish(&json!("always")).unwrap().unwrap();
+        assert_eq!((tool.coverage, tool.reach), (CoverageWish::Tool, None));
+        let prefix = wish(&json!({"always_prefix": {"prefix": "cargo ", "reach": "workspace", "max_uses": 3}}));
+        let prefix = prefix.unwrap().unwrap();
+        assert_eq!(prefix.coverage, CoverageWish::Prefix("cargo ".to_owned()));
+        assert_eq!((prefix.reach, prefix.max_uses), (Some(ReachWish::Workspace), Some(3)));
+        for bad in [
+            json!("forever"),
+            json!(true),
+            json!([]),
+            json!({}),
+            json!({"once": {}}),
+            json!({"always": {"prefix": "cargo"}}),
+            json!({"always": "session"}),
+            json!({"always_prefix": {}}),
+            json!({"always_prefix": {"prefix": "a", "wider": true}}),
+            json!({"always": {}, "always_prefix": {"prefix": "a"}}),
+            json!({"always": {"reach": "world"}}),
+            json!({"always": {"max_uses": -1}}),
+        ] {
+            assert_eq!(wish(&bad).unwrap_err().code(), Code::InvalidField, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Answers that come in steps: a line of JSON for each, until the work is done.
+
+use http::{HeaderValue, Method};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::{ANSWER_LIMIT, Client, ClientError};
+
+/// What asks for steps instead of one answer.
+const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
+
+/// The steps of one piece of work. Dropped, nobody waits for it any more.
+pub struct Steps<'a> {
+    client: &'a Client,
+    body: Incoming,
+    unread: Unread,
+}
+
+impl Client {
+    /// Changes something that may take long, and is told how far it has come.
+    pub async fn change_in_steps(&self, path: &str, body: &Value) -> Result<Steps<'_>, ClientError> {
+        let body = Zeroizing::new(body.to_string().into_bytes());
+        let answer = self.open_as(Some(LINES), Method::POST, path, Some(body)).await?;
+        Ok(Steps { client: self, body: answer.into_body(), unread: Unread::default() })
+    }
+}
+
+impl Steps<'_> {
+    /// The next step, however long it takes: a person may have to answer. `None` after the last.
+    pub async fn next(&mut self) -> Result<Option<Value>, ClientError> {
+        loop {
+            if let Some(line) = self.unread.line() {
+                if line.iter().all(u8::is_ascii_whitespace) {
+                    continue;
+                }
+                let value = serde_json::from_slice(&line);
+                return value.map(Some).map_err(|_| self.client.broken_off("a line of it is not JSON"));
+            }
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let frame = frame.map_err(|error| self.client.broken_off(&error.to_string()))?;
+            if let Some(data) = frame.data_ref()
+                && !self.unread.add(data)
+            {
+                return Err(self.client.broken_off("a line of it is too long"));
+            }
+        }
+    }
+}
+
+/// Bytes on their way to becoming lines.
+#[derive(Default)]
+struct Unread {
+    bytes: Vec<u8>,
+    /// How many of them are known to hold no line end.
+    searched: usize,
+}
+
+impl Unread {
+    /// Takes bytes as they come; answers whether there is still room for them.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.len() <= ANSWER_LIMIT
+    }
+
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.bytes.iter().skip(self.searched).position(|byte| *byte == b'\n');
+        let Some(end) = end else {
+            self.searched = self.bytes.len();
+            return None;
+        };
+        let rest = self.bytes.split_off(self.searched + end + 1);
+        self.searched = 0;
+        Some(std::mem::replace(&mut self.bytes, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_however_the_bytes_are_cut() {
+        let text = b"{\"a\":1}\n\n{\"b\":2}\n{\"cut\"";
+        for size in [1, 2, 5, text.len()] {
+            let mut unread = Unread::default();
+            let mut found = Vec::new();
+            for piece in text.chunks(size) {
+                assert!(unread.add(piece));
+                found.extend(std::iter::from_fn(|| unread.line()));
+            }
+            assert_eq!(found, [&b"{\"a\":1}\n"[..], b"\n", b"{\"b\":2}\n"], "{size}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! `toolgate approvals decide`, and the words in which every answer from the terminal is sent.
+
+use clap::{ArgGroup, Args, ValueEnum};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::approval::Approval;
+use crate::client::{Client, ClientError, escaped};
+use crate::command::{Failure, object};
+use crate::output::{Report, clean};
+
+/// What to say to an approval.
+#[derive(Args)]
+#[command(group(ArgGroup::new("decision").required(true).args(["approve", "deny"])))]
+pub(crate) struct Decide {
+    /// The approval's id
+    id: String,
+    /// Say yes
+    #[arg(long)]
+    approve: bool,
+    /// Say no
+    #[arg(long, conflicts_with_all = ["scope", "prefix", "answer", "expires_in", "max_uses"])]
+    deny: bool,
+    /// What the yes covers: this call, or every later one of the same tool by the same agent
+    #[arg(long, value_enum)]
+    scope: Option<Scope>,
+    /// Cover only command lines whose commands begin with these words
+    #[arg(long, value_name = "WORDS")]
+    prefix: Option<String>,
+    /// Why, for the agent and the log
+    #[arg(long)]
+    reason: Option<String>,
+    /// The answer, where the call asks a question
+    #[arg(long)]
+    answer: Option<String>,
+    /// End what is covered after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    expires_in: Option<u64>,
+    /// Cover so many later calls and no more
+    #[arg(long, value_name = "N")]
+    max_uses: Option<u64>,
+    /// Answer the same when the same decision is sent again
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+/// What a yes covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scope {
+    /// This call and no other
+    Once,
+    /// Later calls too, in the session of this call if it has one
+    Always,
+    /// Later calls in the session of this one
+    Session,
+    /// Later calls in the directory of this one
+    Workspace,
+    /// Later calls wherever they come from
+    User,
+}
+
+/// How far a standing approval reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    Session,
+    Workspace,
+    User,
+}
+
+impl Reach {
+    /// As requests write it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Workspace => "workspace",
+            Self::User => "user",
+        }
+    }
+}
+
+/// What is to be covered besides the call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Wish {
+    /// Command lines whose commands begin so; every call of the tool where there is none.
+    pub(super) prefix: Option<String>,
+    /// How far; as far as the gate thinks right where nothing is said.
+    pub(super) reach: Option<Reach>,
+    pub(super) expires_in_seconds: Option<u64>,
+    pub(super) max_uses: Option<u64>,
+}
+
+/// What a person says to an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Answer {
+    pub(super) approve: bool,
+    pub(super) standing: Option<Wish>,
+    pub(super) reason: Option<String>,
+    pub(super) answer: Option<String>,
+    pub(super) idempotency_key: Option<String>,
+}
+
+impl Answer {
+    /// Sends it; answers the approval as it is then.
+    pub(super) async fn send(&self, client: &Client, id: &str) -> Result<Value, ClientError> {
+        let path = format!("/api/v1/approvals/{}/decide", escaped(id));
+        client.change(Method::POST, &path, Some(&self.body())).await
+    }
+
+    fn body(&self) -> Value {
+        let scope = self.approve.then(|| self.standing.as_ref().map_or_else(|| json!("once"), Wish::scope));
+        Value::Object(object([
+            ("decision", Some(json!(if self.approve { "approve" } else { "deny" }))),
+            ("scope", scope),
+            ("reason", self.reason.clone().map(Value::from)),
+            ("answer", self.answer.clone().map(Value::from)),
+            ("idempotency_key", self.idempotency_key.clone().map(Value::from)),
+            ("channel", Some(json!("terminal"))),
+        ]))
+    }
+}
+
+impl Wish {
+    fn scope(&self) -> Value {
+        let terms = object([
+            ("prefix", self.prefix.clone().map(Value::from)),
+            ("reach", self.reach.map(|reach| json!(reach.as_str()))),
+            ("expires_in_seconds", self.expires_in_seconds.map(Value::from)),
+            ("max_uses", self.max_uses.map(Value::from)),
+        ]);
+        match (&self.prefix, terms.is_empty()) {
+            (Some(_), _) => json!({"always_prefix": terms}),
+            (None, true) => json!("always"),
+            (None, false) => json!({"always": terms}),
+        }
+    }
+}
+
+impl Decide {
+    /// Sends the answer.
+    pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
+        let (id, answer) = self.answer()?;
+        let value = answer.send(client, &id).await?;
+        let text = told(&value);
+        Ok(Report::new(value, text))
+    }
+
+    fn answer(self) -> Result<(String, Answer), Failure> {
+        let wish = Wish {
+            reach: match self.scope {
+                Some(Scope::Session) => Some(Reach::Session),
+                Some(Scope::Workspace) => Some(Reach::Workspace),
+                Some(Scope::User) => Some(Reach::User),
+                Some(Scope::Once | Scope::Always) | None => None,
+            },
+            prefix: self.prefix,
+            expires_in_seconds: self.expires_in,
+            max_uses: self.max_uses,
+        };
+        let later = self.scope.is_some_and(|scope| scope != Scope::Once);
+        let standing = match () {
+            () if self.scope == Some(Scope::Once) && wish != Wish::default() => {
+                let sentence = "--scope once covers no later call: leave it out, or leave out --prefix, --expires-in and \
+                    --max-uses";
+                return Err(Failure::Usage(sentence.to_owned()));
+            }
+            () if !later && wish.prefix.is_none() && wish != Wish::default() => {
+                let sentence = "--expires-in and --max-uses are for an answer that covers later calls: choose a --scope \
+                    or a --prefix";
+                return Err(Failure::Usage(sentence.to_owned()));
+            }
+            () if later || wish.prefix.is_some() => Some(wish),
+            () => None,
+        };
+        let answer = Answer {
+            approve: self.approve,
+            standing,
+            reason: self.reason,
+            answer: self.answer,
+            idempotency_key: self.idempotency_key,
+        };
+        Ok((self.id, answer))
+    }
+}
+
+/// What became of an approval, in sentences.
+pub(super) fn told(value: &Value) -> String {
+    let Ok(approval) = Approval::read(value) else { return "the answer was taken".to_owned() };
+    let mut text = match approval.approvers {
+        Some(approvers) if approval.is_pending() => {
+            format!("{}: the answer counts; {} of {} have said yes", approval.id, approvers.given, approvers.needed)
+        }
+        _ => format!("{} is {}", approval.id, approval.ending()),
+    };
+    if let Some(standing) = &approval.standing_approval_id {
+        text.push_str(&format!("; later calls are covered by {standing}"));
+    }
+    if let Some(notice) = &approval.notice {
+        text.push_str(&format!("; {notice}"));
+    }
+    clean(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches, Parser};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        decide: Decide,
+    }
+
+    fn body(arguments: &[&str]) -> Result<Value, String> {
+        let words = ["decide", "appr_1"].iter().chain(arguments);
+        let matches = Line::command().try_get_matches_from(words).map_err(|error| error.to_string())?;
+        let line = Line::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+        line.decide.answer().map(|(_, answer)| answer.body()).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_yes_covers_one_call_unless_more_is_said() {
+        let scope = |arguments: &[&str]| body(&[&["--approve"], arguments].concat()).unwrap()["scope"].clone();
+        assert_eq!(scope(&[]), "once");
+        assert_eq!(scope(&["--scope", "once"]), "once");
+        assert_eq!(scope(&["--scope", "always"]), "always");
+        assert_eq!(scope(&["--scope", "workspace"]), json!({"always": {"reach": "workspace"}}));
+        assert_eq!(scope(&["--scope", "always", "--max-uses", "3"]), json!({"always": {"max_uses": 3}}));
+        assert_eq!(scope(&["--prefix", "cargo "]), json!({"always_prefix": {"prefix": "cargo "}}));
+        assert_eq!(
+            scope(&["--prefix", "cargo", "--scope", "session", "--expires-in", "60"]),
+            json!({"always_prefix": {"prefix": "cargo", "reach": "session", "expires_in_seconds": 60}})
+        );
+    }
+
+    #[test]
+    fn an_answer_names_its_channel_and_keeps_its_words() {
+        assert_eq!(
+            body(&["--deny", "--reason", "not now", "--idempotency-key", "k"]).unwrap(),
+            json!({"decision": "deny", "reason": "not now", "idempotency_key": "k", "channel": "terminal"})
+        );
+        assert_eq!(body(&["--approve", "--answer", "blue"]).unwrap()["answer"], "blue");
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        for arguments in [
+            &[][..],
+            &["--approve", "--deny"],
+            &["--deny", "--scope", "always"],
+            &["--deny", "--prefix", "cargo"],
+            &["--deny", "--answer", "x"],
+            &["--approve", "--scope", "once", "--prefix", "cargo"],
+            &["--approve", "--scope", "once", "--max-uses", "1"],
+            &["--approve", "--expires-in", "60"],
+            &["--approve", "--max-uses", "1"],
+        ] {
+            assert!(body(arguments).is_err(), "{arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What happens to approvals, as it happens: the gate's stream of events, taken up again where it broke off.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use toolgate_gate::ports::clock::pause;
+
+use crate::client::{Client, ClientError, with_query};
+
+/// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LONGEST_RETRY: Duration = Duration::from_secs(10);
+/// How many approvals a page has.
+const PAGE: u64 = 200;
+
+/// What is learnt.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The stream is open. From now on nothing is missed.
+    Open,
+    /// All that waits.
+    Waiting(Vec<Value>),
+    /// Something happened: the event as the gate wrote it.
+    Happened(Value),
+    /// The gate is out of reach, and is tried again.
+    Lost(String),
+}
+
+/// What is wanted besides the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Nothing.
+    Events,
+    /// All that waits, each time the stream was opened.
+    Waiting,
+}
+
+/// Tells the news until there is nobody to tell, or until trying again cannot help.
+pub(super) async fn follow(
+    client: &Client,
+    mut after: Option<String>,
+    start: Start,
+    sender: UnboundedSender<News>,
+) -> Result<(), ClientError> {
+    let mut retry = None;
+    loop {
+        let error = match one_stream(client, &mut after, start, &sender, &mut retry).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.may_pass() => error,
+            Err(error) => return Err(error),
+        };
+        if sender.send(News::Lost(error.to_string())).is_err() {
+            return Ok(());
+        }
+        let wait = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(LONGEST_RETRY));
+        pause(wait).await;
+        retry = Some(wait);
+    }
+}
+
+/// Ends without an error when nobody listens any more.
+async fn one_stream(
+    client: &Client,
+    after: &mut Option<String>,
+    start: Start,
+    sender: &UnboundedSender<News>,
+    retry: &mut Option<Duration>,
+) -> Result<(), ClientError> {
+    let path = with_query("/api/v1/approvals/stream", &[("after", after.clone())]);
+    let mut flow = client.follow(&path).await?;
+    *retry = None;
+    if sender.send(News::Open).is_err() {
+        return Ok(());
+    }
+    // What happens between the opening and this list comes again with the stream, which does no harm.
+    if start == Start::Waiting && sender.send(News::Waiting(waiting(client).await?)).is_err() {
+        return Ok(());
+    }
+    loop {
+        let event = flow.next().await?;
+        // An event that cannot be read would be missed for ever if it were passed over without a word.
+        let value = serde_json::from_str(&event.data).unwrap_or(Value::String(event.data));
+        if event.id.is_some() {
+            *after = event.id;
+        }
+        if sender.send(News::Happened(value)).is_err() {
+            return Ok(());
+        }
+    }
+}
+
+async fn waiting(client: &Client) -> Result<Vec<Value>, ClientError> {
+    let mut found = Vec::new();
+    let mut cursor = None;
+    loop {
+        let parameters =
+            [("status", Some("pending".to_owned())), ("limit", Some(PAGE.to_string())), ("cursor", cursor)];
+        let mut page = client.get(&with_query("/api/v1/approvals", &parameters)).await?;
+        if let Some(Value::Array(approvals)) = page.get_mut("approvals").map(Value::take) {
+            found.extend(approvals);
+        }
+        cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+        if cursor.is_none() {
+            return Ok(found);
+        }
+    }
+}

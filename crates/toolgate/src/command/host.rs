@@ -1,0 +1,183 @@
+//! `toolgate host`: the tool approval protocol on standard input and output, for an application that embeds an agent.
+//! Always a client of a gate: of a running one, or of one that it runs itself for as long as it lives.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use toolgate_gate::ports::entropy::random;
+use toolgate_model::approval::{Mode, SessionName};
+
+use self::embedded::EmbeddedGate;
+use self::engine::{Engine, EngineError};
+use self::gate_engine::GateEngine;
+use self::session::{Session, Terms};
+use super::stop::stop_signals;
+use super::{Connection, Failure};
+use crate::client::Client;
+use crate::output;
+
+mod embedded;
+mod engine;
+mod gate_engine;
+mod input;
+mod naming;
+mod open_calls;
+mod outlet;
+mod reading;
+mod session;
+#[cfg(test)]
+mod tests;
+
+/// How long threads that wait for the disk or for another process may still take when all else has ended.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Speak the tool approval protocol with the application that started it
+///
+/// Reads commands and writes events, each a line of JSON: the application's agent asks for tools, the application answers
+/// whether they may run. With --url, or TOOLGATE_URL, the tools are those of a running gate, and the key is TOOLGATE_TOKEN
+/// or the one of `toolgate login`. Otherwise this process runs a gate of its own on the embedded ledger, with the tools of
+/// the workspace: Read, Glob, Grep, Write, Edit, Bash and AskUserQuestion, limited to the root. When the input ends, what
+/// waits for an answer is denied.
+#[derive(Args)]
+#[command(after_help = "Example:\n  toolgate host --root /home/me/project --hitl-suspend")]
+pub(crate) struct Host {
+    /// The URL of a running gate; without one, this process runs its own
+    #[arg(long, env = "TOOLGATE_URL")]
+    url: Option<String>,
+    /// The agent to call tools for, where the key of --url is not its own
+    #[arg(long, value_name = "ID", requires = "url")]
+    agent: Option<String>,
+    /// The directory that the session works in, and that the tools of the workspace are limited to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Directory of the embedded ledger (TOOLGATE_DATA)
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    data: Option<String>,
+    /// Configuration file of its own gate (TOOLGATE_CONFIG)
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    config: Option<PathBuf>,
+    /// The name of the session, to go on with an earlier one
+    #[arg(long, value_name = "NAME", value_parser = session_name)]
+    session: Option<SessionName>,
+    /// The mode to begin with: default, auto_edit or force
+    #[arg(long, value_parser = mode)]
+    mode: Option<Mode>,
+    /// Let the application raise the mode with set_mode
+    #[arg(long)]
+    allow_mode_changes: bool,
+    /// Show calls that wait as suspended too, to be resumed by token
+    #[arg(long)]
+    hitl_suspend: bool,
+}
+
+impl Host {
+    /// Holds the session; the exit status says whether the application took all that it was told.
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?;
+        let outcome = runtime.block_on(self.hold());
+        // A thread that still waits for the application to read must not hold the end up.
+        runtime.shutdown_timeout(LAST_PATIENCE);
+        Ok(ExitCode::from(u8::from(!outcome?)))
+    }
+
+    async fn hold(mut self) -> Result<bool, Failure> {
+        let stop = stop_signals()?;
+        let root = canonical(&self.root)?;
+        let nonce = nonce()?;
+        let name = match self.session.take() {
+            Some(name) => name,
+            None => session_name(&format!("host-{nonce}")).map_err(Failure::Said)?,
+        };
+        let (gate, client, agent) = match &self.url {
+            Some(url) => (None, Connection { url: url.clone(), json: false }.client()?, self.agent.clone()),
+            None => {
+                let gate = EmbeddedGate::start(&self, &root).await?;
+                let client = gate.client()?;
+                (Some(gate), client, Some(embedded::AGENT.to_owned()))
+            }
+        };
+        let held = tokio::select! {
+            held = self.converse(client, agent, name, nonce, root, stop) => held,
+            failure = told_twice() => return Err(failure),
+        };
+        if let Some(gate) = gate {
+            gate.stop().await;
+        }
+        held
+    }
+
+    async fn converse(
+        &self,
+        client: Client,
+        agent: Option<String>,
+        name: SessionName,
+        nonce: String,
+        workspace: String,
+        stop: impl Future<Output = ()>,
+    ) -> Result<bool, Failure> {
+        let engine = GateEngine { client, agent, session: name.clone(), workspace };
+        let mode = match self.mode {
+            Some(mode) => engine.set_mode(mode).await,
+            None => engine.mode().await,
+        };
+        let terms = Terms {
+            name,
+            nonce,
+            mode: mode.map_err(refused)?,
+            mode_changes: self.allow_mode_changes,
+            suspend: self.hitl_suspend,
+        };
+        let commands = input::commands().map_err(|error| Failure::io("standard input cannot be read", error))?;
+        Ok(Session::new(Arc::new(engine), terms, tokio::io::stdout()).run(commands, stop).await)
+    }
+}
+
+/// Ready at the second signal: whoever sends one does not want to wait, for an application that does not read, or for a call.
+async fn told_twice() -> Failure {
+    for _ in 0..2 {
+        match stop_signals() {
+            Ok(stop) => stop.await,
+            Err(failure) => return failure,
+        }
+    }
+    Failure::Said("ended by a second signal; calls that were under way are shown as unknown".to_owned())
+}
+
+/// The directory by the one path that it has, whatever links lead there.
+fn canonical(root: &Path) -> Result<String, Failure> {
+    let what = || format!("the root {} cannot be used; pass --root with a directory", root.display());
+    let path = root.canonicalize().map_err(|error| Failure::io(what(), error))?;
+    match path.into_os_string().into_string() {
+        Ok(path) => Ok(path),
+        Err(path) => {
+            Err(Failure::Said(format!("the root {} is not UTF-8 text", output::clean(&path.to_string_lossy()))))
+        }
+    }
+}
+
+/// Begins names and keys of this process that no other process has.
+fn nonce() -> Result<String, Failure> {
+    let entropy = random::<16>().map_err(|error| Failure::Said(error.to_string()))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(entropy)))
+}
+
+fn session_name(text: &str) -> Result<SessionName, String> {
+    SessionName::parse(text).map_err(|error| format!("the name {error}"))
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    Mode::parse(text).map_err(|error| error.to_string())
+}
+
+fn refused(error: EngineError) -> Failure {
+    match error {
+        EngineError::Already(message)
+        | EngineError::Expired(message)
+        | EngineError::Refused(message)
+        | EngineError::Unavailable(message) => Failure::Said(message),
+    }
+}

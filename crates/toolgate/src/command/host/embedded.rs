@@ -1,0 +1,139 @@
+//! The gate that `toolgate host` runs itself where it is given none: in this process, on the embedded ledger, reached over
+//! loopback on a port that the system chooses, with the tools of the workspace.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use toolgate_gate::authority::bootstrap::Bootstrap;
+use toolgate_gate::ports::ledger::Freshness;
+use toolgate_model::key::ApiKey;
+use toolgate_model::secret::Secret;
+use toolgate_workspace::SandboxWish;
+
+use super::{Failure, Host};
+use crate::client::{Client, ClientError, escaped};
+use crate::composition::{self, StartError, Started};
+use crate::configuration::{Configuration, Environment, Flags, Loaded, Store, WorkspaceSettings, keys};
+use crate::logging;
+
+/// The agent that tools are called for.
+pub(super) const AGENT: &str = "host-agent";
+/// The user who calls them for it, and answers.
+const USER: &str = "toolgate-host";
+
+/// A gate in this process.
+pub(super) struct EmbeddedGate {
+    url: String,
+    key: Secret,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl EmbeddedGate {
+    /// Starts it.
+    pub(super) async fn start(host: &Host, root: &str) -> Result<Self, Failure> {
+        let configuration = configuration(host, root)?;
+        let (started, bootstrap) = composition::start(&configuration).await?;
+        if matches!(bootstrap, Bootstrap::Generated(_)) {
+            tracing::info!("the ledger is new; `toolgate recover` makes an administrator's token for it");
+        }
+        let url = format!("http://{}", started.address());
+        let administrator = started.gate().recover_administrator().await.map_err(StartError::from)?;
+        let gate = Arc::clone(started.gate());
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(serve(started, stopped));
+        let key = make_principals(&url, &administrator).await;
+        // Made for these few requests, and known to nobody else.
+        let source = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let caller = gate.identify(Some(administrator.expose()), source, Freshness::Newest).await;
+        let caller = caller.map_err(StartError::from)?;
+        gate.revoke_key(&caller, caller.key()).await.map_err(StartError::from)?;
+        Ok(Self { url, key: key?, stop, serving })
+    }
+
+    /// A client of it.
+    pub(super) fn client(&self) -> Result<Client, Failure> {
+        Ok(Client::new(&self.url, &self.key)?)
+    }
+
+    /// Ends it: whatever is under way is settled.
+    pub(super) async fn stop(self) {
+        // It ends as well where nobody tells it to.
+        drop(self.stop);
+        let _ = self.serving.await;
+    }
+}
+
+async fn serve(started: Started, stopped: oneshot::Receiver<()>) {
+    // Nothing is ever sent: it ends when the other side is dropped.
+    started
+        .serve(async {
+            let _ = stopped.await;
+        })
+        .await;
+}
+
+/// The configuration of `serve`, with what a host needs in it.
+fn configuration(host: &Host, root: &str) -> Result<Configuration, Failure> {
+    let data = host.data.clone().map(|data| (keys::DATA.path, data));
+    let flags = Flags { values: data.into_iter().collect(), file: host.config.clone() };
+    let Loaded { mut configuration, warnings, .. } = Loaded::load(&flags, Environment::of_process())?;
+    logging::start(configuration.log_format, configuration.log_level.clone());
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    if matches!(configuration.store, Store::Postgres { .. }) {
+        let sentence = "toolgate host runs a gate of its own only on the embedded ledger; start `toolgate serve` and pass \
+                        its --url";
+        return Err(Failure::Usage(sentence.to_owned()));
+    }
+    configuration.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    // It serves one client, which is this process.
+    configuration.rate_limit = None;
+    let settings = configuration.workspace.take();
+    let (network, sandbox) = settings.map_or((false, SandboxWish::WherePossible), |own| (own.network, own.sandbox));
+    configuration.workspace = Some(WorkspaceSettings { root: PathBuf::from(root), network, sandbox });
+    let approvals = &mut configuration.settings.approvals;
+    approvals.mode_changes = host.allow_mode_changes;
+    if let Some(mode) = host.mode {
+        approvals.mode = mode;
+    }
+    Ok(configuration)
+}
+
+/// Makes the agent and the user, once; answers a key of the user. Keys of earlier processes end: none of them lives, or
+/// it would hold the ledger.
+async fn make_principals(url: &str, administrator: &ApiKey) -> Result<Secret, Failure> {
+    let client = Client::new(url, &Secret::new(administrator.expose().to_owned()))?;
+    let scopes = ["workspace:read", "workspace:write", "workspace:exec"];
+    make(&client, json!({"id": AGENT, "name": "Agent of toolgate host", "scopes": scopes})).await?;
+    let permissions = ["tools.invoke", "agents.act_as", "approvals.decide"];
+    make(&client, json!({"id": USER, "kind": "user", "name": "toolgate host", "permissions": permissions})).await?;
+    let path = format!("/api/v1/agents/{USER}/keys");
+    let keys = client.get(&path).await?;
+    let keys = keys.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let stale = keys.iter().filter(|key| key.get("revoked_at").is_none_or(Value::is_null));
+    for id in stale.filter_map(|key| key.get("id").and_then(Value::as_str)) {
+        client.change(Method::DELETE, &format!("/api/v1/keys/{}", escaped(id)), None).await?;
+    }
+    let made = client.change(Method::POST, &path, Some(&json!({"label": "toolgate host"}))).await?;
+    let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
+    Ok(Secret::new(key.to_owned()))
+}
+
+/// Makes a principal, unless it is there already.
+async fn make(client: &Client, principal: Value) -> Result<(), Failure> {
+    match client.change(Method::POST, "/api/v1/agents", Some(&principal)).await {
+        Err(ClientError::Refused { body, .. })
+            if body.pointer("/error/code").is_some_and(|code| code == "ALREADY_EXISTS") =>
+        {
+            Ok(())
+        }
+        other => Ok(other.map(drop)?),
+    }
+}

@@ -1,0 +1,179 @@
+//! A gate over HTTP, as a session needs it.
+
+use http::Method;
+use serde_json::{Value, json};
+use toolgate_model::approval::{Mode, SessionName};
+
+use super::engine::{Decided, Ended, Engine, EngineCall, EngineError, Teller, Verdict};
+use super::reading::{self, Step};
+use crate::client::{Client, ClientError, escaped};
+use crate::command::object;
+use crate::output::clean_lines;
+
+/// The longest reason that the gate takes, in bytes.
+const LONGEST_REASON: usize = 2_000;
+
+/// A gate, and for whom its tools are called.
+pub(super) struct GateEngine {
+    /// The gate.
+    pub(super) client: Client,
+    /// The agent, where the key is not its own.
+    pub(super) agent: Option<String>,
+    /// The session.
+    pub(super) session: SessionName,
+    /// The directory that it works in.
+    pub(super) workspace: String,
+}
+
+impl GateEngine {
+    /// The mode that is in effect.
+    pub(super) async fn mode(&self) -> Result<Mode, EngineError> {
+        effective_mode(self.client.get(&self.session_path()).await)
+    }
+
+    fn session_path(&self) -> String {
+        format!("/api/v1/approval-sessions/{}", escaped(self.session.as_str()))
+    }
+
+    async fn walk(&self, call: EngineCall, teller: &mut impl Teller) -> Result<Ended, ClientError> {
+        let body = Value::Object(object([
+            ("tool", Some(json!(call.tool))),
+            ("parameters", Some(Value::Object(call.arguments))),
+            ("approval_session", Some(json!({"name": self.session, "workspace": self.workspace}))),
+            ("call_id", Some(json!(call.label))),
+            ("agent_id", self.agent.as_ref().map(|agent| json!(agent))),
+        ]));
+        let mut lines = self.client.change_in_steps("/api/v1/tools/invoke", &body).await?;
+        while let Some(line) = lines.next().await? {
+            match reading::step(line) {
+                Some(Step::Progress(progress)) => teller.tell(progress).await,
+                Some(Step::Ended(ended)) => return Ok(ended),
+                None => return Ok(reading::broken(STRANGE.to_owned())),
+            }
+        }
+        Ok(reading::broken("the gate stopped before it told how the call ended; look at its log".to_owned()))
+    }
+}
+
+const STRANGE: &str =
+    "the gate said something about the call that is not understood; run the same version here and there";
+
+impl Engine for GateEngine {
+    async fn call(&self, call: EngineCall, mut teller: impl Teller) -> Ended {
+        match self.walk(call, &mut teller).await {
+            Ok(ended) => ended,
+            Err(ClientError::Refused { body, .. }) => reading::ended(*body),
+            Err(error) => reading::broken(error.to_string()),
+        }
+    }
+
+    async fn decide(&self, approval: &str, verdict: &Verdict) -> Result<Decided, EngineError> {
+        let path = format!("/api/v1/approvals/{}/decide", escaped(approval));
+        let body = Value::Object(object([
+            ("decision", Some(json!(if verdict.approved { "approve" } else { "deny" }))),
+            ("scope", verdict.approved.then(|| verdict.scope.to_decision())),
+            ("reason", verdict.reason.as_deref().map(|reason| json!(acceptable(reason)))),
+            ("answer", verdict.answer.as_ref().map(|answer| json!(answer))),
+            ("idempotency_key", Some(json!(verdict.key))),
+            ("channel", Some(json!("host"))),
+        ]));
+        let mut outcome = self.client.change(Method::POST, &path, Some(&body)).await;
+        if matches!(outcome, Err(ClientError::BrokenOff { .. })) {
+            // It may have counted already: under the same key it does not count twice.
+            outcome = self.client.change(Method::POST, &path, Some(&body)).await;
+        }
+        decided(&outcome.map_err(EngineError::from)?)
+    }
+
+    async fn set_mode(&self, mode: Mode) -> Result<Mode, EngineError> {
+        let body = json!({"mode": mode});
+        effective_mode(self.client.change(Method::PUT, &self.session_path(), Some(&body)).await)
+    }
+}
+
+impl From<ClientError> for EngineError {
+    fn from(error: ClientError) -> Self {
+        let message = error.to_string();
+        match &error {
+            ClientError::Refused { body, .. } => match body.pointer("/error/code").and_then(Value::as_str) {
+                Some("APPROVAL_DECIDED") => Self::Already(message),
+                Some("APPROVAL_ENDED") => Self::Expired(message),
+                _ if error.may_pass() => Self::Unavailable(message),
+                _ => Self::Refused(message),
+            },
+            _ => Self::Unavailable(message),
+        }
+    }
+}
+
+fn effective_mode(session: Result<Value, ClientError>) -> Result<Mode, EngineError> {
+    let session = session.map_err(EngineError::from)?;
+    let mode = session.get("mode").and_then(Value::as_str).and_then(|word| Mode::parse(word).ok());
+    mode.ok_or_else(|| EngineError::Refused("the gate did not say which mode is in effect".to_owned()))
+}
+
+fn decided(approval: &Value) -> Result<Decided, EngineError> {
+    let count = |path: &str| approval.pointer(path).and_then(Value::as_u64).unwrap_or(1);
+    let notice = || approval.get("notice").and_then(Value::as_str).map(str::to_owned);
+    match approval.get("status").and_then(Value::as_str) {
+        Some("approved") => Ok(Decided::Ended { approved: true, notice: notice() }),
+        Some("denied") => Ok(Decided::Ended { approved: false, notice: notice() }),
+        Some("pending") => {
+            Ok(Decided::Counted { given: count("/approvers/given"), needed: count("/approvers/needed") })
+        }
+        _ => Err(EngineError::Refused("the gate did not say what became of the approval".to_owned())),
+    }
+}
+
+/// A reason that the gate takes: a no must not fail for the words that it was given with.
+fn acceptable(reason: &str) -> String {
+    let mut accepted = String::new();
+    for letter in clean_lines(reason).chars() {
+        if accepted.len() + letter.len_utf8() > LONGEST_REASON {
+            break;
+        }
+        accepted.push(letter);
+    }
+    accepted
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    fn refused(status: StatusCode, code: &str) -> EngineError {
+        let body = json!({"error": {"code": code, "message": "no"}});
+        ClientError::Refused { status, body: Box::new(body) }.into()
+    }
+
+    #[test]
+    fn late_answers_are_told_apart_from_refused_ones_and_from_a_gate_that_is_away() {
+        assert!(matches!(refused(StatusCode::CONFLICT, "APPROVAL_DECIDED"), EngineError::Already(_)));
+        assert!(matches!(refused(StatusCode::GONE, "APPROVAL_ENDED"), EngineError::Expired(_)));
+        assert!(matches!(refused(StatusCode::FORBIDDEN, "PERMISSION_DENIED"), EngineError::Refused(_)));
+        assert!(matches!(refused(StatusCode::SERVICE_UNAVAILABLE, "LEDGER_UNAVAILABLE"), EngineError::Unavailable(_)));
+        let away = ClientError::Unreachable { url: "http://gate".to_owned(), reason: "refused".to_owned() };
+        assert!(matches!(EngineError::from(away), EngineError::Unavailable(_)));
+    }
+
+    #[test]
+    fn only_an_approval_that_says_so_is_approved() {
+        let ended = |approved| Ok(Decided::Ended { approved, notice: None });
+        assert_eq!(decided(&json!({"status": "approved", "notice": null})), ended(true));
+        assert_eq!(decided(&json!({"status": "denied"})), ended(false));
+        let waiting = json!({"status": "pending", "approvers": {"needed": 2, "given": 1}});
+        assert_eq!(decided(&waiting), Ok(Decided::Counted { given: 1, needed: 2 }));
+        for strange in [json!({}), json!({"status": "Approved"}), json!({"status": true})] {
+            assert!(decided(&strange).is_err(), "{strange}");
+        }
+    }
+
+    #[test]
+    fn a_no_does_not_fail_for_its_words() {
+        assert_eq!(acceptable("too dangerous"), "too dangerous");
+        assert_eq!(acceptable("a\u{1b}[31m\nb"), "a\\u{1b}[31m\nb");
+        assert!(acceptable(&"€".repeat(2_000)).len() <= LONGEST_REASON);
+    }
+}

@@ -1,0 +1,245 @@
+//! One round for one tenant: takes the lease, tells event by event, each until it arrives or is too old, and gives the
+//! lease back.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Semaphore, watch};
+use toolgate_egress::notice::{Notice, NoticeError};
+use toolgate_gate::Refusal;
+use toolgate_gate::ports::clock::pause;
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::ledger::{AdvanceWebhook, CreateApprovalLink, LeaseWebhook, LoggedEvent};
+use toolgate_model::approval::{Approval, ApprovalStatus, LinkToken};
+use toolgate_model::id::ApprovalId;
+use toolgate_model::principal::TenantId;
+use toolgate_model::time::Timestamp;
+
+use super::Webhooks;
+use super::message::Message;
+
+/// How long nobody else tells what this process has begun to tell; longer than one exchange may take.
+const LEASE: Duration = Duration::from_secs(30);
+/// With this much left of it, the lease is made longer.
+const LEAST_OF_LEASE: Duration = Duration::from_secs(20);
+/// The longest that is waited in one go, so that the lease can be made longer meanwhile.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// How many events are read at once.
+const PAGE: u32 = 50;
+/// The longest time between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How long to wait where the ledger refuses.
+const AFTER_REFUSAL: Duration = Duration::from_secs(1);
+
+/// One round for one tenant.
+pub(super) struct Round<'a> {
+    webhooks: &'a Webhooks,
+    sending: &'a Semaphore,
+    tenant: TenantId,
+    /// How many events of the log are dealt with.
+    position: u64,
+    /// Until when this process holds the lease.
+    held_until: Option<Timestamp>,
+}
+
+/// What becomes of an event.
+enum Fate {
+    /// It is dealt with.
+    Done,
+    /// Another process has taken over.
+    Lost,
+}
+
+impl<'a> Round<'a> {
+    pub(super) fn new(webhooks: &'a Webhooks, sending: &'a Semaphore, tenant: TenantId) -> Self {
+        Self { webhooks, sending, tenant, position: 0, held_until: None }
+    }
+
+    /// Tells what there is to tell, or until the program is asked to end. What is on its way then may be sent again by the
+    /// next life: whoever gets it knows it by its id.
+    pub(super) async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        let outcome = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
+            outcome = self.tell() => outcome,
+        };
+        if let Err(refusal) = outcome.and(self.give_back().await) {
+            tracing::warn!(tenant = %self.tenant, code = refusal.code().as_str(), "the webhook is told later of approvals");
+            tokio::select! {
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+                () = pause(AFTER_REFUSAL) => {}
+            }
+        }
+    }
+
+    async fn tell(&mut self) -> Result<(), Refusal> {
+        if !self.hold().await? {
+            return Ok(());
+        }
+        loop {
+            let events = self.webhooks.events(&self.tenant, self.position, PAGE).await?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            for event in &events {
+                let Fate::Done = self.deal_with(event).await? else { return Ok(()) };
+                if !self.advance(event.sequence.saturating_add(1)).await? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn deal_with(&mut self, event: &LoggedEvent) -> Result<Fate, Refusal> {
+        let Some(message) = self.message(event).await? else {
+            tracing::error!(tenant = %self.tenant, sequence = event.sequence, "an event of the log cannot be read and is not told");
+            return Ok(Fate::Done);
+        };
+        let body = message.body();
+        let mut failures: u32 = 0;
+        loop {
+            let now = self.webhooks.clock.now();
+            if let Some(reason) = message.is_too_old(now) {
+                tracing::warn!(tenant = %self.tenant, sequence = event.sequence, reason, "the webhook is not told of an approval");
+                return Ok(Fate::Done);
+            }
+            match self.send(&message.id, &body).await? {
+                None => return Ok(Fate::Lost),
+                Some(Ok(())) if failures > 0 => {
+                    tracing::info!(tenant = %self.tenant, "the webhook takes what it is told again");
+                    return Ok(Fate::Done);
+                }
+                Some(Ok(())) => return Ok(Fate::Done),
+                Some(Err(error)) if failures == 0 => {
+                    tracing::warn!(tenant = %self.tenant, %error, "the webhook does not take what it is told; it is tried again");
+                }
+                Some(Err(_)) => {}
+            }
+            failures = failures.saturating_add(1);
+            if !self.wait(pause_after(failures)).await? {
+                return Ok(Fate::Lost);
+            }
+        }
+    }
+
+    /// What is told of an event; `None` where it cannot be read.
+    async fn message(&self, event: &LoggedEvent) -> Result<Option<Message>, Refusal> {
+        let Ok(read) = serde_json::from_str::<Value>(&event.canonical) else { return Ok(None) };
+        let id = read.pointer("/data/approval_id").and_then(Value::as_str).map(ApprovalId::parse);
+        let Some(Ok(id)) = id else { return Ok(None) };
+        let Some(approval) = self.webhooks.ledger.approval(&self.tenant, id).await? else { return Ok(None) };
+        let risk = self.webhooks.approver.present(&approval, &[]).risk.level;
+        let Some(mut message) = Message::new(event.sequence, &read, approval, risk, self.webhooks.details) else {
+            return Ok(None);
+        };
+        if message.asks() {
+            message.link = self.link(message.approval()).await?;
+        }
+        Ok(Some(message))
+    }
+
+    /// A fresh link to an approval that can still be answered.
+    async fn link(&self, approval: &Approval) -> Result<Option<String>, Refusal> {
+        let now = self.webhooks.clock.now();
+        let waits = approval.status == ApprovalStatus::Pending && approval.expires_at > now;
+        let Some(public) = self.webhooks.public_url.as_deref().filter(|_| waits) else { return Ok(None) };
+        let token = LinkToken::from_entropy(random()?);
+        let command = CreateApprovalLink {
+            tenant: self.tenant.clone(),
+            approval: approval.id,
+            digest: token.digest(),
+            expires_at: approval.expires_at,
+            now,
+        };
+        self.webhooks.ledger.create_approval_link(command).await?;
+        Ok(Some(format!("{public}/approvals/open/{}", token.expose())))
+    }
+
+    /// Sends once; `None` where another process has taken over.
+    async fn send(&mut self, id: &str, body: &str) -> Result<Option<Result<(), NoticeError>>, Refusal> {
+        // Never closed, so an error cannot be; without a permit it would only be sent at the same time as others.
+        let _permit = self.sending.acquire().await.ok();
+        // After the wait for the permit, which may have been long.
+        if !self.hold().await? {
+            return Ok(None);
+        }
+        let notice = Notice { id, now: self.webhooks.clock.now(), body };
+        Ok(Some(self.webhooks.notifier.send(notice).await))
+    }
+
+    /// Lets time pass; false where another process has taken over.
+    async fn wait(&mut self, mut left: Duration) -> Result<bool, Refusal> {
+        while !left.is_zero() {
+            let part = left.min(LONGEST_WAIT);
+            pause(part).await;
+            left = left.saturating_sub(part);
+            if !self.hold().await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes the lease or makes it longer, where it is needed; false where another process has it.
+    async fn hold(&mut self) -> Result<bool, Refusal> {
+        let now = self.webhooks.clock.now();
+        if self.held_until.is_some_and(|until| until > now.plus(LEAST_OF_LEASE)) {
+            return Ok(true);
+        }
+        let until = now.plus(LEASE);
+        let process = self.webhooks.process;
+        let command = LeaseWebhook { tenant: self.tenant.clone(), process, now, until };
+        let position = self.webhooks.ledger.lease_webhook(command).await?;
+        // Another process that had it meanwhile has told some of what this one was about to tell.
+        let goes_on = position.filter(|position| self.held_until.is_none() || *position == self.position);
+        self.held_until = position.map(|_| until);
+        self.position = position.unwrap_or_default();
+        Ok(goes_on.is_some())
+    }
+
+    /// Notes that this many events are dealt with; false where another process has taken over.
+    async fn advance(&mut self, position: u64) -> Result<bool, Refusal> {
+        let until = self.webhooks.clock.now().plus(LEASE);
+        let advanced = self.note(position, Some(until)).await?;
+        self.held_until = advanced.then_some(until);
+        self.position = position;
+        Ok(advanced)
+    }
+
+    async fn give_back(&mut self) -> Result<(), Refusal> {
+        if self.held_until.take().is_some() {
+            self.note(self.position, None).await?;
+        }
+        Ok(())
+    }
+
+    async fn note(&self, position: u64, until: Option<Timestamp>) -> Result<bool, Refusal> {
+        let process = self.webhooks.process;
+        let command = AdvanceWebhook { tenant: self.tenant.clone(), process, position, until };
+        self.webhooks.ledger.advance_webhook(command).await
+    }
+}
+
+/// One second, two, four and so on, and up to a quarter more by chance, so that several do not come at once.
+fn pause_after(failures: u32) -> Duration {
+    let doublings = failures.saturating_sub(1).min(6);
+    let pause = Duration::from_secs(1 << doublings).min(LONGEST_PAUSE);
+    let chance = random::<1>().map_or(0, |[byte]| u32::from(byte));
+    pause + pause * chance / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_minute_and_vary_by_a_quarter() {
+        for (failures, seconds) in [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (8, 60), (u32::MAX, 60)] {
+            let least = Duration::from_secs(seconds);
+            for _ in 0..50 {
+                let pause = pause_after(failures);
+                assert!(least <= pause && pause < least + least / 4, "{failures}: {pause:?}");
+            }
+        }
+    }
+}

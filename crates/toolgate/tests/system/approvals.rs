@@ -1,0 +1,15 @@
+//! Approvals through the real binary: nothing runs before the answer, the answer covers exactly what was shown, and nobody
+//! answering means no.
+
+mod answering;
+mod coverage;
+mod crash;
+mod endings;
+mod links;
+mod modes;
+mod office;
+mod quorum;
+mod race;
+mod replicas;
+mod stream;
+mod webhooks;

@@ -1,0 +1,119 @@
+//! `Write`, and the one way in which a file comes to have new content: a new file beside it takes its name in one step.
+//! A reader sees the old content or the new, and another name of the old file keeps the old content.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cap_std::fs::{Dir, File, OpenOptions, Permissions, PermissionsExt};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::Arguments;
+use crate::error::WorkspaceError;
+use crate::output::Output;
+use crate::root::{Place, Root, require_regular};
+
+/// The most that is written or edited in one step.
+pub const LARGEST: usize = 16 * 1024 * 1024;
+
+/// A parsed call.
+#[derive(Debug)]
+pub struct Write {
+    place: Place,
+    content: String,
+}
+
+impl Write {
+    pub fn parse(root: &Root, values: &Map<String, Value>) -> Result<Self, WorkspaceError> {
+        let arguments = Arguments::new(values, &["file_path", "content"])?;
+        let place = root.place(arguments.text("file_path")?)?;
+        Ok(Self { place, content: arguments.text("content")?.to_owned() })
+    }
+
+    pub fn run(&self, root: &Root) -> Result<Output, WorkspaceError> {
+        let created = replace(root, &self.place, self.content.as_bytes())?;
+        let bytes = self.content.len();
+        let done = if created { "created" } else { "replaced" };
+        Ok(Output {
+            text: format!("{done} {} ({bytes} bytes)", self.place.path().display()),
+            is_error: false,
+            truncated: false,
+            details: json!({ "bytes": bytes, "created": created }),
+        })
+    }
+}
+
+/// Gives the file the content in one step; true if it was not there before.
+pub fn replace(root: &Root, place: &Place, content: &[u8]) -> Result<bool, WorkspaceError> {
+    if content.len() > LARGEST {
+        return Err(WorkspaceError::TooLarge { limit: LARGEST });
+    }
+    let failed = |error: io::Error| WorkspaceError::from_io("writing the file", &error);
+    let target = Target::find(root.directory(), place.path())?;
+    let name = target.path.file_name().ok_or(WorkspaceError::IsDirectory)?;
+    let parent = target.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if target.mode.is_none() {
+        root.directory().create_dir_all(parent).map_err(failed)?;
+    }
+    let parent = root.directory().open_dir(parent).map_err(failed)?;
+    let (beside, mut file) = create_beside(&parent).map_err(failed)?;
+    let filled = fill(&mut file, content, target.mode).and_then(|()| parent.rename(&beside, &parent, name));
+    if let Err(error) = filled {
+        // What went wrong first is what is told.
+        let _gone_or_left = parent.remove_file(&beside);
+        return Err(failed(error));
+    }
+    Ok(target.mode.is_none())
+}
+
+/// Where the new content goes, and the mode of what is there.
+struct Target {
+    /// Without links.
+    path: PathBuf,
+    mode: Option<u32>,
+}
+
+impl Target {
+    /// Follows links that stay below the root, and refuses what is not a file that may be written.
+    fn find(directory: &Dir, path: &Path) -> Result<Self, WorkspaceError> {
+        let failed = |error: io::Error| WorkspaceError::from_io("looking at the file", &error);
+        match directory.symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { path: path.to_path_buf(), mode: None });
+            }
+            Err(error) => return Err(failed(error)),
+            Ok(_there) => {}
+        }
+        // A link to nothing has no canonical path: it is refused and not written through.
+        let path = directory.canonicalize(path).map_err(failed)?;
+        let metadata = directory.metadata(&path).map_err(failed)?;
+        require_regular(metadata.file_type())?;
+        if metadata.permissions().readonly() {
+            return Err(WorkspaceError::ReadOnly);
+        }
+        Ok(Self { path, mode: Some(metadata.permissions().mode() & 0o777) })
+    }
+}
+
+fn fill(file: &mut File, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+    file.write_all(content)?;
+    if let Some(mode) = mode {
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    file.sync_all()
+}
+
+/// A new file under a name that nothing had.
+fn create_beside(parent: &Dir) -> io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = PathBuf::from(format!(".toolgate-{}-{number}.tmp", std::process::id()));
+        match parent.open_with(&name, &options) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return Ok((name, opened?)),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The root directory, held open, and paths below it. The system resolves every path beneath the held directory, so
+//! that neither `..` nor a link, nor one that is swapped in between, leads out.
+
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, FileType, OpenOptions, OpenOptionsExt};
+
+use crate::error::WorkspaceError;
+
+/// The root of a workspace.
+#[derive(Debug)]
+pub struct Root {
+    directory: Dir,
+    /// Without links.
+    path: PathBuf,
+    /// As it was named when it was opened.
+    named: PathBuf,
+}
+
+/// A path below the root: relative, without `..`; `.` is the root itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(PathBuf);
+
+impl Root {
+    /// Opens the directory. Links to it are followed once, here.
+    pub fn open(named: &Path, hidden: &[PathBuf]) -> Result<Self, WorkspaceError> {
+        let unopened = |error: io::Error| WorkspaceError::Root { kind: error.kind() };
+        let path = named.canonicalize().map_err(unopened)?;
+        if path.parent().is_none() {
+            return Err(WorkspaceError::RootIsEverything);
+        }
+        if let Some(hidden) = hidden.iter().find(|hidden| hidden.starts_with(&path) || path.starts_with(hidden)) {
+            return Err(WorkspaceError::RootMeetsHidden { hidden: hidden.clone() });
+        }
+        let directory = Dir::open_ambient_dir(&path, ambient_authority()).map_err(unopened)?;
+        Ok(Self { directory, path, named: named.to_path_buf() })
+    }
+
+    /// Where it is, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The held directory.
+    pub fn directory(&self) -> &Dir {
+        &self.directory
+    }
+
+    /// The place that an agent named, relative to the root or absolute below it.
+    pub fn place(&self, text: &str) -> Result<Place, WorkspaceError> {
+        let path = Path::new(text);
+        let below = if path.is_absolute() {
+            let stripped = path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.named));
+            stripped.map_err(|_| WorkspaceError::OutsideRoot)?
+        } else {
+            path
+        };
+        if text.is_empty() || text.contains('\0') {
+            return Err(WorkspaceError::NotFound);
+        }
+        let mut place = PathBuf::new();
+        for component in below.components() {
+            match component {
+                Component::Normal(name) => place.push(name),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(WorkspaceError::OutsideRoot);
+                }
+            }
+        }
+        if place.as_os_str().is_empty() { Ok(Place::root()) } else { Ok(Place(place)) }
+    }
+
+    /// Opens a directory below the root.
+    pub fn open_directory(&self, place: &Place) -> Result<Dir, WorkspaceError> {
+        self.directory.open_dir(&place.0).map_err(|error| WorkspaceError::from_io("opening the directory", &error))
+    }
+
+    /// Opens a regular file below the root for reading.
+    pub fn open_file(&self, place: &Place) -> Result<File, WorkspaceError> {
+        open_regular(&self.directory, &place.0)
+    }
+
+    /// What is at the place, after links that stay below the root.
+    pub fn file_type(&self, place: &Place) -> Result<FileType, WorkspaceError> {
+        let metadata = self.directory.metadata(&place.0);
+        Ok(metadata.map_err(|error| WorkspaceError::from_io("looking at the file", &error))?.file_type())
+    }
+}
+
+impl Place {
+    /// The root itself.
+    pub fn root() -> Self {
+        Self(PathBuf::from("."))
+    }
+
+    /// Relative to the root.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Opens a regular file beneath `directory` for reading; a pipe or a device is neither opened nor waited for.
+pub fn open_regular(directory: &Dir, path: &Path) -> Result<File, WorkspaceError> {
+    let failed = |error: io::Error| WorkspaceError::from_io("opening the file", &error);
+    require_regular(directory.metadata(path).map_err(failed)?.file_type())?;
+    let mut options = OpenOptions::new();
+    // What was a file a moment ago may be a pipe now: the open must not wait for a writer.
+    options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = directory.open_with(path, &options).map_err(failed)?;
+    require_regular(file.metadata().map_err(failed)?.file_type())?;
+    Ok(file.into_std())
+}
+
+/// Refuses directories and special files.
+pub fn require_regular(kind: FileType) -> Result<(), WorkspaceError> {
+    if kind.is_file() {
+        Ok(())
+    } else if kind.is_dir() {
+        Err(WorkspaceError::IsDirectory)
+    } else {
+        Err(WorkspaceError::Special)
+    }
+}

@@ -1,0 +1,48 @@
+//! bubblewrap, for systems without Landlock: the shell starts in mount, process and network namespaces of its own.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::Confinement;
+
+/// What comes between `bwrap` and the shell. Later mounts cover earlier ones.
+pub fn arguments(confinement: &Confinement, directory: Option<&Path>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = [
+        "--die-with-parent",
+        "--new-session",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        // Sockets of services that would do outside what the command may not: these directories are where they are.
+        "--tmpfs",
+        "/tmp",
+        "--tmpfs",
+        "/run",
+    ]
+    .map(OsString::from)
+    .to_vec();
+    if confinement.network {
+        words.extend(["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"].map(OsString::from));
+    } else {
+        words.push("--unshare-net".into());
+    }
+    for path in &confinement.writable {
+        words.extend(["--bind".into(), path.into(), path.into()]);
+    }
+    // A mount point cannot be made in a place that cannot be written.
+    for path in confinement.hidden.iter().filter(|path| path.is_dir()) {
+        words.extend(["--tmpfs".into(), path.into()]);
+    }
+    if let Some(directory) = directory {
+        words.extend(["--chdir".into(), directory.into()]);
+    }
+    words.push("--".into());
+    words
+}

@@ -1,0 +1,130 @@
+//! Landlock: reads everywhere but in hidden directories, writes only where they are allowed, no signals and no sockets
+//! to processes outside. The kernel enforces it on the process and all that it starts.
+
+use std::fs::{self, File, FileType};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+use super::{ConfineError, Confinement};
+
+/// Without its right to truncate, files outside could be emptied.
+const NEEDED: ABI = ABI::V3;
+
+/// What is used of newer kernels.
+const KNOWN: ABI = ABI::V9;
+
+/// Left out but for `HARMLESS`: root could read whole disks there.
+const DEVICES: &str = "/dev";
+
+/// Devices that keep nothing and tell nothing.
+const HARMLESS: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Confines this thread, and what it becomes.
+pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
+    let told = |error: RulesetError| ConfineError::Landlock(error.to_string());
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(NEEDED))
+        .map_err(|_| ConfineError::Unsupported)?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(KNOWN))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
+        .map_err(told)?;
+    if !confinement.network {
+        ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).map_err(told)?;
+    }
+    let mut created = ruleset.create().map_err(told)?;
+
+    let mut hidden = confinement.hidden.clone();
+    hidden.push(DEVICES.into());
+    let mut readable = Vec::new();
+    find_readable(Path::new("/"), &hidden, &mut readable);
+    for path in readable {
+        // What cannot be opened cannot be read either.
+        if let Ok((place, kind)) = open(&path)
+            && !kind.is_symlink()
+        {
+            created = created.add_rule(rule(place, kind, AccessFs::from_read(KNOWN))).map_err(told)?;
+        }
+    }
+    for path in HARMLESS.map(Path::new) {
+        if let Ok((place, kind)) = open(path) {
+            created = created.add_rule(rule(place, kind, AccessFs::from_all(KNOWN))).map_err(told)?;
+        }
+    }
+    // A device made below the root would open the disk behind it.
+    let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
+    for path in &confinement.writable {
+        let (place, kind) = open(path).map_err(|error| ConfineError::Landlock(error.kind().to_string()))?;
+        created = created.add_rule(rule(place, kind, AccessFs::from_all(KNOWN) & !devices)).map_err(told)?;
+    }
+    let status = created.restrict_self().map_err(told)?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err(ConfineError::Unsupported),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
+}
+
+/// What covers everything below `place` but the hidden directories. Landlock knows no exceptions, so the directories on
+/// the way to a hidden one are left out and all else in them is put in.
+fn find_readable(place: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
+    if hidden.iter().any(|hidden| place.starts_with(hidden)) {
+        return;
+    }
+    if !hidden.iter().any(|hidden| hidden.starts_with(place)) {
+        found.push(place.to_path_buf());
+        return;
+    }
+    let Ok(entries) = fs::read_dir(place) else { return };
+    for entry in entries.flatten() {
+        // A link could lead back to what is hidden; what it leads to is covered by its own path.
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            find_readable(&entry.path(), hidden, found);
+        }
+    }
+}
+
+/// Opens the path itself, and not what a link at its end leads to.
+fn open(path: &Path) -> io::Result<(File, FileType)> {
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
+    let kind = file.metadata()?.file_type();
+    Ok((file, kind))
+}
+
+fn rule(place: File, kind: FileType, rights: BitFlags<AccessFs>) -> PathBeneath<File> {
+    let rights = if kind.is_dir() { rights } else { rights & AccessFs::from_file(KNOWN) };
+    PathBeneath::new(place, rights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_directories_and_the_links_and_ways_to_them_are_left_out() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path();
+        for place in ["a/secret", "a/open", "b"] {
+            fs::create_dir_all(base.join(place)).unwrap();
+        }
+        fs::write(base.join("a/file"), "").unwrap();
+        std::os::unix::fs::symlink(base.join("a"), base.join("back")).unwrap();
+        let mut found = Vec::new();
+        find_readable(base, &[base.join("a/secret"), base.join("b/not-yet-made")], &mut found);
+        found.sort();
+        assert_eq!(found, [base.join("a/file"), base.join("a/open")]);
+    }
+
+    #[test]
+    fn with_nothing_hidden_one_rule_covers_all() {
+        let mut found = Vec::new();
+        find_readable(Path::new("/"), &[], &mut found);
+        assert_eq!(found, [Path::new("/")]);
+    }
+}

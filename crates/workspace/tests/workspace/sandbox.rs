@@ -1,0 +1,130 @@
+//! What a confined command cannot do. Skipped, loudly, where the system offers no sandbox.
+
+use std::fs;
+use std::net::TcpListener;
+
+use serde_json::json;
+use toolgate_workspace::{Limits, SandboxWish, WorkspaceTool};
+
+use crate::place::Place;
+
+use WorkspaceTool::Bash;
+
+/// A place whose commands are confined by Landlock; none where there is no such thing.
+fn confined(change: impl FnOnce(&std::path::Path) -> Limits) -> Option<Place> {
+    let place = Place::within(change);
+    let report = place.workspace.sandbox();
+    if report.kind == "landlock" {
+        assert!(report.writes_confined);
+        return Some(place);
+    }
+    eprintln!("SKIPPED: {}", report.note);
+    None
+}
+
+#[tokio::test]
+async fn a_confined_command_writes_below_the_root_and_nowhere_else() {
+    let Some(place) = confined(|_| Limits::default()) else { return };
+    let outside = place.outside.display();
+    let command = format!(
+        "echo in > file; mkdir -p d/e && mv file d/e/file && ln -s x d/link; echo void > /dev/null && echo void; \
+         echo out > {outside}/new; echo out >> {outside}/secret; rm {outside}/secret; truncate -s 0 {outside}/secret; \
+         ln {outside}/secret twin; mv {outside}/secret here; mkdir {outside}/d; echo out > ~/toolgate-escape; \
+         echo out > /tmp/toolgate-escape; true"
+    );
+    let output = place.call(Bash, json!({ "command": command })).await.unwrap();
+    assert_eq!(place.content("d/e/file"), "in\n");
+    assert!(output.text.starts_with("void\n"), "{}", output.text);
+    assert_eq!(fs::read_to_string(place.outside.join("secret")).unwrap(), "needle outside");
+    assert_eq!(fs::read_dir(&place.outside).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(&place.root).unwrap().count(), 1);
+    assert!(!std::path::Path::new("/tmp/toolgate-escape").exists());
+    assert_eq!(output.details["sandbox"], "landlock");
+}
+
+#[tokio::test]
+async fn a_confined_command_opens_no_socket() {
+    let Some(place) = confined(|_| Limits::default()) else { return };
+    assert!(place.workspace.sandbox().network_off);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for kind in ["tcp", "udp"] {
+        let command = format!("echo x > /dev/{kind}/127.0.0.1/{port}");
+        let output = place.call(Bash, json!({ "command": command })).await.unwrap();
+        assert!(output.is_error && output.text.contains("Permission denied"), "{}", output.text);
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[tokio::test]
+async fn an_allowed_network_is_reached() {
+    let Some(place) = confined(|_| Limits { network: true, ..Limits::default() }) else { return };
+    assert!(!place.workspace.sandbox().network_off);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let output = place.call(Bash, json!({ "command": format!("echo x > /dev/tcp/127.0.0.1/{port}") })).await.unwrap();
+    assert!(!output.is_error, "{}", output.text);
+}
+
+#[tokio::test]
+async fn a_hidden_directory_is_not_read_by_any_path() {
+    let change = |base: &std::path::Path| Limits { hidden: vec![base.join("hidden")], ..Limits::default() };
+    let Some(place) = confined(change) else { return };
+    let hidden = place.outside.with_file_name("hidden");
+    fs::create_dir(&hidden).unwrap();
+    fs::write(hidden.join("key"), "classified").unwrap();
+    place.link(&hidden, "link");
+    let (key, secret) = (hidden.join("key"), place.outside.join("secret"));
+    let command = format!(
+        "cat {key}; ls {hidden}; cat link/key; cat /proc/self/root{key}; cp {key} .; ln {key} .; cat {secret}",
+        key = key.display(),
+        hidden = hidden.display(),
+        secret = secret.display(),
+    );
+    let output = place.call(Bash, json!({ "command": command })).await.unwrap();
+    assert!(!output.text.contains("classified"), "{}", output.text);
+    assert!(!output.text.lines().any(|line| line == "key"), "{}", output.text);
+    assert!(output.text.ends_with("needle outside"), "{}", output.text);
+    assert_eq!(fs::read_dir(&place.root).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_confined_command_does_not_reach_the_process_that_started_it() {
+    let Some(place) = confined(|_| Limits::default()) else { return };
+    let own = std::process::id();
+    let command = format!("cat /proc/{own}/environ; cat /proc/{own}/fd/0; kill -0 {own}; kill -0 $$ && echo alive");
+    let output = place.call(Bash, json!({ "command": command })).await.unwrap();
+    assert!(!output.text.contains("CARGO_MANIFEST_DIR"), "{}", output.text);
+    for refused in ["environ: Permission denied", "fd/0: Permission denied", "Operation not permitted"] {
+        assert!(output.text.contains(refused), "{}", output.text);
+    }
+    assert!(output.text.ends_with("alive\n"), "{}", output.text);
+}
+
+#[tokio::test]
+async fn a_confined_command_makes_no_device_and_reads_only_harmless_ones() {
+    let Some(place) = confined(|_| Limits::default()) else { return };
+    let command = "mknod device c 1 3; cat /dev/kmsg; cat /dev/mem; ls /dev; head -c 4 /dev/urandom | wc -c";
+    let output = place.call(Bash, json!({ "command": command })).await.unwrap();
+    assert!(!place.root.join("device").exists());
+    assert_eq!(output.text.lines().count(), 5, "{}", output.text);
+    assert!(output.text.ends_with("4\n"), "{}", output.text);
+}
+
+#[tokio::test]
+async fn a_confined_command_has_no_terminal() {
+    let Some(place) = confined(|_| Limits::default()) else { return };
+    let output = place.call(Bash, json!({ "command": "echo typed > /dev/tty" })).await.unwrap();
+    assert!(output.is_error, "{}", output.text);
+}
+
+#[tokio::test]
+async fn a_command_without_a_sandbox_says_so() {
+    let place = Place::with(Limits { sandbox: SandboxWish::Off, ..Limits::default() });
+    let report = place.workspace.sandbox();
+    assert_eq!((report.kind, report.writes_confined, report.network_off), ("none", false, false));
+    assert!(report.note.contains("WITHOUT a sandbox"), "{}", report.note);
+    let output = place.call(Bash, json!({ "command": "true" })).await.unwrap();
+    assert_eq!(output.details["sandbox"], "none");
+}
