@@ -5,7 +5,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use toolgate_model::approval::Workspace;
@@ -23,8 +23,8 @@ struct Protection {
 }
 
 /// The protected paths by their first names: long command lines have many words.
-static INDEX: LazyLock<HashMap<&'static str, Vec<Protection>>> = LazyLock::new(|| {
-    let mut index: HashMap<_, Vec<_>> = HashMap::new();
+static INDEX: LazyLock<BTreeMap<&'static str, Vec<Protection>>> = LazyLock::new(|| {
+    let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (group, of_system) in
         PROTECTED.iter().map(|group| (group, false)).chain(BELOW_SYSTEM.iter().map(|group| (group, true)))
     {

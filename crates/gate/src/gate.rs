@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode};
+use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode, Workspace};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::id::KeyId;
 use toolgate_model::time::Timestamp;
@@ -34,6 +34,8 @@ pub struct Settings {
     pub approvals: ApprovalSettings,
     /// The tools of the machine that the gate runs on.
     pub workspace: Vec<WorkspaceTool>,
+    /// The directory that those are limited to.
+    pub workspace_root: Option<Workspace>,
 }
 
 /// What an operator decides about asking people.
@@ -70,6 +72,7 @@ impl Default for Settings {
             retire_after: Duration::from_secs(150),
             approvals: ApprovalSettings::default(),
             workspace: Vec::new(),
+            workspace_root: None,
         }
     }
 }

@@ -21,6 +21,7 @@ use toolgate_gate::ports::guardian::AllowAll;
 use toolgate_gate::ports::ledger::Ledger;
 use toolgate_gate::{Gate, Ports, Refusal};
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
+use toolgate_model::approval::Workspace as WorkspacePath;
 use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
 use toolgate_server::ending::Ending;
@@ -194,8 +195,9 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
     let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process));
     let mut settings = configuration.settings.clone();
-    if workspace.is_some() {
+    if let Some(workspace) = &workspace {
         settings.workspace = workspace_tools();
+        settings.workspace_root = WorkspacePath::parse(&workspace.root().to_string_lossy()).ok();
     }
     let webhooks = configuration.webhook.as_ref().map(|settings| {
         Arc::new(Webhooks {

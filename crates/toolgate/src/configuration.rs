@@ -225,6 +225,7 @@ impl Configuration {
             approvals: approvals(&mut resolved)?,
             // Told by whoever opens the workspace.
             workspace: Vec::new(),
+            workspace_root: None,
         };
         let tool_list = match resolved.text(&keys::OPENWOP_TOOL_LIST)?.as_str() {
             "object" => ToolList::Object,

@@ -49,7 +49,7 @@ const OWN_COMMANDS: [&str; 17] = [
 ];
 
 /// The longest command line that is looked at: no longer text can be handed to a program.
-const LONGEST: usize = 128 * 1024;
+const LONGEST: usize = 32 * 1024;
 
 /// How many directories a line is followed to.
 const DIRECTORIES: usize = 4;

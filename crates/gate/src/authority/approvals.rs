@@ -24,6 +24,8 @@ use crate::ports::ledger::{
 };
 use crate::refusal::{Code, Refusal};
 
+/// How often an answer is looked at again when whoever gives it changes meanwhile.
+const ATTEMPTS: u32 = 4;
 /// The longest reason, in bytes.
 const LONGEST_REASON: usize = 2_000;
 /// The longest answer to a question, in bytes.
@@ -90,9 +92,20 @@ impl Gate {
 
     /// Counts somebody's answer; answers the approval as it is now.
     pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: Answer) -> Result<Approval, Refusal> {
-        caller.require(Permission::DecideApprovals)?;
         check_texts(&answer)?;
-        let request_digest = answer_digest(&answer);
+        let mut caller = caller.clone();
+        for _ in 0..ATTEMPTS {
+            caller.require(Permission::DecideApprovals)?;
+            match self.decide_as(&caller, id, &answer).await {
+                // What the answer rests on has changed since its caller was identified.
+                Err(refusal) if refusal.code() == Code::VersionConflict => caller = self.identify_again(&caller).await?,
+                outcome => return outcome.inspect(|decided| self.approver.resolved(decided)),
+            }
+        }
+        Err(Refusal::new(Code::VersionConflict, "whoever answers keeps changing; try again"))
+    }
+
+    async fn decide_as(&self, caller: &Caller, id: ApprovalId, answer: &Answer) -> Result<Approval, Refusal> {
         let approval = self.ledger.approval(caller.tenant(), id).await?.ok_or_else(|| no_approval(id))?;
         let (standing, notice) = match &answer.wish {
             Some(wish) if answer.decision == Decision::Approve => self.standing_of(caller, &approval, wish)?,
@@ -103,24 +116,24 @@ impl Gate {
             by: caller.id().clone(),
             decision: answer.decision,
             channel: answer.channel,
-            reason: answer.reason.filter(|reason| !reason.is_empty()),
-            answer: answer.answer,
-            wish: answer.wish,
+            reason: answer.reason.clone().filter(|reason| !reason.is_empty()),
+            answer: answer.answer.clone(),
+            wish: answer.wish.clone(),
             at: stamp.time,
         };
         let command = DecideApproval {
             stamp,
             id,
             vote,
+            key: caller.key(),
+            decider_revision: caller.principal().revision,
             scopes: caller.principal().scopes.clone(),
             standing,
             notice,
-            idempotency_key: answer.idempotency_key,
-            request_digest,
+            idempotency_key: answer.idempotency_key.clone(),
+            request_digest: answer_digest(answer),
         };
-        let decided = self.ledger.decide_approval(command).await?;
-        self.approver.resolved(&decided);
-        Ok(decided)
+        self.ledger.decide_approval(command).await
     }
 
     /// What would stand by a wish, or why nothing does: the single answer stays valid.

@@ -8,6 +8,7 @@ use toolgate_model::permission::Permission;
 use toolgate_model::schema::Schema;
 use toolgate_model::service::{DefinitionError, ServiceDefinition, ServiceVersion};
 
+use crate::builtin;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{ApplyService, Freshness, RegisteredService, Registry, RemoveService};
@@ -23,6 +24,11 @@ impl Gate {
     ) -> Result<(RegisteredService, bool), Refusal> {
         require_registrar(caller)?;
         check_schemas(&definition)?;
+        // What was approved for one must not cover the other.
+        if definition.service.as_str() == builtin::WORKSPACE {
+            let reason = format!("`{}` is the name of Toolgate's own tools; choose another", builtin::WORKSPACE);
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
+        }
         let (service, version) = (definition.service.clone(), definition.version.clone());
         let command = ApplyService { stamp: self.stamp(caller), definition, replace };
         let new = self.ledger.apply_service(command).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use toolgate_model::approval::{
-    Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Attendance, Category, Mode,
+    Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Attendance, Category, Mode, Workspace,
 };
 use toolgate_model::arguments::without;
 use toolgate_model::canonical::to_canonical;
@@ -77,6 +77,7 @@ impl Gate {
     async fn need(&self, call: &Call, guarded: &Guarded) -> Result<Option<Ask>, Refusal> {
         let Some(fit) = guarded.fits().first() else { return Ok(None) };
         let tool = &fit.candidate.tool;
+        self.require_true_workspace(call, tool)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
         // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
         let moded = call.approval_session.is_some() || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_));
@@ -94,6 +95,20 @@ impl Gate {
         let approval = self.approval(call, guarded, fit, parameters, reasons, rule, &terms).await?;
         let stamp = self.stamp(&call.caller);
         Ok(Some(Ask { stamp, approval, attended: attendance == Attendance::Required }))
+    }
+
+    /// What reaches a directory must not reach a call that only says that it works there.
+    fn require_true_workspace(&self, call: &Call, tool: &Tool) -> Result<(), Refusal> {
+        let claimed = call.approval_session.as_ref().and_then(|session| session.workspace.as_ref());
+        let root = self.settings.workspace_root.as_ref();
+        match (tool.backing, claimed) {
+            (Backing::Workspace(_), Some(claimed)) if Some(claimed) != root => {
+                let root = root.map_or("", Workspace::as_str);
+                let reason = format!("the tools of this machine work in {root}; name that, or no workspace");
+                Err(Refusal::new(Code::InvalidField, reason).with("path", "approval_session.workspace"))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn terms_of(&self, call: &Call) -> Result<SessionTerms, Refusal> {

@@ -16,9 +16,11 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::{CallRequest, Denial, Progress};
+use crate::builtin;
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
 use crate::identify::Caller;
+use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
 
 /// A call that somebody else is about to make.
@@ -55,6 +57,7 @@ impl Gate {
     pub async fn ask(self: &Arc<Self>, caller: Caller, asked: ExternalCall) -> Result<ExternalLeave, Denial> {
         let denied = |refusal| Denial { invocation: None, refusal };
         let tool = Arc::new(external_tool(&asked).map_err(denied)?);
+        self.require_foreign(&caller, &tool).await.map_err(denied)?;
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest {
             tool: asked.tool,
@@ -87,6 +90,18 @@ impl Gate {
                 Err(Denial { invocation: Some(answer.invocation), refusal })
             }
         }
+    }
+}
+
+impl Gate {
+    /// What is approved for a tool of somebody else's must not cover one of the gate's own of the same name.
+    async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
+        let catalog = self.catalog(caller.tenant(), Freshness::Recent).await?;
+        if tool.service.as_str() != builtin::WORKSPACE && catalog.versions(&tool.service).is_empty() {
+            return Ok(());
+        }
+        let reason = format!("`{}` is a service of this gate; call its tools through the gate", tool.service);
+        Err(Refusal::new(Code::InvalidField, reason).with("path", "tool"))
     }
 }
 

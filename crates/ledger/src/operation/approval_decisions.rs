@@ -21,6 +21,7 @@ impl Operation for DecideApproval {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Approval, Failure> {
+        require_decider(transaction, self).await?;
         let approval = hold(transaction, &self.stamp.tenant, self.id).await?;
         if let Some(key) = &self.idempotency_key
             && was_counted(transaction, self, key).await?
@@ -50,6 +51,23 @@ impl Operation for DecideApproval {
         record_all(transaction, &self.stamp, entries).await?;
         Ok(ended)
     }
+}
+
+/// Keeps whoever answers as they were when that was decided to be allowed: what was taken from them meanwhile is seen.
+async fn require_decider<T: Transaction>(transaction: &mut T, command: &DecideApproval) -> Result<(), Failure> {
+    let share = T::FOR_SHARE;
+    let sql = format!("SELECT id, revision FROM principals WHERE tenant = $1 AND id = $2 AND removed_at IS NULL{share}");
+    let found = transaction.query_optional(&sql, values![&command.stamp.tenant, &command.vote.by]).await?;
+    let revision: Option<u64> = found.map(|row| row.count(1)).transpose()?;
+    let sql = format!(
+        "SELECT id FROM keys WHERE tenant = $1 AND id = $2 AND revoked_at IS NULL \
+         AND (expires_at IS NULL OR expires_at > $3){share}"
+    );
+    let key = transaction.query_optional(&sql, values![&command.stamp.tenant, command.key, command.stamp.time]).await?;
+    if revision == Some(command.decider_revision) && key.is_some() {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::VersionConflict, "whoever answers has changed meanwhile; try again").into())
 }
 
 /// Whether this very word was counted before.

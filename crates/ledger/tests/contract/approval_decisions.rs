@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::JoinSet;
+use toolgate_gate::ports::ledger::{DecideApproval, RevokeKey};
 use toolgate_gate::refusal::Code;
 use toolgate_model::approval::{Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Decision, TIMED_OUT};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, principal};
 
 use super::support::approvals::{
-    approve, ask, by_groups, deny, end, holding, named, now, question, say, shortly_before_the_end, under, word,
+    approve, ask, by_groups, deny, end, holding, key_of, named, now, question, say, shortly_before_the_end, under, word,
 };
 use super::support::{detail, refused};
 
@@ -18,6 +19,7 @@ contract!(
     a_yes_and_a_no_end_an_approval_and_are_recorded,
     the_first_word_wins_and_the_later_ones_are_told_of_it,
     of_32_people_at_two_replicas_one_wins,
+    a_word_of_somebody_who_has_changed_or_whose_key_has_ended_is_not_counted,
     an_answer_and_an_end_at_the_same_moment_leave_one_of_them,
     the_same_word_under_its_key_gets_the_same_answer_without_an_event,
     another_word_under_the_same_key_is_refused,
@@ -98,6 +100,26 @@ async fn of_32_people_at_two_replicas_one_wins(fixture: &LedgerFixture) {
     let events = here.events().await.into_iter();
     let ends = events.filter(|event| event["type"] == "approval.granted" || event["type"] == "approval.rejected");
     assert_eq!(ends.count(), 4);
+}
+
+async fn a_word_of_somebody_who_has_changed_or_whose_key_has_ended_is_not_counted(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let asked = ask(&tenant, question(&tenant)).await;
+    let alice = principal("alice");
+    let key = key_of(&tenant, &alice).await;
+    let said = DecideApproval { key, ..word(&tenant, &asked, &alice, Decision::Approve) };
+    let changed = DecideApproval { decider_revision: 2, ..said.clone() };
+    let nobody_s = DecideApproval { key: word(&tenant, &asked, &alice, Decision::Approve).key, ..said.clone() };
+    for stale in [changed, nobody_s] {
+        let refusal = tenant.ledger.decide_approval(stale).await.unwrap_err();
+        assert_eq!(refusal.code(), Code::VersionConflict);
+    }
+    tenant.ledger.revoke_key(RevokeKey { stamp: tenant.stamp(), id: key }).await.unwrap();
+    let refusal = tenant.ledger.decide_approval(said.clone()).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::VersionConflict);
+    tenant.remove(&alice).await.unwrap();
+    assert_eq!(tenant.ledger.decide_approval(said).await.unwrap_err().code(), Code::VersionConflict);
+    assert_eq!(now(&tenant, &asked).await, asked, "nothing was counted");
 }
 
 async fn an_answer_and_an_end_at_the_same_moment_leave_one_of_them(fixture: &LedgerFixture) {

@@ -69,6 +69,7 @@ async fn a_tenant_that_comes_later_is_told_of_from_its_beginning(fixture: &Ledge
 async fn only_logs_that_go_on_are_in_the_backlog(fixture: &LedgerFixture) {
     let (tenant, other) = (fixture.tenant().await, fixture.tenant().await);
     let process = process(&tenant);
+    ask(&tenant, question(&tenant)).await;
     let size = backlog(&tenant).await.unwrap().size;
     lease(&tenant, process).await.unwrap();
     assert!(advance(&tenant, process, size).await);

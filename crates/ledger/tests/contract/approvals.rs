@@ -8,7 +8,7 @@ use toolgate_model::approval::{Approval, ApprovalSession, ApprovalStatus, CallLa
 use toolgate_model::id::ApprovalId;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
-use super::support::approvals::{approve, ask, deny, end, now, process, question};
+use super::support::approvals::{approve, ask, deny, end, key_of, now, process, question};
 use super::support::{refused, run};
 
 contract!(
@@ -148,6 +148,7 @@ async fn an_approval_that_was_answered_is_not_ended_any_more(fixture: &LedgerFix
 async fn an_approval_that_does_not_exist_is_not_found(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let never_asked = question(&tenant);
+    key_of(&tenant, &principal("alice")).await;
     assert_eq!(tenant.ledger.approval(&tenant.id, never_asked.id).await.unwrap(), None);
     refused(&tenant, Code::ApprovalNotFound, approve(&tenant, &never_asked, "alice")).await;
     refused(&tenant, Code::ApprovalNotFound, end(&tenant, &never_asked, ApprovalStatus::Cancelled)).await;
@@ -194,6 +195,7 @@ async fn a_tenant_that_waits_too_often_is_refused(fixture: &LedgerFixture) {
 async fn approvals_of_another_tenant_are_answered_like_none(fixture: &LedgerFixture) {
     let (owner, intruder) = (fixture.tenant().await, fixture.tenant().await);
     let asked = ask(&owner, question(&owner)).await;
+    key_of(&intruder, &principal("alice")).await;
 
     assert_eq!(intruder.ledger.approval(&intruder.id, asked.id).await.unwrap(), None);
     assert_eq!(listed(&intruder, ApprovalFilter::default()).await, []);

@@ -156,8 +156,8 @@ impl Approval {
 
     fn require_open(&self, now: Timestamp) -> Result<(), DecideError> {
         match self.status {
-            ApprovalStatus::Requested | ApprovalStatus::Pending if self.expires_at <= now => Err(DecideError::TimedOut),
-            ApprovalStatus::Requested | ApprovalStatus::Pending => Ok(()),
+            ApprovalStatus::Pending if self.expires_at <= now => Err(DecideError::TimedOut),
+            ApprovalStatus::Pending => Ok(()),
             ApprovalStatus::TimedOut => Err(DecideError::TimedOut),
             status => match self.votes.last() {
                 Some(last) if matches!(status, ApprovalStatus::Approved | ApprovalStatus::Denied) => {

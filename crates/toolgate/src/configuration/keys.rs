@@ -148,14 +148,13 @@ keys! {
 pub const OTHER_VARIABLES: &[&str] = &["TOOLGATE_CONFIG", "TOOLGATE_URL"];
 
 /// Variables that are no keys of the file and hold a secret.
-pub const SECRET_VARIABLES: &[&str] =
-    &[
-        "TOOLGATE_ADMIN_TOKEN",
-        "TOOLGATE_APPROVALS_WEBHOOK_SECRET",
-        "TOOLGATE_MASTER_KEY",
-        "TOOLGATE_MASTER_KEY_PREVIOUS",
-        "TOOLGATE_TOKEN",
-    ];
+pub const SECRET_VARIABLES: &[&str] = &[
+    "TOOLGATE_ADMIN_TOKEN",
+    "TOOLGATE_APPROVALS_WEBHOOK_SECRET",
+    "TOOLGATE_MASTER_KEY",
+    "TOOLGATE_MASTER_KEY_PREVIOUS",
+    "TOOLGATE_TOKEN",
+];
 
 /// Every variable that means something.
 pub fn variables() -> impl Iterator<Item = &'static str> {

@@ -75,7 +75,8 @@ impl Kind {
             Self::Networks => "networks, as in [\"127.0.0.1/32\"]".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::PublicUrl => {
-                "an http or https URL without user name, query and fragment, as in \"https://gate.example.com\"".to_owned()
+                "an http or https URL without user name, query and fragment, as in \"https://gate.example.com\""
+                    .to_owned()
             }
             Self::Switch => "true or false (a variable also takes on or off)".to_owned(),
             Self::Words => "a program and its arguments, as in [\"/usr/bin/wrap\", \"--key\", \"1\"]".to_owned(),

@@ -72,16 +72,15 @@ def invocation():
 
 
 def approval():
-    """A call that waits for somebody to answer it, for a while."""
+    """A call that waits for somebody to answer it, for a while. Its tool is its own, so that no earlier answer covers it."""
     name = fresh_name()
     ask("PUT", f"/approval-sessions/{name}", {"attendance": "inbox", "ttl_seconds": 20})
-    call = {"tool": "a-program.Bash", "category": "exec", "arguments": {"command": "cargo test"}, "session": {"name": name}}
-    threading.Thread(target=ask, args=("POST", "/approvals/ask", {**call, "call_id": name}), daemon=True).start()
+    call = {"tool": f"a-program.{name}", "category": "exec", "arguments": {"command": "ls"}, "session": {"name": name}}
+    threading.Thread(target=ask, args=("POST", "/approvals/ask", call), daemon=True).start()
     while True:
-        waiting = ask("GET", "/approvals?status=pending&tool=a-program.Bash")["approvals"]
-        found = [one["id"] for one in waiting if one["call_id"] == name]
-        if found:
-            return found[0]
+        waiting = ask("GET", f"/approvals?status=pending&tool=a-program.{name}")["approvals"]
+        if waiting:
+            return waiting[0]["id"]
 
 
 def standing_approval():

@@ -160,15 +160,13 @@ fn what_was_approved_for_the_session_stands_for_the_tool_and_not_for_others() {
     host.approve("c7", json!({"always_prefix": {"prefix": "bash "}}));
     let info = host.next_of("info");
     assert!(info["message"].as_str().unwrap().starts_with("only this call is approved"), "{info}");
-    host.close_input();
-    assert_eq!(host.end(), Some(0));
+    assert_eq!(host.close(), Some(0));
 
     // Another conversation does not inherit it, this one does.
     let mut other = self::host(&setup, &[]);
     other.call("c1", "Write", json!({"file_path": "d.txt", "content": "d"}));
     other.expect("tool_request", "c1");
-    other.close_input();
-    assert_eq!(other.end(), Some(0));
+    assert_eq!(other.close(), Some(0));
     let mut again = self::host(&setup, &["--session", "mine"]);
     again.call("c1", "Write", json!({"file_path": "e.txt", "content": "e"}));
     again.expect("call_announced", "c1");
@@ -190,8 +188,7 @@ fn the_mode_lets_calls_pass_and_is_raised_only_where_that_was_allowed() {
     assert_eq!(host.next(), json!({"type": "config_changed", "current_mode": "default"}));
     host.call("c3", "Write", json!({"file_path": "b.txt", "content": "b"}));
     host.expect("tool_request", "c3");
-    host.close_input();
-    assert_eq!(host.end(), Some(0));
+    assert_eq!(host.close(), Some(0));
 
     let mut host = self::host(&setup, &["--allow-mode-changes"]);
     host.call("c1", "Bash", json!({"command": "true"}));

@@ -8,6 +8,7 @@
 )]
 
 mod approvals;
+mod approvals_terminal;
 mod audit_log;
 mod bad_input;
 mod call_concurrency;
@@ -33,6 +34,7 @@ mod openwop;
 mod rate_limit;
 mod rekey;
 mod replicas;
+mod road;
 mod routes;
 mod secrets;
 mod tenants_and_keys;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolgate_model::approval::{
     Approval, ApprovalStatus, Attendance, Mode, SessionName, StandingApproval, Vote,
 };
-use toolgate_model::id::{ApprovalId, InvocationId, ProcessId, StandingApprovalId};
+use toolgate_model::id::{ApprovalId, InvocationId, KeyId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
@@ -33,6 +33,10 @@ pub struct DecideApproval {
     pub id: ApprovalId,
     /// What is said.
     pub vote: Vote,
+    /// The key that whoever answers has shown.
+    pub key: KeyId,
+    /// The revision of whoever answers that all of this rests on: where it is not the newest, nothing is counted.
+    pub decider_revision: u64,
     /// What whoever answers holds.
     pub scopes: HeldScopes,
     /// What covers later calls if this word approves it; its `id` and all but what depends on the approval is made

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{Admit, Consent, DecideApproval, EndApproval, RequestApproval, RevokeStanding};
+use toolgate_gate::ports::ledger::{Admit, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding};
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{
     Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Category, Channel, Coverage, CoverageWish, Decision,
     Reach, StandingApproval, StandingWish, Vote,
 };
-use toolgate_model::id::{ApprovalId, InvocationId, ProcessId, StandingApprovalId};
+use toolgate_model::id::{ApprovalId, InvocationId, KeyId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::principal_scope::HeldScopes;
@@ -21,6 +21,9 @@ use toolgate_testkit::ledger_fixture::{TestTenant, principal};
 pub const WAIT: u64 = 300;
 /// The tool that the calls of the tests are of.
 pub const TOOL: &str = "stripe.charges.create";
+
+/// Those who answer in the tests.
+const PEOPLE: [&str; 6] = ["alice", "billing", "bob", "carol", "host", "scheduler"];
 
 /// A process.
 pub fn process(tenant: &TestTenant) -> ProcessId {
@@ -71,8 +74,17 @@ pub fn by_groups(groups: &[&str]) -> ApprovalRule {
     ApprovalRule { groups, ..ApprovalRule::default() }
 }
 
+/// Has those there who may be going to answer, so that an answer changes nothing but the approval.
+pub async fn people(tenant: &TestTenant) {
+    for person in PEOPLE {
+        key_of(tenant, &principal(person)).await;
+    }
+    key_of(tenant, &tenant.administrator).await;
+}
+
 /// Writes a question down whose call waits in this process.
 pub async fn ask_in(tenant: &TestTenant, process: ProcessId, approval: Approval) -> Approval {
+    people(tenant).await;
     let stamp = tenant.stamp_of(&approval.agent);
     tenant.ledger.request_approval(RequestApproval { stamp, approval: approval.clone(), process }).await.unwrap();
     approval
@@ -102,6 +114,8 @@ pub fn word(tenant: &TestTenant, approval: &Approval, by: &PrincipalId, decision
             wish: None,
             at: tenant.now(),
         },
+        key: KeyId::new(tenant.now(), random().expect("random bytes")),
+        decider_revision: 1,
         scopes: HeldScopes::default(),
         standing: None,
         notice: None,
@@ -122,9 +136,24 @@ pub fn holding(mut word: DecideApproval, scopes: &[&str]) -> DecideApproval {
     word
 }
 
-/// Has a word counted.
-pub async fn say(tenant: &TestTenant, word: DecideApproval) -> Result<Approval, Refusal> {
+/// Has a word counted, of somebody who is there and has a key.
+pub async fn say(tenant: &TestTenant, mut word: DecideApproval) -> Result<Approval, Refusal> {
+    word.key = key_of(tenant, &word.vote.by).await;
     tenant.ledger.decide_approval(word).await
+}
+
+/// A key of somebody, who is registered if need be.
+pub async fn key_of(tenant: &TestTenant, person: &PrincipalId) -> KeyId {
+    let stored = || async { tenant.ledger.keys(&tenant.id, person).await.unwrap().first().map(|key| key.id) };
+    if let Some(key) = stored().await {
+        return key;
+    }
+    // Others may be about to do the same.
+    let registration = tenant.registration(tenant.new_principal(person));
+    let _ = tenant.ledger.create_principal(registration).await;
+    let key = tenant.new_key(person, &format!("the key of {person} in {}", tenant.id));
+    let _ = tenant.ledger.create_key(CreateKey { stamp: tenant.stamp(), key }).await;
+    stored().await.expect("a key")
 }
 
 /// Somebody says yes.

@@ -2,20 +2,10 @@
 
 use serde_json::{Map, Value};
 use toolgate_model::approval::Category;
+use toolgate_workspace::WorkspaceTool;
 
 /// What stands before the name of a tool of the workspace.
 const WORKSPACE: &str = "x-host-toolgate-workspace.";
-
-/// The tools of the workspace.
-const TOOLS: [(&str, Category); 7] = [
-    ("AskUserQuestion", Category::Info),
-    ("Bash", Category::Exec),
-    ("Edit", Category::Edit),
-    ("Glob", Category::Info),
-    ("Grep", Category::Info),
-    ("Read", Category::Info),
-    ("Write", Category::Edit),
-];
 
 /// The name by which the gate knows a tool.
 pub(super) fn full(name: &str) -> String {
@@ -41,7 +31,8 @@ pub(super) fn description(name: &str, arguments: &Map<String, Value>) -> String 
 }
 
 fn category_of(name: &str) -> Option<Category> {
-    TOOLS.iter().find(|(own, _)| *own == name).map(|(_, category)| *category)
+    // INVARIANT: the words are the same; one that were not would be taken for the most dangerous.
+    WorkspaceTool::parse(name).map(|tool| Category::parse(tool.category()).unwrap_or(Category::Exec))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ on_both_engines! {
     messages_and_changes_to_toolgate_are_never_covered,
     one_that_was_revoked_or_used_up_covers_nothing_any_more,
     another_agent_is_not_covered,
+    a_tool_of_the_gate_cannot_be_asked_about_as_somebody_else_s,
     every_use_is_in_the_log_with_its_id,
     explain_tells_what_covers_a_call_and_what_does_not,
 }
@@ -165,6 +166,16 @@ fn another_agent_is_not_covered(world: &World) {
     peer.ask("PUT", "/api/v1/approval-sessions/one", Some(&json!({"ttl_seconds": 1}))).ok();
     let answer = hook(&peer, "codex.shell", "make", "one", "/work/one");
     assert_eq!(answer["decision"], "deny", "{answer}");
+}
+
+fn a_tool_of_the_gate_cannot_be_asked_about_as_somebody_else_s(world: &World) {
+    let office = Office::open(world);
+    for tool in ["bank.transfer", "toolgate-workspace.Bash", "bank"] {
+        let body = json!({"tool": tool, "category": "info", "arguments": {}});
+        office.agent.post("/api/v1/approvals/ask", &body).refused(400, "INVALID_FIELD");
+    }
+    let own = json!({"service": "toolgate-workspace", "version": "1", "tools": {"Bash": {}}});
+    office.admin.post("/api/v1/services", &own).refused(400, "INVALID_FIELD");
 }
 
 fn every_use_is_in_the_log_with_its_id(world: &World) {

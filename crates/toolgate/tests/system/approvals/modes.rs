@@ -23,7 +23,7 @@ fn with(change: impl FnOnce(GateSetup) -> GateSetup) -> (World, Actor, Actor) {
 fn uses(actor: &Actor, tool: &str, parameters: Value) -> crate::world::Reply {
     let body = json!({
         "tool": format!("x-host-toolgate-workspace.{tool}"), "parameters": parameters, "agent_id": "coder",
-        "approval_session": {"name": "s", "workspace": "/w"},
+        "approval_session": {"name": "s"},
     });
     actor.post("/api/v1/tools/invoke", &body)
 }
@@ -135,6 +135,22 @@ fn an_answer_is_never_the_output_of_another_tool() {
     assert_eq!(decided["answer"], Value::Null);
     let answer = thread.join().unwrap().ok();
     assert_eq!(text(&answer, "/result/output").trim(), "hello", "the tool ran: {answer}");
+}
+
+#[test]
+fn a_workspace_that_the_tools_do_not_work_in_is_refused() {
+    let (world, _, owner) = with(|setup| setup);
+    let root = world.gate.setup().home().join("project").canonicalize().unwrap();
+    let call = |workspace: &str| {
+        let body = json!({
+            "tool": "x-host-toolgate-workspace.Read", "parameters": {"file_path": "a.txt"}, "agent_id": "coder",
+            "approval_session": {"name": "s", "workspace": workspace},
+        });
+        owner.post("/api/v1/tools/invoke", &body)
+    };
+    set(&owner, json!({"ttl_seconds": 1})).ok();
+    call("/elsewhere").refused(400, "INVALID_FIELD");
+    call(root.to_str().unwrap()).refused(403, "APPROVAL_TIMED_OUT");
 }
 
 #[test]

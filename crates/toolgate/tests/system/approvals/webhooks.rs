@@ -79,7 +79,9 @@ fn what_happens_is_told_in_order_signed_and_without_arguments() {
             assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/hook?team=1"));
             assert_eq!(request.header("content-type"), Some("application/json"));
             assert_signed(request);
-            for unwanted in [&AMOUNT.to_string(), "\"ann\"", "a private word", "digest", SECRET, office.clerk.key.as_str()] {
+            for unwanted in
+                [&AMOUNT.to_string(), "\"ann\"", "a private word", "digest", SECRET, office.clerk.key.as_str()]
+            {
                 assert!(!request.text().contains(unwanted), "{unwanted}: {}", request.text());
             }
             let told = request.json();

@@ -1,14 +1,13 @@
 //! Lines for those who watch: nothing is lost and the order is kept, whoever ends or restarts in between.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Stdio};
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolgate_testkit::gate_process::{ADMIN_TOKEN, GateProcess, GateSetup, signal};
 
 use super::{Person, setup};
+use crate::road::Road;
 use crate::world::until;
 
 /// More than a pipe holds, and more than two pages.
@@ -211,46 +210,4 @@ fn what_does_not_go_together_is_refused() {
     ]);
     assert!(said.code == 1 && said.stdout.is_empty(), "{}", said.all());
     assert!(said.stderr.contains("is about another log"), "{}", said.stderr);
-}
-
-/// A fixed address in front of gates whose addresses change with every start.
-struct Road {
-    address: SocketAddr,
-    target: Arc<Mutex<SocketAddr>>,
-}
-
-impl Road {
-    fn to(target: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let target = Arc::new(Mutex::new(target));
-        let shared = Arc::clone(&target);
-        std::thread::spawn(move || {
-            for near in listener.incoming().map_while(Result::ok) {
-                let target = *shared.lock().unwrap();
-                // No gate, no connection: the export sees what it would see without the road.
-                let Ok(far) = TcpStream::connect(target) else { continue };
-                carry(near.try_clone().unwrap(), far.try_clone().unwrap());
-                carry(far, near);
-            }
-        });
-        Self { address, target }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    fn lead_to(&self, target: SocketAddr) {
-        *self.target.lock().unwrap() = target;
-    }
-}
-
-fn carry(mut from: TcpStream, mut to: TcpStream) {
-    std::thread::spawn(move || {
-        let _ = std::io::copy(&mut from, &mut to);
-        let _ = to.flush();
-        let _ = to.shutdown(std::net::Shutdown::Both);
-        let _ = from.shutdown(std::net::Shutdown::Both);
-    });
 }

@@ -140,6 +140,12 @@ impl HostProcess {
         self.child.wait().unwrap();
     }
 
+    /// Ends its input and waits for its end, whatever it still says; answers its exit status.
+    pub fn close(mut self) -> Option<i32> {
+        self.close_input();
+        self.child.wait().unwrap().code()
+    }
+
     /// Waits for its end, after which it must not have said anything more; answers its exit status.
     pub fn end(mut self) -> Option<i32> {
         let status = self.child.wait().unwrap();

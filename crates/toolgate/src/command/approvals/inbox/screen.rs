@@ -109,7 +109,9 @@ fn message(inbox: &Inbox, now: Timestamp) -> Line {
         return Line::of(*tone, text);
     }
     match inbox.lines_below(now) {
-        0 => Line::default(),
+        0 => {
+            Line::of(Tone::Faint, "keys in the first 0.5 s after a card changed by itself do not count; nor does Enter")
+        }
         below => Line::of(Tone::Warning, &format!("▼ {below} more lines (PgDn)")),
     }
 }
@@ -119,13 +121,11 @@ fn keys(inbox: &Inbox) -> Line {
     match &inbox.mode {
         _ if inbox.subject_is_gone() => Line::of(Tone::Warning, "Esc back · nothing of what is typed here is sent"),
         Mode::Help => Line::of(Tone::Faint, "Esc back"),
-        Mode::Confirm { .. } => {
-            Line::of(Tone::Faint, "y let the rule stand · Esc back · keys in the first 0.5 s do not count")
-        }
+        Mode::Confirm { .. } => Line::of(Tone::Faint, "y let the rule stand · Esc back"),
         Mode::Browse => Line::of(
             Tone::Faint,
             "o once · d deny · r deny with reason · s session · w directory · u always · p prefix · a answer · ? help · \
-             q quit · keys in the first 0.5 s after a card changed do not count",
+             q quit",
         ),
         Mode::Write { purpose: Purpose::Reason, text, .. } => writing("Deny, because: ", text, columns),
         Mode::Write { approval, purpose: Purpose::Answer, text } => {

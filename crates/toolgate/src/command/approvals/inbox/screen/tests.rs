@@ -54,8 +54,8 @@ fn the_chosen_one_is_always_in_the_list() {
 #[test]
 fn the_footer_says_when_keys_do_not_count() {
     let mut inbox = inbox(vec![told(1, json!({}))]);
-    inbox.resize(Size { columns: 200, rows: 50 });
-    assert!(seen(&inbox).contains("keys in the first 0.5 s after a card changed do not count"));
+    inbox.resize(Size { columns: 80, rows: 40 });
+    assert!(seen(&inbox).contains("keys in the first 0.5 s after a card changed by itself do not count"));
 }
 
 #[test]
