@@ -21,6 +21,9 @@ const STORED_RETURNS: [&str; 2] = ["tool.denied", "tool.invoked"];
 /// What the log calls the question that is put to a person, and what the protocol calls it.
 const ASKED: (&str, &str) = ("approval.requested", "interrupt.requested");
 
+/// Answers of people: the protocol closes what is told of them.
+const ANSWERED: [&str; 2] = ["approval.granted", "approval.rejected"];
+
 /// An event in its envelope. Closed: nothing else stands beside these members.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,6 +72,7 @@ impl RunEvent {
         let (kind, mut payload) = match STORED_RETURNS.contains(&kind.as_str()) {
             true => (RETURNED.to_owned(), returned(data, &stored)?),
             false if kind == ASKED.0 => (ASKED.1.to_owned(), data),
+            false if ANSWERED.contains(&kind.as_str()) => (kind, answered(data)?),
             false => (kind, data),
         };
         let causation_id = payload.as_object_mut().and_then(|members| taken_text(members, "causationId"));
@@ -123,6 +127,13 @@ fn returned(mut data: Value, stored: &Map<String, Value>) -> Option<Value> {
         members.insert("durationMs".to_owned(), json!(duration));
     }
     Some(shown)
+}
+
+/// Which gate was opened or kept shut, by whom and why (RFC 0051).
+fn answered(data: Value) -> Option<Value> {
+    let Value::Object(members) = data else { return None };
+    let told = ["gateId", "principal", "reason"];
+    Some(Value::Object(members.into_iter().filter(|(name, _)| told.contains(&name.as_str())).collect()))
 }
 
 fn taken_text(members: &mut Map<String, Value>, name: &str) -> Option<String> {

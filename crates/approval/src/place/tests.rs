@@ -1,3 +1,5 @@
+//! Places: what is protected is found in every spelling, and what is not is left alone.
+
 use super::*;
 
 fn place(path: &str) -> Place {
@@ -38,7 +40,7 @@ fn protected_places_are_known_by_any_spelling() {
         ".gi?/hooks/x",
         ".[g]it/hooks/x",
         "~/.bashrc",
-        "/root/.ZSHRC",
+        "/home/ann/.ZSHRC",
         "$HOME/.bash*",
         ".claude/settings.local.json",
         "../other/.mcp.json",

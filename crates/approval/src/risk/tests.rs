@@ -1,3 +1,5 @@
+//! Risks: what a person is warned of, and how loudly.
+
 use serde_json::json;
 
 use super::*;

@@ -11,6 +11,8 @@ pub(super) fn of_event() -> Value {
     let payloads = [
         (CALLED, called()),
         (RETURNED, returned()),
+        ("approval.granted", answered()),
+        ("approval.rejected", answered()),
         ("authorization.decided", decided()),
         ("tool.session.opened", session(json!({}))),
         ("tool.session.closed", session(json!({"outcome": {"enum": ["completed", "failed"]}}))),
@@ -52,6 +54,17 @@ fn called() -> Value {
             "transport": {"enum": ["http", "mcp", "native"]}
         },
         "required": ["agentId", "toolName", "callId", "argsHash", "principal", "transport"],
+        "additionalProperties": false
+    })
+}
+
+/// RFC 0051.
+fn answered() -> Value {
+    let text = json!({"type": "string", "minLength": 1});
+    json!({
+        "type": "object",
+        "properties": {"gateId": text, "principal": text, "reason": text},
+        "required": ["gateId", "principal"],
         "additionalProperties": false
     })
 }

@@ -1,3 +1,5 @@
+//! Recorded inputs of each client, and exactly what it is answered.
+
 use serde_json::json;
 
 use super::*;

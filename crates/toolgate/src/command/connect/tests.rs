@@ -1,3 +1,5 @@
+//! Connecting: settings gain the hook and lose nothing, and are given back as they were.
+
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;

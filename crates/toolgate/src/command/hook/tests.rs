@@ -1,3 +1,5 @@
+//! Hooks against a gate of the tests: what is sent, and what each answer, or none, becomes.
+
 use serde_json::json;
 use tokio::net::TcpListener;
 use toolgate_model::secret::Secret;

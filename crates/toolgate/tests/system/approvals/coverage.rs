@@ -33,7 +33,7 @@ fn hook(actor: &Actor, tool: &str, command: &str, session: &str, workspace: &str
 fn answered(office: &Office, tool: &str, command: &str, session: &str, decision: Value) -> (Value, Value) {
     let (agent, tool, command, session) =
         (office.agent.clone(), tool.to_owned(), command.to_owned(), session.to_owned());
-    let thread = std::thread::spawn(move || hook(&agent, &tool, &command, &session, "/work/one"));
+    let thread = std::thread::spawn(move || hook(&agent, &tool, &command, &session, "/srv/one"));
     let approval = crate::world::until("a call that waits", || office.pending().into_iter().next());
     let decided = office.clerk.decides(&approval, "approve", decision).ok();
     (thread.join().unwrap(), decided)
@@ -74,18 +74,18 @@ fn a_session_s_approval_ends_with_the_session(world: &World) {
     let (answer, decided) = answered(&office, "codex.shell", "make", "one", json!({"scope": "always"}));
     assert_eq!((&answer["decision"], &answer["source"]), (&json!("allow"), &json!("person")));
     assert!(decided["standing_approval_id"].is_string());
-    assert!(passes(&office, "codex.shell", "make clean", "one", "/work/one"));
-    assert!(!passes(&office, "codex.shell", "make clean", "two", "/work/one"));
-    assert!(!passes(&office, "codex.other", "make clean", "one", "/work/one"), "another tool of the same category");
+    assert!(passes(&office, "codex.shell", "make clean", "one", "/srv/one"));
+    assert!(!passes(&office, "codex.shell", "make clean", "two", "/srv/one"));
+    assert!(!passes(&office, "codex.other", "make clean", "one", "/srv/one"), "another tool of the same category");
 }
 
 fn a_workspace_s_approval_reaches_its_sessions_and_no_others(world: &World) {
     let office = Office::open(world);
     let scope = json!({"scope": {"always": {"reach": "workspace"}}});
     answered(&office, "codex.shell", "make", "one", scope);
-    assert!(passes(&office, "codex.shell", "ls", "two", "/work/one"));
-    assert!(!passes(&office, "codex.shell", "ls", "two", "/work/one/below"));
-    assert!(!passes(&office, "codex.shell", "ls", "one", "/work"));
+    assert!(passes(&office, "codex.shell", "ls", "two", "/srv/one"));
+    assert!(!passes(&office, "codex.shell", "ls", "two", "/srv/one/below"));
+    assert!(!passes(&office, "codex.shell", "ls", "one", "/srv"));
 }
 
 fn a_prefix_covers_commands_that_begin_alike_for_one_tool_and_nothing_chained(world: &World) {
@@ -93,7 +93,7 @@ fn a_prefix_covers_commands_that_begin_alike_for_one_tool_and_nothing_chained(wo
     let scope = json!({"scope": {"always_prefix": {"prefix": "cargo "}}});
     let (_, decided) = answered(&office, "claude-code.Bash", "cargo test --lib", "one", scope);
     assert_eq!(decided["notice"], Value::Null, "{decided}");
-    let session = |command: &str| passes(&office, "claude-code.Bash", command, "one", "/work/one");
+    let session = |command: &str| passes(&office, "claude-code.Bash", command, "one", "/srv/one");
     for covered in ["cargo build && cargo test", "cargo test 2>&1"] {
         assert!(session(covered), "{covered}");
     }
@@ -108,7 +108,7 @@ fn a_prefix_covers_commands_that_begin_alike_for_one_tool_and_nothing_chained(wo
     ] {
         assert!(!session(other), "{other}");
     }
-    assert!(!passes(&office, "claude-code.Other", "cargo build", "one", "/work/one"), "another tool");
+    assert!(!passes(&office, "claude-code.Other", "cargo build", "one", "/srv/one"), "another tool");
 }
 
 fn an_unsafe_prefix_leaves_the_single_approval_valid_and_says_why(world: &World) {
@@ -135,9 +135,9 @@ fn messages_and_changes_to_toolgate_are_never_covered(world: &World) {
     again.answer().refused(403, "APPROVAL_DENIED");
     // Every command of the session is covered, but for those that change what decides.
     answered(&office, "claude-code.Bash", "ls", "one", json!({"scope": "always"}));
-    assert!(passes(&office, "claude-code.Bash", "ls -l", "one", "/work/one"));
+    assert!(passes(&office, "claude-code.Bash", "ls -l", "one", "/srv/one"));
     for command in ["toolgate approvals decide x --approve", "tee .claude/settings.json", "cp x ~/.bashrc"] {
-        assert!(!passes(&office, "claude-code.Bash", command, "one", "/work/one"), "{command}");
+        assert!(!passes(&office, "claude-code.Bash", command, "one", "/srv/one"), "{command}");
     }
 }
 
@@ -156,7 +156,7 @@ fn one_that_was_revoked_or_used_up_covers_nothing_any_more(world: &World) {
     office.agent.delete(&path).refused(403, "PERMISSION_DENIED");
     assert_eq!(office.clerk.delete(&path).ok()["state"], "revoked");
     assert_eq!(office.clerk.delete(&path).ok()["state"], "revoked", "a second time is the same");
-    assert!(!passes(&office, "codex.shell", "make", "one", "/work/one"));
+    assert!(!passes(&office, "codex.shell", "make", "one", "/srv/one"));
 }
 
 fn another_agent_is_not_covered(world: &World) {
@@ -164,7 +164,7 @@ fn another_agent_is_not_covered(world: &World) {
     answered(&office, "codex.shell", "make", "one", json!({"scope": {"always": {"reach": "user"}}}));
     let peer = office.admin.registers("peer", &["tools.invoke"]);
     peer.ask("PUT", "/api/v1/approval-sessions/one", Some(&json!({"ttl_seconds": 1}))).ok();
-    let answer = hook(&peer, "codex.shell", "make", "one", "/work/one");
+    let answer = hook(&peer, "codex.shell", "make", "one", "/srv/one");
     assert_eq!(answer["decision"], "deny", "{answer}");
 }
 
@@ -182,7 +182,7 @@ fn every_use_is_in_the_log_with_its_id(world: &World) {
     let office = Office::open(world);
     let (_, decided) = answered(&office, "codex.shell", "make", "one", json!({"scope": "always"}));
     let standing = text(&decided, "/standing_approval_id");
-    let used = hook(&office.agent, "codex.shell", "make all", "one", "/work/one");
+    let used = hook(&office.agent, "codex.shell", "make all", "one", "/srv/one");
     assert_eq!(used["standing_approval_ids"], json!([standing]));
     let events = office.admin.events("&type=standing_approval.used");
     let [event] = events.as_slice() else { panic!("{events:?}") };
