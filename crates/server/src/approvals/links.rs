@@ -10,6 +10,7 @@ use toolgate_gate::refusal::Code;
 use toolgate_model::approval::LinkToken;
 
 use super::shapes;
+use crate::body::{Nothing, OptionalBody};
 use crate::caller::Identified;
 use crate::openintent::error::Denied;
 use crate::parameters::{FromPath, Id};
@@ -28,6 +29,7 @@ pub(super) async fn redeem(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(token): Id<LinkToken>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
     let approval = app.gate.redeem_approval_link(&caller, &token).await?;
     Ok(Json(shapes::approval(&approval, &app.gate.present(&approval).await?)))

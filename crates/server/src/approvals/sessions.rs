@@ -49,7 +49,8 @@ pub(super) async fn set(
     Body(body): Body<TermsBody>,
 ) -> Result<Json<Value>, Denied> {
     let mode = body.mode.as_deref().map(Mode::parse).transpose();
-    let mode = mode.map_err(|error| Refusal::new(Code::InvalidField, error.to_string()).with("path", "mode"))?;
+    let no_mode = "`mode` must be default, auto_edit or force";
+    let mode = mode.map_err(|_| Refusal::new(Code::InvalidField, no_mode).with("path", "mode"))?;
     let wait = body.ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds)));
     let changes = SessionTerms { mode, wait, attendance: body.attendance };
     Ok(Json(shape(&app.gate.set_approval_session(&caller, name, changes).await?)))

@@ -13,7 +13,7 @@ use toolgate_model::text::Line;
 
 use super::sessions::SessionBody;
 use super::shapes;
-use crate::body::{Body, optional_object};
+use crate::body::{Body, Nothing, OptionalBody, optional_object};
 use crate::caller::{Asked, Identified};
 use crate::openintent::error::Denied;
 use crate::parameters::{Id, page};
@@ -65,6 +65,7 @@ pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     Id(id): Id<StandingApprovalId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
     let standing = app.gate.revoke_standing_approval(&caller, id).await?;
     Ok(Json(shapes::standing(&standing, app.gate.now())))

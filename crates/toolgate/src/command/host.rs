@@ -132,7 +132,14 @@ impl Host {
             suspend: self.hitl_suspend,
         };
         let commands = input::commands().map_err(|error| Failure::io("standard input cannot be read", error))?;
-        Ok(Session::new(Arc::new(engine), terms, tokio::io::stdout()).run(commands, stop).await)
+        let engine = Arc::new(engine);
+        // Before the first call can be made.
+        let attending = engine.attend().await;
+        let session = Session::new(Arc::clone(&engine), terms, tokio::io::stdout());
+        tokio::select! {
+            complete = session.run(commands, stop) => Ok(complete),
+            never = attending => match never {},
+        }
     }
 }
 

@@ -80,6 +80,8 @@ def approval():
     while True:
         waiting = ask("GET", f"/approvals?status=pending&tool=a-program.{name}")["approvals"]
         if waiting:
+            # Whatever else is asked in this session is denied at once: schemathesis uses again what it has seen.
+            ask("PUT", f"/approval-sessions/{name}", {"attendance": "required"})
             return waiting[0]["id"]
 
 
@@ -163,8 +165,9 @@ def fit(case, route, path):
         body.pop("agent_id", None)
         case.headers.pop("X-Agent-ID", None)
     if route.startswith("/api/v1/approval-sessions"):
-        # A higher mode is the operator's to allow.
+        # A higher mode is the operator's to allow, and in an inbox later requests would wait.
         body.pop("mode", None)
+        body.pop("attendance", None)
     if route == "/api/v1/invocations" and body:
         body.update(grant_id=grant(), service="payments", agent_id="admin")
 

@@ -1,7 +1,11 @@
 //! A gate over HTTP, as a session needs it.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
+use toolgate_gate::ports::clock::pause;
 use toolgate_model::approval::{Mode, SessionName};
 
 use super::engine::{Decided, Ended, Engine, EngineCall, EngineError, Teller, Verdict};
@@ -10,6 +14,10 @@ use crate::client::{Client, ClientError, escaped};
 use crate::command::object;
 use crate::output::clean_lines;
 
+/// Whoever follows this is there to answer.
+const STREAM: &str = "/api/v1/approvals/stream";
+/// How long to wait before following again.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
 /// The longest reason that the gate takes, in bytes.
 const LONGEST_REASON: usize = 2_000;
 
@@ -29,6 +37,21 @@ impl GateEngine {
     /// The mode that is in effect.
     pub(super) async fn mode(&self) -> Result<Mode, EngineError> {
         effective_mode(self.client.get(&self.session_path()).await)
+    }
+
+    /// Shows the gate that somebody is there to answer: from when this is ready, for as long as what it gives is awaited.
+    pub(super) async fn attend(&self) -> impl Future<Output = Infallible> {
+        let mut following = self.client.follow(STREAM).await;
+        async move {
+            loop {
+                if let Ok(flow) = &mut following {
+                    // What is told is told to the calls themselves too.
+                    while flow.next().await.is_ok() {}
+                }
+                pause(BETWEEN_ATTEMPTS).await;
+                following = self.client.follow(STREAM).await;
+            }
+        }
     }
 
     fn session_path(&self) -> String {

@@ -6,7 +6,7 @@ use toolgate_testkit::gate_process::{GateProcess, signal};
 use super::Coder;
 use super::terminal::Terminal;
 use crate::road::Road;
-use crate::world::{World, until};
+use crate::world::{World, setup, until};
 
 const PASTE: &str = "\x1b[200~o\ry\x1b[201~";
 const ALTERNATE_SCREEN_ENDS: &str = "\x1b[?1049l";
@@ -97,12 +97,16 @@ fn a_no_with_its_reason_reaches_the_agent_and_whoever_was_first_is_told() {
 
 #[test]
 fn a_question_is_answered_in_the_inbox() {
-    let world = World::sqlite();
-    let coder = Coder::of(&world);
-    let waiting = coder.asks_for(json!({
-        "tool": "claude-code.AskUserQuestion", "category": "info",
-        "arguments": {"question": "Which colour?", "options": ["red", "blue"]},
-    }));
+    let setup = setup();
+    let root = setup.home().join("project");
+    std::fs::create_dir(&root).unwrap();
+    let world = World::of(&setup.environment("TOOLGATE_WORKSPACE_ROOT", &root), None);
+    let agent = world.admin().registers_as(&json!({"id": "coder", "scopes": ["workspace:*"]}));
+    let question = json!({
+        "tool": "x-host-toolgate-workspace.AskUserQuestion",
+        "parameters": {"question": "Which colour?", "options": ["red", "blue"]},
+    });
+    let asked = std::thread::spawn(move || agent.post("/api/v1/tools/invoke", &question));
     let mut terminal = inbox(&world.gate);
     terminal.until("Which colour?");
     terminal.settle();
@@ -112,8 +116,9 @@ fn a_question_is_answered_in_the_inbox() {
     terminal.until("Answer (blue): 2_");
     terminal.press("\r");
     terminal.until("is approved by admin");
-    let approval = coder.admin.get(&format!("/api/v1/approvals/{}", waiting.approval)).ok();
-    assert_eq!(approval["answer"], "blue");
+    assert_eq!(asked.join().unwrap().ok()["result"], "blue");
+    terminal.press("q");
+    terminal.until_restored();
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct Terminal {
 impl Terminal {
     /// Runs the command on a terminal of its own.
     pub fn run(mut command: Command) -> Self {
-        let far = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let far = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&far).unwrap();
         unlockpt(&far).unwrap();
         let name = ptsname(&far, Vec::new()).unwrap().into_string().unwrap();

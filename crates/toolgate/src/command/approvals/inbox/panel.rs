@@ -84,18 +84,15 @@ fn sentence(approval: &Approval, rule: &Rule, offer: Option<&Offer>) -> String {
 
 /// A sentence of ours in rows, broken between words.
 fn words(text: &str, cells: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
+    let mut rows: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        if let Some(row) = rows.last_mut() {
-            if row.is_empty() || row.len() + 1 + word.len() <= cells {
-                if !row.is_empty() {
-                    row.push(' ');
-                }
+        match rows.last_mut().filter(|row| row.len() + 1 + word.len() <= cells) {
+            Some(row) => {
+                row.push(' ');
                 row.push_str(word);
-                continue;
             }
+            None => rows.push(word.to_owned()),
         }
-        rows.push(word.to_owned());
     }
     rows
 }

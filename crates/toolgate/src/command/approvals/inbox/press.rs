@@ -27,6 +27,8 @@ impl Inbox {
         };
         match inputs {
             [] | [Input::Paste(_)] => None,
+            // These decide nothing, whatever they were meant for.
+            [input @ (Input::Escape | Input::Letter('q' | '?'))] => self.one(input, now),
             [input] if is_movement(input) => self.one(input, now),
             [_] if now < self.deaf_until => {
                 self.say("that key came too soon after the card had changed, and was ignored");

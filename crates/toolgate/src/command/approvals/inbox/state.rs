@@ -169,7 +169,7 @@ impl Inbox {
                         format!("{unreadable} approvals cannot be read here; is the gate newer than this program?");
                     self.message = Some((Tone::Bad, text));
                 }
-                self.replace(waiting, now);
+                self.change(now, |before| *before = waiting);
             }
             News::Happened(event) => self.happened(&event, now),
         }
@@ -188,31 +188,29 @@ impl Inbox {
 
     /// Takes over how an approval is now.
     fn put(&mut self, approval: Approval, now: Timestamp) {
-        let mut waiting = self.waiting.clone();
-        let known = waiting.iter().position(|other| other.id == approval.id);
-        if let Some(place) = known {
-            waiting.remove(place);
-        }
-        if approval.is_pending() {
-            waiting.push(approval);
-        } else if known.is_some() && self.sending.as_ref() != Some(&approval.id) {
+        let is_known = self.approval(&approval.id).is_some();
+        if is_known && !approval.is_pending() && self.sending.as_ref() != Some(&approval.id) {
             self.message = Some((Tone::Warning, format!("{} is {}", approval.id, approval.ending())));
         }
-        self.replace(waiting, now);
+        self.change(now, |waiting| {
+            waiting.retain(|other| other.id != approval.id);
+            if approval.is_pending() {
+                waiting.push(approval);
+            }
+        });
     }
 
     /// INVARIANT: whenever what is shown becomes something else without a key, keys are ignored for a while.
-    fn replace(&mut self, mut waiting: Vec<Approval>, now: Timestamp) {
-        waiting.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
-        let before = self.current().map(|approval| (approval.id.clone(), approval.digest.clone()));
-        let place = self.place().unwrap_or(0);
-        self.waiting = waiting;
+    fn change(&mut self, now: Timestamp, change: impl FnOnce(&mut Vec<Approval>)) {
+        let shown = |inbox: &Self| inbox.current().map(|approval| (approval.id.clone(), approval.digest.clone()));
+        let (before, place) = (shown(self), self.place().unwrap_or(0));
+        change(&mut self.waiting);
+        self.waiting.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         if self.current().is_none() {
             let next = self.waiting.get(place).or(self.waiting.last());
             self.selected = next.map(|approval| approval.id.clone());
-            self.scroll = 0;
         }
-        if before != self.current().map(|approval| (approval.id.clone(), approval.digest.clone())) {
+        if before != shown(self) {
             self.deaf_until = now.plus(SETTLING);
             self.scroll = 0;
         }
@@ -229,17 +227,16 @@ impl Inbox {
         self.sending = None;
         match outcome {
             Ok(value) => {
-                self.message = Some((Tone::Good, decide::told(&value)));
                 if let Ok(approval) = Approval::read(&value) {
                     self.put(approval, now);
                 }
+                self.message = Some((Tone::Good, decide::told(&value)));
             }
             Err(error) => {
                 let (text, is_over) = refusal(id, &error);
                 self.message = Some((Tone::Bad, text));
                 if is_over {
-                    let waiting = self.waiting.iter().filter(|approval| approval.id != id).cloned().collect();
-                    self.replace(waiting, now);
+                    self.change(now, |waiting| waiting.retain(|approval| approval.id != id));
                 }
             }
         }

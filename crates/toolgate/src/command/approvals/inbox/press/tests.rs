@@ -77,6 +77,7 @@ fn a_key_that_was_typed_before_the_card_was_there_is_ignored() {
         assert_eq!(inbox.press(&[Input::Letter(letter)], at(499)), None, "{letter}");
     }
     assert_eq!(inbox.press(&[Input::Letter('o')], at(500)), decides("appr_1", yes()));
+    assert_eq!(two().press(&[Input::Letter('q')], at(0)), Some(Effect::Quit), "leaving decides nothing");
 
     // The first one ends by itself; the second takes its place under the finger of the person.
     let mut inbox = two();

@@ -71,6 +71,24 @@ fn an_answer_that_was_not_taken_leaves_the_call_waiting() {
 }
 
 #[test]
+fn a_rule_that_stands_now_is_named_whichever_news_came_first() {
+    let votes = json!([{"by": "admin", "decision": "approve", "channel": "terminal"}]);
+    let changes = json!({"status": "approved", "votes": votes, "standing_approval_id": "standing_9"});
+    for event_is_first in [true, false] {
+        let mut inbox = inbox(vec![told(1, json!({}))]);
+        inbox.sending = Some("appr_1".to_owned());
+        let event = || News::Happened(json!({"approval": told(1, changes.clone())}));
+        if event_is_first {
+            inbox.hear(event(), at(2_000));
+        }
+        inbox.answered("appr_1", Ok(told(1, changes.clone())), at(2_000));
+        inbox.hear(event(), at(2_000));
+        let expected = "appr_1 is approved by admin (terminal); later calls are covered by standing_9";
+        assert!(seen(&inbox).contains(expected), "{}", seen(&inbox));
+    }
+}
+
+#[test]
 fn one_yes_of_several_is_counted() {
     let mut inbox = inbox(vec![told(1, json!({}))]);
     let value = told(1, json!({"approvers": {"needed": 2, "given": 1}, "notice": "a rule of these words is refused"}));
