@@ -11,9 +11,7 @@ use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Go
 use toolgate_gate::ports::clock::{Clock, pause};
 use toolgate_gate::ports::ledger::{Beat, Consent, EndApproval, Ledger, RequestApproval, Stamp};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{
-    Approval, ApprovalStatus, Coverage, Reach, StandingApproval, StandingWish, TIMED_OUT,
-};
+use toolgate_model::approval::{Approval, ApprovalStatus, Coverage, Reach, StandingApproval, StandingWish, TIMED_OUT};
 use toolgate_model::id::{ApprovalId, ProcessId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
@@ -101,7 +99,13 @@ impl Desk {
     }
 
     /// Ends an approval that waits here, unless somebody was faster.
-    async fn end(&self, stamp: &Stamp, id: ApprovalId, status: ApprovalStatus, reason: &str) -> Result<Approval, Refusal> {
+    async fn end(
+        &self,
+        stamp: &Stamp,
+        id: ApprovalId,
+        status: ApprovalStatus,
+        reason: &str,
+    ) -> Result<Approval, Refusal> {
         let stamp = Stamp { time: self.clock.now(), ..stamp.clone() };
         self.ledger.end_approval(EndApproval { stamp, id, status, reason: reason.to_owned() }).await
     }
@@ -231,11 +235,7 @@ fn outcome(approval: &Approval) -> Result<Consent, Refusal> {
     let reason = |otherwise: &str| approval.reason.clone().unwrap_or_else(|| otherwise.to_owned());
     let (code, reason) = match approval.status {
         ApprovalStatus::Approved => {
-            return Ok(Consent {
-                approval: Some(approval.id),
-                standing: Vec::new(),
-                answer: approval.answer.clone(),
-            });
+            return Ok(Consent { approval: Some(approval.id), standing: Vec::new(), answer: approval.answer.clone() });
         }
         ApprovalStatus::Denied => (Code::ApprovalDenied, reason("a person denied this call")),
         ApprovalStatus::TimedOut => (Code::ApprovalTimedOut, TIMED_OUT.to_owned()),

@@ -18,7 +18,7 @@ use crate::coverage::is_protected;
 use crate::glance::commands;
 use crate::place::{Directory, Place};
 use crate::shell::{MAX_BYTES, read};
-use crate::visible::{first_hidden, mixed_scripts, visible};
+use crate::visible::{first_hidden, mixed_scripts};
 
 /// The most notes that anybody reads.
 const NOTES: usize = 12;
@@ -146,7 +146,7 @@ fn of_letters(arguments: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     for text in texts(arguments) {
         if let Some(hidden) = first_hidden(text) {
-            findings.push(Kind::Hidden.because(&visible(&hidden.to_string())));
+            findings.push(Kind::Hidden.because(&hidden.to_string()));
         }
         for word in mixed_scripts(text).into_iter().take(3) {
             let note = format!("`{word}` mixes letters of several scripts that look alike");

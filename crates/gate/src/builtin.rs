@@ -10,7 +10,8 @@ use toolgate_model::approval::Category;
 use toolgate_model::constraint::ParameterPath;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::{
-    ApprovalNeed, DescriptorFields, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind, ToolAuth, ToolDescriptor, ToolId,
+    ApprovalNeed, DescriptorFields, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind, ToolAuth, ToolDescriptor,
+    ToolId,
 };
 use toolgate_model::principal_scope::RequiredScope;
 use toolgate_model::scope::Scope;
@@ -78,9 +79,9 @@ impl Builtins {
     /// The one that a call names: by its id, or by the log's name for a tool of the workspace.
     pub(crate) fn named(&self, name: &str) -> Option<&Builtin> {
         if let Some(tool) = name.strip_prefix(WORKSPACE_PREFIX) {
-            return self.iter().find(|builtin| {
-                builtin.tool.service.as_str() == WORKSPACE && builtin.tool.name.as_str() == tool
-            });
+            return self
+                .iter()
+                .find(|builtin| builtin.tool.service.as_str() == WORKSPACE && builtin.tool.name.as_str() == tool);
         }
         self.find(&ToolId::parse(name).ok()?)
     }

@@ -27,8 +27,8 @@ use crate::ports::ledger::{Freshness, RecordDenial};
 use crate::refusal::{Code, Kind, Refusal, Stage};
 
 pub use self::admit::{Admitted, Target};
-pub use self::external::{ExternalCall, ExternalLeave};
 pub use self::explain::{Explanation, Question, Step};
+pub use self::external::{ExternalCall, ExternalLeave};
 pub use self::seams::Rehearsal;
 pub use self::sessions::SessionRequest;
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
@@ -232,9 +232,11 @@ impl Gate {
             context: request.context,
             run: request.run,
             session: request.session,
-            approval_session: request
-                .approval_session
-                .map(|(name, workspace)| ApprovalSession { owner: owner.clone(), name, workspace }),
+            approval_session: request.approval_session.map(|(name, workspace)| ApprovalSession {
+                owner: owner.clone(),
+                name,
+                workspace,
+            }),
             label: request.label,
             observer: request.observer,
             own_tool: None,

@@ -198,7 +198,9 @@ impl CommandLine {
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Approvals(Approvals { connection, action }) => asked(&connection, approvals::run(&connection, action)),
+            Command::Approvals(Approvals { connection, action }) => {
+                asked(&connection, approvals::run(&connection, action))
+            }
             Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Login(login) => asked(&login.connection, login.run()),
         }

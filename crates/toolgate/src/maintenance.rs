@@ -29,12 +29,7 @@ pub struct Maintenance {
 
 impl Maintenance {
     /// Starts it.
-    pub fn start(
-        app: &Arc<App>,
-        desk: &Arc<Desk>,
-        webhooks: Option<Arc<Webhooks>>,
-        integrate_every: Duration,
-    ) -> Self {
+    pub fn start(app: &Arc<App>, desk: &Arc<Desk>, webhooks: Option<Arc<Webhooks>>, integrate_every: Duration) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut loops = JoinSet::new();
         loops.spawn(integrate(Arc::clone(app), integrate_every, stopped.clone()));

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_model::approval::{
-    Approval, ApprovalHappening, ApprovalSession, Attendance, Channel, Decision, LONGEST_WAIT, Mode, SessionName, StandingApproval,
-    StandingWish, Vote,
+    Approval, ApprovalHappening, ApprovalSession, Attendance, Channel, Decision, LONGEST_WAIT, Mode, SessionName,
+    StandingApproval, StandingWish, Vote,
 };
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::id::{ApprovalId, StandingApprovalId};
@@ -20,7 +20,8 @@ use crate::identify::Caller;
 use crate::ports::approver::{Attached, Covered, Presentation};
 use crate::ports::entropy::random;
 use crate::ports::ledger::{
-    ApprovalFilter, DecideApproval, EventFilter, Freshness, LoggedEvent, Page, PageRequest, RevokeStanding, SessionTerms, SetSessionTerms, StandingFilter,
+    ApprovalFilter, DecideApproval, EventFilter, Freshness, LoggedEvent, Page, PageRequest, RevokeStanding,
+    SessionTerms, SetSessionTerms, StandingFilter,
 };
 use crate::refusal::{Code, Refusal};
 
@@ -98,7 +99,9 @@ impl Gate {
             caller.require(Permission::DecideApprovals)?;
             match self.decide_as(&caller, id, &answer).await {
                 // What the answer rests on has changed since its caller was identified.
-                Err(refusal) if refusal.code() == Code::VersionConflict => caller = self.identify_again(&caller).await?,
+                Err(refusal) if refusal.code() == Code::VersionConflict => {
+                    caller = self.identify_again(&caller).await?
+                }
                 outcome => return outcome.inspect(|decided| self.approver.resolved(decided)),
             }
         }
@@ -221,7 +224,11 @@ impl Gate {
     }
 
     /// One standing approval.
-    pub async fn standing_approval(&self, caller: &Caller, id: StandingApprovalId) -> Result<StandingApproval, Refusal> {
+    pub async fn standing_approval(
+        &self,
+        caller: &Caller,
+        id: StandingApprovalId,
+    ) -> Result<StandingApproval, Refusal> {
         let found = self.ledger.standing(caller.tenant(), id).await?;
         let sees =
             |standing: &StandingApproval| caller.may(Permission::DecideApprovals) || standing.agent == *caller.id();
@@ -254,9 +261,10 @@ impl Gate {
             return Ok(Err(protected));
         }
         let standing = self.ledger.standing_for(caller.tenant(), agent, tool, self.clock.now()).await?;
-        Ok(self.approver.covering(&standing, &call).map(|ids| {
-            standing.iter().filter(|standing| ids.contains(&standing.id)).cloned().collect()
-        }))
+        Ok(self
+            .approver
+            .covering(&standing, &call)
+            .map(|ids| standing.iter().filter(|standing| ids.contains(&standing.id)).cloned().collect()))
     }
 
     /// What holds for a session of the caller.
@@ -338,9 +346,10 @@ fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Result<Option<
         return Ok(wanted);
     }
     match wanted {
-        Some(agent) if agent != *caller.id() => Err(caller.require(Permission::DecideApprovals).err().unwrap_or_else(
-            || Refusal::new(Code::PermissionDenied, "only your own approvals can be seen"),
-        )),
+        Some(agent) if agent != *caller.id() => Err(caller
+            .require(Permission::DecideApprovals)
+            .err()
+            .unwrap_or_else(|| Refusal::new(Code::PermissionDenied, "only your own approvals can be seen"))),
         _ => Ok(Some(caller.id().clone())),
     }
 }

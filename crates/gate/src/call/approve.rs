@@ -80,7 +80,8 @@ impl Gate {
         self.require_true_workspace(call, tool)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
         // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
-        let moded = call.approval_session.is_some() || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_));
+        let moded =
+            call.approval_session.is_some() || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_));
         if !always && !moded && guarded.asks().is_empty() {
             return Ok(None);
         }
@@ -119,18 +120,10 @@ impl Gate {
     }
 
     /// Why a person must be asked. Reasons add up.
-    fn reasons(
-        &self,
-        call: &Call,
-        guarded: &Guarded,
-        fit: &Fit,
-        terms: &SessionTerms,
-        moded: bool,
-    ) -> Vec<AskReason> {
+    fn reasons(&self, call: &Call, guarded: &Guarded, fit: &Fit, terms: &SessionTerms, moded: bool) -> Vec<AskReason> {
         let tool = &fit.candidate.tool;
         let says = |source, text: String| AskReason { source, text };
-        let mut reasons: Vec<_> =
-            guarded.asks().iter().map(|ask| says(AskSource::Guardian, ask.clone())).collect();
+        let mut reasons: Vec<_> = guarded.asks().iter().map(|ask| says(AskSource::Guardian, ask.clone())).collect();
         if tool.backing == Backing::Question {
             reasons.push(says(AskSource::Question, "the tool asks a person".to_owned()));
             return reasons;
@@ -217,12 +210,7 @@ impl Gate {
     }
 
     /// Waits in a task of its own: whoever called may leave, and then somebody must still write down that they did.
-    async fn ask_somebody(
-        self: &Arc<Self>,
-        call: &Arc<Call>,
-        ask: Ask,
-        reached: Reached,
-    ) -> Result<Consent, Refusal> {
+    async fn ask_somebody(self: &Arc<Self>, call: &Arc<Call>, ask: Ask, reached: Reached) -> Result<Consent, Refusal> {
         let (mut answer, waiting) = oneshot::channel();
         let (gate, call) = (Arc::clone(self), Arc::clone(call));
         tokio::spawn(async move {

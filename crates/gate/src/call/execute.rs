@@ -29,11 +29,9 @@ impl Gate {
     pub(super) async fn open(&self, fit: &Fit) -> Opened {
         match &fit.errand {
             Errand::Connector { holding, .. } => Some(self.open_credential(&holding.credential).await),
-            Errand::Fetch(_)
-            | Errand::Workspace
-            | Errand::Question
-            | Errand::External
-            | Errand::Conformance { .. } => None,
+            Errand::Fetch(_) | Errand::Workspace | Errand::Question | Errand::External | Errand::Conformance { .. } => {
+                None
+            }
         }
     }
 

@@ -90,19 +90,19 @@ impl Gate {
 }
 
 impl Gate {
-fn rehearsed(&self, rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
-    let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
-    let (service, name) = rehearsal.tool.split_once('.').unwrap_or(("conformance", &rehearsal.tool));
-    let fetch = self.builtins.iter().find(|builtin| builtin.tool.backing == rehearsal.backing);
-    let definition = match fetch {
-        Some(builtin) => ToolDefinition { rate_limit: rehearsal.limit, ..(*builtin.tool.definition).clone() },
-        None => ToolDefinition {
-            rate_limit: rehearsal.limit,
-            ..ToolDefinition::of_scope(Scope::parse("conformance").map_err(wrong)?)
-        },
-    };
-    let (service, name) = (ServiceName::parse(service).map_err(wrong)?, ToolName::parse(name).map_err(wrong)?);
-    let tool = Tool::built_in(service, name, Arc::new(definition), rehearsal.backing);
-    Ok(tool.requiring(rehearsal.required_scopes.clone()))
-}
+    fn rehearsed(&self, rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
+        let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
+        let (service, name) = rehearsal.tool.split_once('.').unwrap_or(("conformance", &rehearsal.tool));
+        let fetch = self.builtins.iter().find(|builtin| builtin.tool.backing == rehearsal.backing);
+        let definition = match fetch {
+            Some(builtin) => ToolDefinition { rate_limit: rehearsal.limit, ..(*builtin.tool.definition).clone() },
+            None => ToolDefinition {
+                rate_limit: rehearsal.limit,
+                ..ToolDefinition::of_scope(Scope::parse("conformance").map_err(wrong)?)
+            },
+        };
+        let (service, name) = (ServiceName::parse(service).map_err(wrong)?, ToolName::parse(name).map_err(wrong)?);
+        let tool = Tool::built_in(service, name, Arc::new(definition), rehearsal.backing);
+        Ok(tool.requiring(rehearsal.required_scopes.clone()))
+    }
 }

@@ -56,7 +56,8 @@ impl Operation for DecideApproval {
 /// Keeps whoever answers as they were when that was decided to be allowed: what was taken from them meanwhile is seen.
 async fn require_decider<T: Transaction>(transaction: &mut T, command: &DecideApproval) -> Result<(), Failure> {
     let share = T::FOR_SHARE;
-    let sql = format!("SELECT id, revision FROM principals WHERE tenant = $1 AND id = $2 AND removed_at IS NULL{share}");
+    let sql =
+        format!("SELECT id, revision FROM principals WHERE tenant = $1 AND id = $2 AND removed_at IS NULL{share}");
     let found = transaction.query_optional(&sql, values![&command.stamp.tenant, &command.vote.by]).await?;
     let revision: Option<u64> = found.map(|row| row.count(1)).transpose()?;
     let sql = format!(

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::declarations::{host_extensions_only, read_approval_rule, read_egress, read_rate_limit, read_required_scopes, read_source};
+use super::declarations::{
+    host_extensions_only, read_approval_rule, read_egress, read_rate_limit, read_required_scopes, read_source,
+};
 use super::parameters::{check_together, read_parameters, read_returns};
 use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout, word};
 use super::{DefinitionError, HttpMapping, LoggingRule, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};

@@ -21,9 +21,10 @@ pub(crate) fn approval(approval: &Approval, presentation: &Presentation) -> Valu
             })
         })
         .collect();
-    let session = approval.session.as_ref().map(|session| {
-        json!({"name": session.name, "owner_id": session.owner, "workspace": session.workspace})
-    });
+    let session = approval
+        .session
+        .as_ref()
+        .map(|session| json!({"name": session.name, "owner_id": session.owner, "workspace": session.workspace}));
     json!({
         "id": approval.id,
         "status": approval.status,

@@ -31,7 +31,6 @@ const PAGE: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 /// After how many such pauses a comment shows that the connection lives: fifteen seconds.
 const PAUSES_BETWEEN_SIGNS: u32 = 150;
-const GREETING: &str = "retry: 1000\n\n";
 const SIGN_OF_LIFE: &str = ": keepalive\n\n";
 const FAREWELL: &str = ": the stream ends here; come back with the id of the last event\n\n";
 /// The place before the first event.
@@ -58,7 +57,10 @@ pub(super) async fn open(
     };
     let attached = app.gate.attach_approver(&caller);
     let streaming = Streaming { app, caller, after, _attached: attached, ended: false };
-    let begun = stream::once(async { Ok::<_, io::Error>(Bytes::from_static(GREETING.as_bytes())) });
+    // Whoever is cut off before the first event comes back to where the stream began.
+    let place = after.map_or_else(|| START.to_owned(), |sequence| sequence.to_string());
+    let greeting = format!("retry: 1000\nid: {place}\n\n");
+    let begun = stream::once(async move { Ok::<_, io::Error>(Bytes::from(greeting)) });
     let rest = stream::unfold(streaming, |mut streaming| async move {
         let text = streaming.next().await?;
         Some((Ok(Bytes::from(text)), streaming))

@@ -27,9 +27,9 @@ const LINES: &str = "application/x-ndjson";
 /// Whether the caller asks for lines.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|value| value.split(',')).any(|kind| {
-        kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(LINES))
-    })
+    accepted
+        .flat_map(|value| value.split(','))
+        .any(|kind| kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(LINES)))
 }
 
 /// Makes the call, and tells how far it has come.

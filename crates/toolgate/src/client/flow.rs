@@ -38,6 +38,11 @@ impl Client {
 }
 
 impl Flow<'_> {
+    /// The place in the stream that was reached: the gate tells it at the beginning, and then with every event.
+    pub fn place(&self) -> Option<&str> {
+        self.blocks.place.as_deref()
+    }
+
     /// The next event. A stream that ends, breaks or falls silent is a failure: there is always more to come.
     pub async fn next(&mut self) -> Result<ServerEvent, ClientError> {
         loop {
@@ -61,6 +66,8 @@ impl Flow<'_> {
 #[derive(Default)]
 struct Blocks {
     line: Vec<u8>,
+    /// The last id that was told, with an event or without one.
+    place: Option<String>,
     id: Option<String>,
     data: Option<String>,
     ready: std::collections::VecDeque<ServerEvent>,
@@ -96,7 +103,10 @@ impl Blocks {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
-            "id" => self.id = Some(value.to_owned()),
+            "id" => {
+                self.place = Some(value.to_owned());
+                self.id = Some(value.to_owned());
+            }
             "data" => match &mut self.data {
                 Some(data) => {
                     data.push('\n');

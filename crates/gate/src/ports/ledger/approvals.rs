@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_model::approval::{
-    Approval, ApprovalStatus, Attendance, Mode, SessionName, StandingApproval, Vote,
-};
+use toolgate_model::approval::{Approval, ApprovalStatus, Attendance, Mode, SessionName, StandingApproval, Vote};
 use toolgate_model::id::{ApprovalId, InvocationId, KeyId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{Admit, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding};
+use toolgate_gate::ports::ledger::{
+    Admit, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding,
+};
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{
     Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Category, Channel, Coverage, CoverageWish, Decision,

@@ -78,7 +78,14 @@ async fn one_stream(
         return Ok(());
     }
     loop {
-        let event = flow.next().await?;
+        let event = match flow.next().await {
+            Ok(event) => event,
+            Err(error) => {
+                // Where nothing has happened yet, the place at which the stream began.
+                *after = flow.place().map(str::to_owned).or(after.take());
+                return Err(error);
+            }
+        };
         // An event that cannot be read would be missed for ever if it were passed over without a word.
         let value = serde_json::from_str(&event.data).unwrap_or(Value::String(event.data));
         if event.id.is_some() {

@@ -199,12 +199,18 @@ fn explain_tells_what_covers_a_call_and_what_does_not(world: &World) {
         office.clerk.post("/api/v1/standing-approvals/explain", &body).ok()
     };
     let covered = explain("cargo test --all");
-    assert_eq!((&covered["covered"], &covered["standing_approval_ids"][0]), (&json!(true), &decided["standing_approval_id"]));
+    assert_eq!(
+        (&covered["covered"], &covered["standing_approval_ids"][0]),
+        (&json!(true), &decided["standing_approval_id"])
+    );
     let not = explain("cargo run");
     assert_eq!(not["covered"], false);
     assert!(!text(&not, "/why").is_empty());
     let peer = office.admin.registers("peer", &["tools.invoke"]);
     let body = merged(json!({"agent_id": "teller", "tool": "codex.shell"}), json!({"arguments": {}}));
     peer.post("/api/v1/standing-approvals/explain", &body).refused(403, "PERMISSION_DENIED");
-    assert_eq!(id(&office.clerk.get("/api/v1/standing-approvals?active=true").ok()["standing_approvals"][0]), decided["standing_approval_id"].as_str().unwrap());
+    assert_eq!(
+        id(&office.clerk.get("/api/v1/standing-approvals?active=true").ok()["standing_approvals"][0]),
+        decided["standing_approval_id"].as_str().unwrap()
+    );
 }

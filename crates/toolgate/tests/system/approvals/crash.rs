@@ -11,9 +11,7 @@ fn worlds() -> Vec<(World, toolgate_testkit::gate_process::GateSetup, Option<Tes
     let sqlite = setup().reaching_loopback();
     let database = block_on(TestDatabase::create());
     let postgres = setup().reaching_loopback().database(database.url());
-    let start = |setup: toolgate_testkit::gate_process::GateSetup, database| {
-        (World::of(&setup, None), setup, database)
-    };
+    let start = |setup: toolgate_testkit::gate_process::GateSetup, database| (World::of(&setup, None), setup, database);
     vec![start(sqlite, None), start(postgres, Some(database))]
 }
 

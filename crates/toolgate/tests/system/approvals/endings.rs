@@ -22,7 +22,8 @@ const TIMED_OUT: &str = "approval timed out (no host response)";
 
 fn nobody_answering_in_time_is_a_no_in_the_words_of_the_protocol(world: &World) {
     let office = Office::open(world);
-    let error = office.agent.post("/api/v1/tools/invoke", &call("transfer.brief", 1)).refused(403, "APPROVAL_TIMED_OUT");
+    let error =
+        office.agent.post("/api/v1/tools/invoke", &call("transfer.brief", 1)).refused(403, "APPROVAL_TIMED_OUT");
     assert_eq!(error["message"], TIMED_OUT);
     let approval = error["approval_id"].as_str().unwrap();
     let ended = office.approval(approval);
@@ -37,7 +38,8 @@ fn nobody_answering_in_time_is_a_no_in_the_words_of_the_protocol(world: &World) 
 
 fn a_late_answer_is_told_that_the_time_is_over(world: &World) {
     let office = Office::open(world);
-    let error = office.agent.post("/api/v1/tools/invoke", &call("transfer.brief", 1)).refused(403, "APPROVAL_TIMED_OUT");
+    let error =
+        office.agent.post("/api/v1/tools/invoke", &call("transfer.brief", 1)).refused(403, "APPROVAL_TIMED_OUT");
     let approval = error["approval_id"].as_str().unwrap();
     let late = office.clerk.decides(approval, "approve", json!({})).refused(410, "APPROVAL_ENDED");
     assert_eq!((&late["status"], &late["message"]), (&json!("timed_out"), &json!(TIMED_OUT)));

@@ -41,8 +41,7 @@ impl Office {
 
     /// The same office, at another gate of the same ledger.
     pub fn at(self, world: &World) -> Self {
-        let (agent, clerk) =
-            (world.actor("teller", &self.agent.key), world.actor("clerk", &self.clerk.key));
+        let (agent, clerk) = (world.actor("teller", &self.agent.key), world.actor("clerk", &self.clerk.key));
         Self { admin: world.admin(), agent, clerk, ..self }
     }
 

@@ -42,12 +42,14 @@ fn somebody_who_follows_at_one_gate_is_there_for_calls_at_another() {
     let _follower = Follower::open(&other, &clerk, "/api/v1/approvals/stream", None);
     // The other gate tells of it with its next beat.
     let agent = office.agent.clone();
-    let thread = std::thread::spawn(move || loop {
-        let reply = agent.post("/api/v1/tools/invoke", &call("transfer.attended", 1));
-        if reply.status() == 200 {
-            return;
+    let thread = std::thread::spawn(move || {
+        loop {
+            let reply = agent.post("/api/v1/tools/invoke", &call("transfer.attended", 1));
+            if reply.status() == 200 {
+                return;
+            }
+            reply.refused(403, "APPROVAL_REQUIRED");
         }
-        reply.refused(403, "APPROVAL_REQUIRED");
     });
     let approval = crate::world::until("a call that waits", || office.pending().into_iter().next());
     clerk.decides(&approval, "approve", json!({})).ok();

@@ -9,6 +9,7 @@ use crate::world::{World, on_both_engines, text};
 on_both_engines! {
     a_stream_that_breaks_off_anywhere_is_resumed_without_gap_or_repeat,
     without_a_place_the_stream_begins_now_and_start_is_the_beginning,
+    a_stream_that_breaks_off_before_its_first_event_knows_where_it_began,
     an_agent_sees_what_happens_to_its_own_calls_only,
     a_place_that_is_none_is_refused,
 }
@@ -45,6 +46,18 @@ fn without_a_place_the_stream_begins_now_and_start_is_the_beginning(world: &Worl
     office.clerk.decides(&waiting.approval, "deny", json!({})).ok();
     assert_eq!(live.next().unwrap().1["type"], "approval.rejected");
     waiting.answer();
+}
+
+fn a_stream_that_breaks_off_before_its_first_event_knows_where_it_began(world: &World) {
+    let office = Office::open(world);
+    let mut follower = Follower::open(world, &office.clerk, PATH, None);
+    let waiting = office.asks("transfer", 1);
+    office.clerk.decides(&waiting.approval, "deny", json!({})).ok();
+    waiting.answer();
+    // What the greeting says, taken as if the stream had broken off behind it.
+    let begun = follower.greeting();
+    let missed = follower.take(2);
+    assert_eq!(Follower::open(world, &office.clerk, PATH, Some(&begun)).take(2), missed);
 }
 
 fn an_agent_sees_what_happens_to_its_own_calls_only(world: &World) {

@@ -50,6 +50,16 @@ impl Follower {
         }
     }
 
+    /// The place that the stream begins behind, as its first block says.
+    pub fn greeting(&mut self) -> String {
+        while !self.text.contains("\n\n") {
+            let chunk = self.chunk().expect("a greeting");
+            self.text.push_str(&chunk);
+        }
+        let place = self.text.lines().find_map(|line| line.strip_prefix("id: ")).expect("a place");
+        place.to_owned()
+    }
+
     /// The next so many events.
     pub fn take(&mut self, count: usize) -> Vec<(String, Value)> {
         (0..count).map(|_| self.next().expect("another event")).collect()
