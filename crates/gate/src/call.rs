@@ -6,9 +6,10 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, SessionName, Workspace};
+use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, LONGEST_WAIT, SessionName, Workspace};
 use toolgate_model::arguments::{arguments_hash, without};
 use toolgate_model::context::GrantContext;
 use toolgate_model::hook::{CallTrace, RunId, ToolReturned};
@@ -73,6 +74,8 @@ pub struct CallRequest {
     pub session: Option<SessionId>,
     /// The conversation that it belongs to, and the directory that this works in.
     pub approval_session: Option<(SessionName, Option<Workspace>)>,
+    /// How long it waits for a person, where its tool does not say; `None` is as its session or the gate says.
+    pub approval_wait: Option<Duration>,
     /// What the caller calls it.
     pub label: Option<CallLabel>,
     /// Who is told how far it has come.
@@ -111,6 +114,7 @@ pub(crate) struct Call {
     pub(crate) run: Option<RunId>,
     pub(crate) session: Option<SessionId>,
     pub(crate) approval_session: Option<ApprovalSession>,
+    pub(crate) approval_wait: Option<Duration>,
     pub(crate) label: Option<CallLabel>,
     pub(crate) observer: Option<Observer>,
     /// A tool that is not in any catalog: one of the conformance seams.
@@ -215,6 +219,10 @@ impl Gate {
     /// Makes a call of a request, and says whether its caller may make it at all.
     fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
         let arrived = self.clock.now();
+        if request.approval_wait.is_some_and(|wait| wait.is_zero() || wait > LONGEST_WAIT) {
+            let reason = format!("an approval can be waited for from 1 to {} seconds", LONGEST_WAIT.as_secs());
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttl_seconds"));
+        }
         let agent = request.agent.unwrap_or_else(|| caller.id().clone());
         let permitted = require_permitted(&caller, &agent);
         let parameters = Value::Object(request.parameters);
@@ -237,6 +245,7 @@ impl Gate {
                 name,
                 workspace,
             }),
+            approval_wait: request.approval_wait,
             label: request.label,
             observer: request.observer,
             own_tool: None,

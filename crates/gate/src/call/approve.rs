@@ -112,6 +112,16 @@ impl Gate {
         }
     }
 
+    /// How long the call waits: as its tool says, or as it says itself, or its session, or the operator.
+    fn wait_of(&self, call: &Call, rule: &ApprovalRule, terms: &SessionTerms) -> Duration {
+        let ruled = rule.ttl_seconds.map(Duration::from_secs);
+        match (ruled, call.approval_wait) {
+            // A caller may be in more of a hurry than the rule, and in less of one only where there is none.
+            (Some(ruled), Some(own)) => ruled.min(own),
+            (one, other) => one.or(other).or(terms.wait).unwrap_or(self.settings.approvals.wait),
+        }
+    }
+
     async fn terms_of(&self, call: &Call) -> Result<SessionTerms, Refusal> {
         match &call.approval_session {
             Some(session) => self.ledger.session_terms(call.caller.tenant(), &session.owner, &session.name).await,
@@ -167,7 +177,7 @@ impl Gate {
         terms: &SessionTerms,
     ) -> Result<Approval, Refusal> {
         let now = self.clock.now();
-        let wait = rule.ttl_seconds.map(Duration::from_secs).or(terms.wait).unwrap_or(self.settings.approvals.wait);
+        let wait = self.wait_of(call, &rule, terms);
         // The person must see what is sent, and nobody a secret.
         let opened = self.open(fit).await;
         if let Some(Err(refusal)) = &opened {

@@ -120,6 +120,7 @@ impl Gate {
             run: None,
             session: None,
             approval_session: None,
+            approval_wait: None,
             label: None,
             observer: None,
             address: question.address,

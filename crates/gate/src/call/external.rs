@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -35,6 +36,8 @@ pub struct ExternalCall {
     pub arguments: Map<String, Value>,
     /// The conversation that it belongs to, and the directory that this works in.
     pub session: Option<(SessionName, Option<Workspace>)>,
+    /// How long to wait for a person; `None` is as the session or the gate says.
+    pub wait: Option<Duration>,
     /// What the caller calls it.
     pub label: Option<CallLabel>,
     /// From where.
@@ -70,6 +73,7 @@ impl Gate {
             run: None,
             session: None,
             approval_session: asked.session,
+            approval_wait: asked.wait,
             label: asked.label,
             observer: Some(observer),
             address: asked.address,

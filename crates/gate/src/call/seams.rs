@@ -61,6 +61,7 @@ impl Gate {
             run: rehearsal.run,
             session: rehearsal.session,
             approval_session: None,
+            approval_wait: None,
             label: None,
             observer: None,
             address: rehearsal.address,

@@ -1,6 +1,7 @@
 //! Asking before a call that somebody else makes: a coding agent's hook waits here until it may go on, or may not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -25,6 +26,7 @@ pub(super) struct AskBody {
     arguments: Map<String, Value>,
     #[serde(default, deserialize_with = "optional_object")]
     session: Option<SessionBody>,
+    ttl_seconds: Option<u32>,
     call_id: Option<CallLabel>,
     agent_id: Option<PrincipalId>,
 }
@@ -41,6 +43,7 @@ pub(super) async fn ask(
         category: body.category,
         arguments: body.arguments,
         session: body.session.map(|SessionBody { name, workspace }| (name, workspace)),
+        wait: body.ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds))),
         label: body.call_id,
         address,
     };

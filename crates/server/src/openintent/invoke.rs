@@ -1,6 +1,7 @@
 //! Calling a tool: the RFC's shape (`grant_id`, `tool`) and the SDK's (`tool_name`, `agent_id`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -40,6 +41,7 @@ pub(super) struct InvokeBody {
     idempotency_key: Option<IdempotencyKey>,
     #[serde(default, deserialize_with = "optional_object")]
     approval_session: Option<SessionBody>,
+    approval_ttl_seconds: Option<u32>,
     call_id: Option<CallLabel>,
     #[serde(default, deserialize_with = "optional_object")]
     context: Option<ContextBody>,
@@ -76,6 +78,7 @@ pub(super) async fn invoke(
         run: context.run_id,
         session: context.session_id.as_deref().map(id::<SessionId>).transpose()?,
         approval_session: body.approval_session.map(|SessionBody { name, workspace }| (name, workspace)),
+        approval_wait: body.approval_ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds))),
         label: body.call_id,
         observer: None,
         address,

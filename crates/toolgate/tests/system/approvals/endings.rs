@@ -10,11 +10,13 @@ use crate::world::{World, merged, on_both_engines, until};
 
 on_both_engines! {
     nobody_answering_in_time_is_a_no_in_the_words_of_the_protocol,
+    under_load_too_every_call_ends_within_a_second_of_its_time,
     a_late_answer_is_told_that_the_time_is_over,
     a_caller_that_leaves_takes_its_call_back_at_once,
     attendance_that_is_required_and_not_there_is_a_no_at_once,
     whoever_follows_the_stream_is_there,
     the_time_of_a_session_holds_for_its_calls,
+    a_call_may_say_how_long_it_waits_and_not_longer_than_its_tool_says,
     a_gate_that_stops_ends_what_waits_and_runs_none_of_it,
 }
 
@@ -29,11 +31,36 @@ fn nobody_answering_in_time_is_a_no_in_the_words_of_the_protocol(world: &World) 
     let ended = office.approval(approval);
     assert_eq!((&ended["status"], &ended["reason"]), (&json!("timed_out"), &json!(TIMED_OUT)));
     // It ended when it had to, to the second.
-    let time = |name: &str| toolgate_model::time::Timestamp::parse(ended[name].as_str().unwrap()).unwrap().as_millis();
-    let late = time("resolved_at") - time("expires_at");
+    let late = lateness(&ended);
     assert!((0..1000).contains(&late), "{late} ms late: {ended}");
     assert_eq!(office.events_of(approval), ["approval.requested", "approval.timed_out"]);
     assert_eq!(office.bank.count(), 0);
+}
+
+fn under_load_too_every_call_ends_within_a_second_of_its_time(world: &World) {
+    let office = Office::open(world);
+    // Given many calls that wait for a second, and somebody who keeps the gate busy meanwhile.
+    let waiting: Vec<_> = (0..64)
+        .map(|number| {
+            let agent = office.agent.clone();
+            std::thread::spawn(move || agent.post("/api/v1/tools/invoke", &call("transfer.brief", number)))
+        })
+        .collect();
+    while waiting.iter().any(|thread| !thread.is_finished()) {
+        office.agent.post("/api/v1/tools/invoke", &call("balance", 1)).ok();
+    }
+    // Then each has ended when it had to.
+    for thread in waiting {
+        let error = thread.join().unwrap().refused(403, "APPROVAL_TIMED_OUT");
+        let late = lateness(&office.approval(error["approval_id"].as_str().unwrap()));
+        assert!((0..1000).contains(&late), "{late} ms late");
+    }
+}
+
+/// How long after its time an approval ended, in milliseconds.
+fn lateness(ended: &Value) -> i64 {
+    let time = |name: &str| toolgate_model::time::Timestamp::parse(ended[name].as_str().unwrap()).unwrap().as_millis();
+    time("resolved_at") - time("expires_at")
 }
 
 fn a_late_answer_is_told_that_the_time_is_over(world: &World) {
@@ -101,6 +128,20 @@ fn the_time_of_a_session_holds_for_its_calls(world: &World) {
     assert_eq!(error["message"], TIMED_OUT);
     // Without the session nothing asks before this tool.
     office.agent.post("/api/v1/tools/invoke", &call("balance", 1)).ok();
+}
+
+fn a_call_may_say_how_long_it_waits_and_not_longer_than_its_tool_says(world: &World) {
+    let office = Office::open(world);
+    for (tool, seconds) in [("transfer", 1), ("transfer.brief", 3600)] {
+        let body = merged(call(tool, 1), json!({"approval_ttl_seconds": seconds}));
+        office.agent.post("/api/v1/tools/invoke", &body).refused(403, "APPROVAL_TIMED_OUT");
+    }
+    let asked = json!({"tool": "x.y", "category": "exec", "arguments": {}, "ttl_seconds": 1});
+    assert_eq!(office.agent.post("/api/v1/approvals/ask", &asked).ok()["reason"], TIMED_OUT);
+    for wrong in [json!(0), json!(604_801), json!("long")] {
+        let body = merged(call("transfer", 1), json!({"approval_ttl_seconds": wrong}));
+        office.agent.post("/api/v1/tools/invoke", &body).refused(400, "INVALID_FIELD");
+    }
 }
 
 fn a_gate_that_stops_ends_what_waits_and_runs_none_of_it(world: &World) {
