@@ -6,6 +6,7 @@ pub mod approvals;
 pub mod body;
 pub mod caller;
 pub mod ending;
+mod event_stream;
 pub mod host;
 pub mod limiter;
 pub mod listener;

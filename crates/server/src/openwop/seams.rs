@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::routing::{get, post};
 use http::Method;
-use http::request::Parts;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use toolgate_gate::Caller;
 use toolgate_gate::call::{CallAnswer, Denial, Rehearsal};
@@ -45,20 +45,28 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Where a request comes from.
-pub(super) struct From(IpAddr);
+/// What is sent to a seam, by whom and from where.
+pub(super) struct Sent<T> {
+    caller: Caller,
+    address: IpAddr,
+    body: T,
+}
 
-impl FromRequestParts<Arc<App>> for From {
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Sent<T> {
     type Rejection = Flat;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<App>) -> Result<Self, Flat> {
-        Ok(Self(peer(&parts.extensions)?.ip()))
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Flat> {
+        let (mut parts, body) = request.into_parts();
+        let Asked(caller, Nothing {}) = Asked::from_request_parts(&mut parts, app).await?;
+        let address = peer(&parts.extensions)?.ip();
+        let body = body::json(Request::from_parts(parts, body), app.max_body).await?;
+        Ok(Self { caller, address, body })
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct InvokeBody {
+pub(super) struct InvokeBody {
     principal: PrincipalId,
     tool_name: String,
     #[serde(default)]
@@ -73,13 +81,13 @@ struct InvokeBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct SessionBody {
+pub(super) struct SessionBody {
     tool_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct DecideBody {
+pub(super) struct DecideBody {
     principal: PrincipalId,
     action: String,
     #[expect(dead_code, reason = "scopes are held for actions, whatever the resource; read so that it may be sent")]
@@ -88,7 +96,7 @@ struct DecideBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct FetchBody {
+pub(super) struct FetchBody {
     url: String,
     #[serde(default)]
     init: Map<String, Value>,
@@ -106,11 +114,8 @@ pub(super) struct EventsQuery {
 
 async fn invoke(
     State(app): State<Arc<App>>,
-    Asked(caller, Nothing {}): Asked<Nothing>,
-    From(address): From,
-    request: Request,
+    Sent { caller, address, body }: Sent<InvokeBody>,
 ) -> Result<Json<Value>, Flat> {
-    let body: InvokeBody = body::json(request, app.max_body).await?;
     let rehearsal = |limit| Rehearsal {
         principal: body.principal.clone(),
         tool: body.tool_name.clone(),
@@ -138,11 +143,8 @@ async fn invoke(
 
 async fn session_run(
     State(app): State<Arc<App>>,
-    Asked(caller, Nothing {}): Asked<Nothing>,
-    From(address): From,
-    request: Request,
+    Sent { caller, address, body }: Sent<SessionBody>,
 ) -> Result<Json<Value>, Flat> {
-    let body: SessionBody = body::json(request, app.max_body).await?;
     let tool = body.tool_id.unwrap_or_else(|| SESSION_TOOL.to_owned());
     let session = app.gate.rehearse_session(&caller, &tool).await?;
     let mut completed = true;
@@ -188,23 +190,15 @@ async fn reset(Asked(_, Nothing {}): Asked<Nothing>) -> Json<Value> {
     Json(json!({}))
 }
 
-async fn decide(
-    State(app): State<Arc<App>>,
-    Asked(caller, Nothing {}): Asked<Nothing>,
-    request: Request,
-) -> Result<Json<Value>, Flat> {
-    let body: DecideBody = body::json(request, app.max_body).await?;
+async fn decide(State(app): State<Arc<App>>, Sent { caller, body, .. }: Sent<DecideBody>) -> Result<Json<Value>, Flat> {
     let allowed = app.gate.holds_scope(&caller, &body.principal, &body.action).await?;
     Ok(Json(json!({"allowed": allowed})))
 }
 
 async fn safe_fetch(
     State(app): State<Arc<App>>,
-    Asked(caller, Nothing {}): Asked<Nothing>,
-    From(address): From,
-    request: Request,
+    Sent { caller, address, body }: Sent<FetchBody>,
 ) -> Result<Json<Value>, Flat> {
-    let body: FetchBody = body::json(request, app.max_body).await?;
     let outcome = fetch(&app, &caller, address, body).await?;
     let mut answer = pair(&app, &caller, &outcome).await?;
     if let Value::Object(members) = &mut answer {
@@ -215,11 +209,8 @@ async fn safe_fetch(
 
 async fn safe_fetch_run(
     State(app): State<Arc<App>>,
-    Asked(caller, Nothing {}): Asked<Nothing>,
-    From(address): From,
-    request: Request,
+    Sent { caller, address, body }: Sent<FetchBody>,
 ) -> Result<Json<Value>, Flat> {
-    let body: FetchBody = body::json(request, app.max_body).await?;
     let outcome = fetch(&app, &caller, address, body).await?;
     let mut answer = told(&outcome);
     answer.insert("runId".to_owned(), json!(call_of(&outcome)?));

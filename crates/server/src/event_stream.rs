@@ -1,0 +1,113 @@
+//! Streams of events (server-sent events): each goes on until the client goes, its key ends or the program ends. A page is
+//! read when the client has taken the one before, so a slow client costs no memory; between two pages nothing of the
+//! ledger is held.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::header;
+use toolgate_gate::Caller;
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::permission::Permission;
+
+use crate::router::App;
+
+/// After how long a comment shows that the connection lives.
+const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
+const SIGN_OF_LIFE: &str = ": keepalive\n\n";
+const FAREWELL: &str = ": the stream ends here; come back with the id of the last event\n\n";
+
+/// What is followed, and how far.
+pub(crate) trait Following: Send + 'static {
+    /// Some events that were read and not yet written.
+    type Page: Send;
+
+    /// Whoever has this sees more; a caller that gains or loses it comes back for another view.
+    const SEES_MORE: Permission;
+    /// How long to wait before looking again.
+    const PAUSE: Duration;
+
+    /// The next events that the caller may see, without moving on; `None` where there are none yet.
+    fn page(&self, app: &App, caller: &Caller) -> impl Future<Output = Result<Option<Self::Page>, Refusal>> + Send;
+
+    /// Writes events and moves on behind them.
+    fn written(
+        &mut self,
+        app: &App,
+        caller: &Caller,
+        page: Self::Page,
+    ) -> impl Future<Output = Result<String, Refusal>> + Send;
+}
+
+/// Begins with this text and goes on with what is followed.
+pub(crate) fn open<F: Following>(app: Arc<App>, caller: Caller, following: F, beginning: String) -> Response {
+    let streaming = Streaming { app, caller, following, ended: false };
+    let begun = stream::once(async move { Ok::<_, io::Error>(Bytes::from(beginning)) });
+    let rest = stream::unfold(streaming, |mut streaming| async move {
+        let text = streaming.next().await?;
+        Some((Ok(Bytes::from(text)), streaming))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        // Proxies that gather answers before they pass them on would hold a stream up for ever.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(begun.chain(rest))).into_response()
+}
+
+struct Streaming<F> {
+    app: Arc<App>,
+    caller: Caller,
+    following: F,
+    ended: bool,
+}
+
+impl<F: Following> Streaming<F> {
+    /// What is sent next; `None` after the end.
+    async fn next(&mut self) -> Option<String> {
+        if self.ended {
+            return None;
+        }
+        match self.events_or_sign().await {
+            Ok(Some(text)) => Some(text),
+            // A refusal is told by the answer to the request with which the client comes back.
+            Ok(None) | Err(_) => {
+                self.ended = true;
+                Some(FAREWELL.to_owned())
+            }
+        }
+    }
+
+    /// Waits for events, but not for ever; `None` when the stream is to end.
+    async fn events_or_sign(&mut self) -> Result<Option<String>, Refusal> {
+        let mut silent = Duration::ZERO;
+        while silent < BETWEEN_SIGNS {
+            if let Some(page) = self.following.page(&self.app, &self.caller).await? {
+                return self.shown(page).await;
+            }
+            if self.app.ending.begins_within(F::PAUSE).await {
+                return Ok(None);
+            }
+            silent += F::PAUSE;
+        }
+        self.caller = self.app.gate.identify_again(&self.caller).await?;
+        Ok(Some(SIGN_OF_LIFE.to_owned()))
+    }
+
+    async fn shown(&mut self, page: F::Page) -> Result<Option<String>, Refusal> {
+        // INVARIANT: looked at after the events were read, so that none from after the end of a key is ever sent.
+        let now = self.app.gate.identify_again(&self.caller).await?;
+        let same_view = now.may(F::SEES_MORE) == self.caller.may(F::SEES_MORE);
+        self.caller = now;
+        if !same_view {
+            return Ok(None);
+        }
+        self.following.written(&self.app, &self.caller, page).await.map(Some)
+    }
+}
