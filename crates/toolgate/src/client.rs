@@ -255,7 +255,8 @@ impl Client {
         }
     }
 
-    fn broken_off(&self, reason: &str) -> ClientError {
+    /// The gate began to answer and did not come to the end of it.
+    pub fn broken_off(&self, reason: &str) -> ClientError {
         ClientError::BrokenOff { url: self.url.clone(), reason: reason.to_owned() }
     }
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use http::Method;
 use serde_json::{Map, Value, json};
 
 use self::listing::Listing;
@@ -14,6 +13,7 @@ use super::{Connection, Failure, object};
 use crate::client::{escaped, with_query};
 use crate::output::{Report, at, clean, clean_lines, plain};
 
+mod calling;
 mod explanation;
 mod holdings;
 mod lint;
@@ -160,7 +160,7 @@ impl Action {
             }
             Self::Call(call) => {
                 let body = call.body()?;
-                let called = connection.client()?.change(Method::POST, "/api/v1/tools/invoke", Some(&body)).await;
+                let called = calling::call(&connection.client()?, &body).await;
                 let answer = called.map_err(explanation::explained)?;
                 let text = answered(&answer);
                 Ok(Report::new(answer, text))
