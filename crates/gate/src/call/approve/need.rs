@@ -1,0 +1,186 @@
+//! What is put before a person, and why.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolgate_model::approval::{
+    Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Attendance, Category, Workspace,
+};
+use toolgate_model::arguments::without;
+use toolgate_model::descriptor::ApprovalNeed;
+use toolgate_model::id::ApprovalId;
+use toolgate_model::principal::PrincipalKind;
+
+use super::digest;
+use crate::call::fit::Fit;
+use crate::call::guard::Guarded;
+use crate::call::{Call, admit};
+use crate::catalog::{Backing, Tool};
+use crate::gate::Gate;
+use crate::ports::approver::{Ask, Covered};
+use crate::ports::entropy::random;
+use crate::ports::ledger::SessionTerms;
+use crate::refusal::{Code, Refusal};
+
+/// The longest line that says what a call does.
+const DESCRIPTION: usize = 400;
+
+/// A call that may need a person, with all that decides whether it does.
+pub(super) struct Need<'a> {
+    gate: &'a Gate,
+    call: &'a Call,
+    guarded: &'a Guarded,
+    fit: &'a Fit,
+    /// What holds for its session.
+    terms: SessionTerms,
+    /// Whether a mode says something about it.
+    moded: bool,
+}
+
+impl<'a> Need<'a> {
+    /// What is to be put before a person; `None` where nothing asks for one.
+    pub(super) async fn ask(gate: &'a Gate, call: &'a Call, guarded: &'a Guarded) -> Result<Option<Ask>, Refusal> {
+        let Some(fit) = guarded.fits().first() else { return Ok(None) };
+        let tool = &fit.candidate.tool;
+        require_true_workspace(gate, call, tool)?;
+        let always = tool.definition.approval == Some(ApprovalNeed::Always);
+        // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
+        let moded =
+            call.approval_session.is_some() || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_));
+        if !always && !moded && guarded.asks().is_empty() {
+            return Ok(None);
+        }
+        let terms = match &call.approval_session {
+            Some(session) => gate.ledger.session_terms(call.caller.tenant(), &session.owner, &session.name).await?,
+            None => SessionTerms::default(),
+        };
+        let need = Self { gate, call, guarded, fit, terms, moded };
+        let reasons = need.reasons();
+        if reasons.is_empty() {
+            return Ok(None);
+        }
+        let rule = tool.definition.approval_rule.clone().unwrap_or_default();
+        let attendance = rule.attendance.or(need.terms.attendance).unwrap_or(gate.settings.approvals.attendance);
+        let attended = attendance == Attendance::Required;
+        Ok(Some(Ask { stamp: gate.stamp(&call.caller), approval: need.approval(reasons, rule).await?, attended }))
+    }
+
+    /// Why a person must be asked. Reasons add up.
+    fn reasons(&self) -> Vec<AskReason> {
+        let tool = &self.fit.candidate.tool;
+        let says = |source, text: String| AskReason { source, text };
+        let mut reasons: Vec<_> =
+            self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, ask.clone())).collect();
+        if tool.backing == Backing::Question {
+            reasons.push(says(AskSource::Question, "the tool asks a person".to_owned()));
+            return reasons;
+        }
+        if tool.definition.approval == Some(ApprovalNeed::Always) {
+            let text = "the tool's definition says that every call needs approval";
+            reasons.push(says(AskSource::Tool, text.to_owned()));
+        }
+        if !self.moded {
+            return reasons;
+        }
+        let name = self.fit.candidate.tool_name();
+        let covered =
+            Covered { tool: &name, arguments: self.parameters(), session: self.call.approval_session.as_ref() };
+        if let Some(protected) = self.gate.approver.protects(&covered) {
+            reasons.push(says(AskSource::Protected, protected));
+        }
+        let (mode, category) = (self.gate.effective_mode(&self.terms), tool.category());
+        if !mode.passes(category) {
+            let text = format!("mode {} asks before calls of category {}", mode.as_str(), category.as_str());
+            reasons.push(says(AskSource::Mode, text));
+        }
+        reasons
+    }
+
+    /// All that a person is shown.
+    async fn approval(&self, reasons: Vec<AskReason>, rule: ApprovalRule) -> Result<Approval, Refusal> {
+        let Self { gate, call, guarded, fit, .. } = *self;
+        let now = gate.clock.now();
+        // The person must see what is sent, and nobody a secret.
+        let opened = gate.open(fit).await;
+        if let Some(Err(refusal)) = &opened {
+            return Err(refusal.clone());
+        }
+        let secrets = admit::secrets(&opened);
+        let shown = |arguments: &Value| without(arguments, &secrets).into_owned();
+        let (tool, name) = (&fit.candidate.tool, fit.candidate.tool_name());
+        let arguments = shown(self.parameters());
+        let coverable = reasons.iter().all(|reason| matches!(reason.source, AskSource::Mode | AskSource::Tool))
+            && rule.standing
+            && rule.approvers == 1;
+        Ok(Approval {
+            id: ApprovalId::new(now, random()?),
+            tenant: call.caller.tenant().clone(),
+            status: ApprovalStatus::Requested,
+            invocation: call.id,
+            call: call.label.clone(),
+            agent: call.agent.clone(),
+            actor: call.caller.id().clone(),
+            actor_is_person: call.caller.principal().kind == PrincipalKind::User,
+            category: tool.category(),
+            description: description(tool, &name, &arguments),
+            tool: name,
+            arguments: Some(arguments),
+            original_arguments: guarded.modified().map(|_| shown(&call.parameters)),
+            digest: digest(call, fit, self.parameters()),
+            reasons,
+            expires_at: now.plus(self.wait(&rule)),
+            rule,
+            coverable,
+            session: call.approval_session.clone(),
+            votes: Vec::new(),
+            answer: None,
+            reason: None,
+            notice: None,
+            standing: None,
+            created_at: now,
+            resolved_at: None,
+        })
+    }
+
+    /// How long the call waits: as its tool says, or as it says itself, or its session, or the operator.
+    fn wait(&self, rule: &ApprovalRule) -> Duration {
+        let ruled = rule.ttl_seconds.map(Duration::from_secs);
+        match (ruled, self.call.approval_wait) {
+            // A caller may be in more of a hurry than the rule, and in less of one only where there is none.
+            (Some(ruled), Some(own)) => ruled.min(own),
+            (one, other) => one.or(other).or(self.terms.wait).unwrap_or(self.gate.settings.approvals.wait),
+        }
+    }
+
+    fn parameters(&self) -> &Value {
+        self.guarded.modified().unwrap_or(&self.call.parameters)
+    }
+}
+
+/// What reaches a directory must not reach a call that only says that it works there.
+fn require_true_workspace(gate: &Gate, call: &Call, tool: &Tool) -> Result<(), Refusal> {
+    let claimed = call.approval_session.as_ref().and_then(|session| session.workspace.as_ref());
+    let root = gate.settings.workspace_root.as_ref();
+    match (tool.backing, claimed) {
+        (Backing::Workspace(_), Some(claimed)) if Some(claimed) != root => {
+            let root = root.map_or("", Workspace::as_str);
+            let reason = format!("the tools of this machine work in {root}; name that, or no workspace");
+            Err(Refusal::new(Code::InvalidField, reason).with("path", "approval_session.workspace"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a call does, in a line.
+fn description(tool: &Tool, name: &str, arguments: &Value) -> String {
+    let nothing = Map::new();
+    let arguments = arguments.as_object().unwrap_or(&nothing);
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let line = match (tool.category(), text("command"), text("file_path"), text("question")) {
+        (Category::Exec, Some(command), _, _) => format!("Execute: {command}"),
+        (Category::Info | Category::Edit, _, Some(path), _) => format!("{}: {path}", tool.name),
+        (_, _, _, Some(question)) if tool.backing == Backing::Question => question.to_owned(),
+        _ => format!("Call: {name}"),
+    };
+    line.chars().take(DESCRIPTION).collect()
+}
