@@ -33,7 +33,7 @@ pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec
         return Err(format!("no standing approval covers this call: {reason}"));
     }
     let mut here: Vec<&StandingApproval> =
-        standing.iter().filter(|one| one.tool == call.tool && one.reach.reaches(call.session)).collect();
+        standing.iter().filter(|one| is_for(one, call.tool, call.external, call.session)).collect();
     // Those that last come first, so that those that can be used up are spared.
     here.sort_by_key(|one| one.max_uses.is_some());
     if here.is_empty() {
@@ -51,6 +51,16 @@ pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec
         return Ok(judged.used.iter().filter_map(|&place| ids.get(place)).copied().collect());
     }
     Err(format!("no standing approval covers this command line: {}", judged.why))
+}
+
+/// Whether a standing approval is about this tool, of whoever carries it out, and reaches this session.
+pub(crate) fn is_for(
+    standing: &StandingApproval,
+    tool: &str,
+    external: bool,
+    session: Option<&ApprovalSession>,
+) -> bool {
+    standing.tool == tool && standing.external == external && standing.reach.reaches(session)
 }
 
 /// The prefix of a standing approval. One that would not be made today covers nothing.

@@ -116,6 +116,7 @@ fn rule(approval: &Approval, coverage: Coverage) -> Option<String> {
         tenant: approval.tenant.clone(),
         agent: approval.agent.clone(),
         tool: approval.tool.clone(),
+        external: approval.external,
         coverage,
         reach: reach(approval.session.as_ref(), None).ok()?,
         source: approval.id,

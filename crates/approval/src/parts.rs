@@ -4,7 +4,7 @@ use toolgate_gate::ports::approver::{Part, PartState, RiskLevel};
 use toolgate_model::approval::{Approval, Category, StandingApproval};
 
 use crate::arguments::command_line;
-use crate::coverage::prefix;
+use crate::coverage::{is_for, prefix};
 use crate::place::Directory;
 use crate::risk::{Finding, of_command};
 use crate::shell::{PlainCommand, Prefix, Word, covered, read};
@@ -16,7 +16,7 @@ pub fn parts(approval: &Approval, standing: &[StandingApproval]) -> Vec<Part> {
     let line = approval.arguments.as_ref().and_then(command_line).filter(|_| approval.category == Category::Exec);
     let Some(line) = line else { return Vec::new() };
     let session = approval.session.as_ref();
-    let here = standing.iter().filter(|one| one.tool == approval.tool && one.reach.reaches(session));
+    let here = standing.iter().filter(|one| is_for(one, &approval.tool, approval.external, session));
     let prefixes: Vec<Prefix> = here.filter_map(prefix).collect();
     match read(line) {
         Ok(commands) => {

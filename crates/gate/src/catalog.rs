@@ -117,6 +117,11 @@ impl Tool {
         }
     }
 
+    /// Whether somebody else carries it out.
+    pub fn is_external(&self) -> bool {
+        matches!(self.backing, Backing::External(_))
+    }
+
     /// What kind of a call one of it is.
     pub fn category(&self) -> Category {
         match self.backing {

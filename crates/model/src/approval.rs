@@ -133,6 +133,9 @@ pub struct Approval {
     pub actor_is_person: bool,
     /// The tool, with its service.
     pub tool: String,
+    /// Whether somebody else carries it out, who may call its tools as they like.
+    #[serde(default)]
+    pub external: bool,
     /// What kind of a call it is.
     pub category: Category,
     /// What it does, in a line.

@@ -161,6 +161,7 @@ impl Gate {
             tenant: approval.tenant.clone(),
             agent: approval.agent.clone(),
             tool: approval.tool.clone(),
+            external: approval.external,
             coverage,
             reach,
             source: approval.id,
@@ -256,15 +257,15 @@ impl Gate {
         session: Option<&ApprovalSession>,
     ) -> Result<Result<Vec<StandingApproval>, String>, Refusal> {
         visible_agent(caller, Some(agent.clone()))?;
-        let call = Covered { tool, arguments, session };
-        if let Some(protected) = self.approver.protects(&call) {
+        let call = |external| Covered { tool, external, arguments, session };
+        if let Some(protected) = self.approver.protects(&call(false)) {
             return Ok(Err(protected));
         }
         let standing = self.ledger.standing_for(caller.tenant(), agent, tool, self.clock.now()).await?;
-        Ok(self
-            .approver
-            .covering(&standing, &call)
-            .map(|ids| standing.iter().filter(|standing| ids.contains(&standing.id)).cloned().collect()))
+        // Whoever asks names a tool, and not who carries it out.
+        let covering = self.approver.covering(&standing, &call(false));
+        let covering = covering.or_else(|why| self.approver.covering(&standing, &call(true)).map_err(|_| why));
+        Ok(covering.map(|ids| standing.iter().filter(|standing| ids.contains(&standing.id)).cloned().collect()))
     }
 
     /// What holds for a session of the caller.

@@ -118,6 +118,12 @@ impl Gate {
     /// Goes through the checks again on the newest state; the answer of a person still covers the same arguments.
     async fn look_again(&self, call: &Call, stale: Fit, parameters: &Value) -> Result<Fit, Refusal> {
         let candidate = self.resolve_again(call, &stale.candidate).await?;
+        // Whether a person must be asked, and who, was decided by what the tool said then.
+        let (before, now) = (&stale.candidate.tool.definition, &candidate.tool.definition);
+        if before.approval != now.approval || before.approval_rule != now.approval_rule {
+            let reason = "what the tool says about approvals has changed since the call began; call again";
+            return Err(Refusal::new(Code::VersionConflict, reason));
+        }
         authorizes(call, &candidate, self.clock.now())?;
         fit(call, candidate, parameters)
     }

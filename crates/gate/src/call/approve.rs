@@ -46,7 +46,7 @@ impl Gate {
         let Some(ask) = Need::ask(self, call, &guarded).await? else {
             return Ok(Approved::of(guarded, Consent::default()));
         };
-        let shown = ask.approval.digest.clone();
+        let (shown, rule) = (ask.approval.digest.clone(), ask.approval.rule.clone());
         let consent = self.ask_somebody(call, ask, reached.clone()).await?;
         if consent.approval.is_none() {
             call.tell(|| Progress::Covered(consent.standing.clone()));
@@ -56,9 +56,10 @@ impl Gate {
         let constrained = self.check(call, Freshness::Newest, reached).await?;
         let guarded = self.guard(call, constrained).await.map_err(|refusal| refusal.at(Stage::Guard))?;
         let parameters = guarded.modified().unwrap_or(&call.parameters).clone();
-        let same = guarded.into_those(|fit| digest(call, fit, &parameters) == shown).ok_or_else(|| {
-            let reason = "the call is no longer what was approved: its tool, or what guardians make of it, has changed; \
-                          call again";
+        let is_same = |fit: &Fit| digest(call, fit, &parameters) == shown && need::rule(fit) == rule;
+        let same = guarded.into_those(is_same).ok_or_else(|| {
+            let reason = "the call is no longer what was approved: its tool, its rule, or what guardians make of it, has \
+                          changed; call again";
             Refusal::new(Code::ApprovalRequired, reason)
         })?;
         Ok(Approved::of(same, consent))

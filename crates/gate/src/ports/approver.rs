@@ -59,6 +59,8 @@ pub type Attached = Box<dyn std::any::Any + Send + Sync>;
 pub struct Covered<'a> {
     /// The tool, with its service.
     pub tool: &'a str,
+    /// Whether somebody else carries it out.
+    pub external: bool,
     /// The arguments.
     pub arguments: &'a Value,
     /// The session.

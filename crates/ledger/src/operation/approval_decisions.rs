@@ -122,6 +122,7 @@ fn settle_wish(command: &DecideApproval, approval: &mut Approval) -> Option<Stan
                 tenant: approval.tenant.clone(),
                 agent: approval.agent.clone(),
                 tool: approval.tool.clone(),
+                external: approval.external,
                 source: approval.id,
                 ..standing.clone()
             })

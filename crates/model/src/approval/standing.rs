@@ -107,6 +107,9 @@ pub struct StandingApproval {
     pub agent: PrincipalId,
     /// Of which tool, with its service.
     pub tool: String,
+    /// Whether somebody else carries them out: what is said of such a tool covers none of the gate's of the same name.
+    #[serde(default)]
+    pub external: bool,
     /// Which of them.
     pub coverage: Coverage,
     /// How far.

@@ -32,6 +32,7 @@ fn pending() -> Approval {
         actor: principal("agent"),
         actor_is_person: false,
         tool: "workspace.Bash".to_owned(),
+        external: false,
         category: Category::Exec,
         description: "runs a command".to_owned(),
         arguments: Some(json!({"command": "cargo build"})),

@@ -59,7 +59,7 @@ impl<'a> Need<'a> {
         if reasons.is_empty() {
             return Ok(None);
         }
-        let rule = tool.definition.approval_rule.clone().unwrap_or_default();
+        let rule = rule(fit);
         let attendance = rule.attendance.or(need.terms.attendance).unwrap_or(gate.settings.approvals.attendance);
         let attended = attendance == Attendance::Required;
         Ok(Some(Ask { stamp: gate.stamp(&call.caller), approval: need.approval(reasons, rule).await?, attended }))
@@ -83,8 +83,12 @@ impl<'a> Need<'a> {
             return reasons;
         }
         let name = self.fit.candidate.tool_name();
-        let covered =
-            Covered { tool: &name, arguments: self.parameters(), session: self.call.approval_session.as_ref() };
+        let covered = Covered {
+            tool: &name,
+            external: tool.is_external(),
+            arguments: self.parameters(),
+            session: self.call.approval_session.as_ref(),
+        };
         if let Some(protected) = self.gate.approver.protects(&covered) {
             reasons.push(says(AskSource::Protected, protected));
         }
@@ -124,6 +128,7 @@ impl<'a> Need<'a> {
             category: tool.category(),
             description: description(tool, &name, &arguments),
             tool: name,
+            external: tool.is_external(),
             arguments: Some(arguments),
             original_arguments: guarded.modified().map(|_| shown(&call.parameters)),
             digest: digest(call, fit, self.parameters()),
@@ -155,6 +160,11 @@ impl<'a> Need<'a> {
     fn parameters(&self) -> &Value {
         self.guarded.modified().unwrap_or(&self.call.parameters)
     }
+}
+
+/// Who must answer for a call of this tool.
+pub(super) fn rule(fit: &Fit) -> ApprovalRule {
+    fit.candidate.tool.definition.approval_rule.clone().unwrap_or_default()
 }
 
 /// What reaches a directory must not reach a call that only says that it works there.

@@ -16,6 +16,7 @@ fn standing(coverage: Coverage, reach: Reach) -> StandingApproval {
         tenant: TenantId::default_tenant(),
         agent: principal("agent"),
         tool: "workspace.Bash".to_owned(),
+        external: false,
         coverage,
         reach,
         source: pending().id,

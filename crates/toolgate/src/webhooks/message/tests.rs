@@ -23,6 +23,7 @@ fn asked() -> Approval {
         actor: PrincipalId::parse("billing").unwrap(),
         actor_is_person: false,
         tool: "stripe.charges.create".to_owned(),
+        external: false,
         category: Category::Mcp,
         description: "geheim: what it does".to_owned(),
         arguments: Some(json!({"card": "geheim"})),

@@ -14,6 +14,7 @@ on_both_engines! {
     whoever_asks_cannot_answer_and_whoever_lacks_the_permission_neither,
     an_approval_is_for_one_call_and_another_asks_again,
     a_grant_that_was_revoked_during_the_wait_is_seen_when_the_call_is_admitted,
+    a_rule_that_was_tightened_during_the_wait_is_not_met_by_the_earlier_answer,
     what_a_person_is_shown_has_the_arguments_and_no_secret_and_the_log_has_neither,
     malformed_answers_change_nothing,
     approvals_of_others_and_of_other_tenants_are_not_seen,
@@ -134,6 +135,18 @@ fn a_grant_that_was_revoked_during_the_wait_is_seen_when_the_call_is_admitted(wo
     office.clerk.decides(&waiting.approval, "approve", json!({})).ok();
     waiting.answer().refused(403, "GRANT_REVOKED");
     assert_eq!(office.bank.count(), 0, "a person's yes is no grant");
+}
+
+fn a_rule_that_was_tightened_during_the_wait_is_not_met_by_the_earlier_answer(world: &World) {
+    let office = Office::open(world);
+    let waiting = office.asks("transfer", 10);
+    let rule = json!({"approval": "always", "approval_rule": {"approvers": 2},
+        "http": {"method": "POST", "path": "/v1/anything"}});
+    let definition = json!({"service": "bank", "version": "1", "tools": {"transfer": rule}});
+    office.admin.ask("PUT", "/api/v1/services/bank", Some(&definition)).ok();
+    office.clerk.decides(&waiting.approval, "approve", json!({})).ok();
+    waiting.answer().refused(403, "APPROVAL_REQUIRED");
+    assert_eq!(office.bank.count(), 0);
 }
 
 fn what_a_person_is_shown_has_the_arguments_and_no_secret_and_the_log_has_neither(world: &World) {

@@ -16,6 +16,7 @@ on_both_engines! {
     one_that_was_revoked_or_used_up_covers_nothing_any_more,
     another_agent_is_not_covered,
     a_tool_of_the_gate_cannot_be_asked_about_as_somebody_else_s,
+    what_is_approved_of_somebody_else_s_tool_covers_none_of_the_gate_s_of_the_same_name,
     every_use_is_in_the_log_with_its_id,
     explain_tells_what_covers_a_call_and_what_does_not,
 }
@@ -176,6 +177,27 @@ fn a_tool_of_the_gate_cannot_be_asked_about_as_somebody_else_s(world: &World) {
     }
     let own = json!({"service": "toolgate-workspace", "version": "1", "tools": {"Bash": {}}});
     office.admin.post("/api/v1/services", &own).refused(400, "INVALID_FIELD");
+}
+
+fn what_is_approved_of_somebody_else_s_tool_covers_none_of_the_gate_s_of_the_same_name(world: &World) {
+    let office = Office::open(world);
+    // Given an answer about a tool of a service that nobody has registered.
+    let everywhere = json!({"scope": {"always": {"reach": "user"}}});
+    let (_, decided) = answered(&office, "shop.any", "ls", "one", everywhere);
+    assert!(decided["standing_approval_id"].is_string(), "{decided}");
+    assert!(passes(&office, "shop.any", "ls", "two", "/elsewhere"));
+    // When the gate then has a tool of that name, which a credential defines.
+    let credential = json!({
+        "service": "shop", "label": "shop", "auth_type": "bearer_token", "scopes_available": ["any"],
+        "metadata": {"base_url": office.bank.url()}, "material": {"token": "sk_live_of_the_shop_4242"},
+    });
+    let path = format!("/api/v1/vaults/{}/credentials", office.admin.vault());
+    let credential = id(&office.admin.post(&path, &credential).created());
+    office.admin.grants(&credential, "teller", json!({"scopes": ["any"]}));
+    // Then its calls are asked about.
+    let body = json!({"tool": "shop.any", "approval_session": {"name": "three"}, "approval_ttl_seconds": 1});
+    office.agent.post("/api/v1/tools/invoke", &body).refused(403, "APPROVAL_TIMED_OUT");
+    assert_eq!(office.bank.count(), 0);
 }
 
 fn every_use_is_in_the_log_with_its_id(world: &World) {

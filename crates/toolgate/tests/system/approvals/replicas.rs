@@ -57,6 +57,34 @@ fn somebody_who_follows_at_one_gate_is_there_for_calls_at_another() {
 }
 
 #[test]
+fn a_tool_that_needs_a_person_from_now_on_runs_without_one_at_no_gate() {
+    let database = block_on(TestDatabase::create());
+    let setup = setup().reaching_loopback().database(database.url());
+    let (one, other) = (World::of(&setup, None), World::of(&setup, None));
+    let office = Office::open(&one);
+    let admin = other.actor("admin", &office.admin.key);
+    let says = |approval: &str| {
+        let tool = json!({"approval": approval, "approval_rule": {"ttl_seconds": 1},
+            "http": {"method": "POST", "path": "/v1/anything"}});
+        let definition = json!({"service": "bank", "version": "1", "tools": {"balance": tool}});
+        admin.ask("PUT", "/api/v1/services/bank", Some(&definition)).ok();
+    };
+    for round in 0..5 {
+        // Given a gate that has just made such a call without asking.
+        says("never");
+        let passes = || office.agent.post("/api/v1/tools/invoke", &call("balance", round)).status() == 200;
+        crate::world::until("a call without a person", || passes().then_some(()));
+        let before = office.bank.count();
+        // When the other gate is told that a person must be asked.
+        says("always");
+        // Then the first one does not make another.
+        let reply = office.agent.post("/api/v1/tools/invoke", &call("balance", round));
+        assert!([403, 409].contains(&reply.status()), "{}", reply.answer.text());
+        assert_eq!(office.bank.count(), before);
+    }
+}
+
+#[test]
 fn a_standing_approval_revoked_at_one_gate_covers_nothing_at_another() {
     let database = block_on(TestDatabase::create());
     let setup = setup().reaching_loopback().database(database.url());
