@@ -10,6 +10,7 @@ pub mod connectors;
 pub mod destination;
 pub mod error;
 mod fetch;
+pub mod guardian_link;
 pub mod notice;
 pub mod pool;
 pub mod redaction;

@@ -37,6 +37,8 @@ pub enum PoolKey {
     Agent([u8; 32]),
     /// The gate's own notices.
     Notices,
+    /// The gate's own questions to a guardian, over a client that asks no other.
+    Guardian,
 }
 
 impl PoolKey {

@@ -15,6 +15,7 @@ pub mod discovery;
 pub mod grants;
 pub mod invocations;
 pub mod master_keys;
+pub mod policies;
 pub mod principals;
 pub mod services;
 pub mod tenants;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, LONGEST_WAIT, SessionName, Workspace};
 use toolgate_model::arguments::{arguments_hash, without};
 use toolgate_model::context::GrantContext;
+use toolgate_model::guard::{Content, Dialect, Hook, HookDecision, TraceIds};
 use toolgate_model::hook::{CallTrace, RunId, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId, SessionId, StandingApprovalId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
@@ -30,6 +31,7 @@ use crate::refusal::{Code, Kind, Refusal, Stage};
 pub use self::admit::{Admitted, Target};
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalLeave};
+pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
 pub use self::seams::Rehearsal;
 pub use self::sessions::SessionRequest;
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
@@ -43,6 +45,7 @@ mod explain;
 mod external;
 mod fit;
 mod guard;
+pub(crate) mod hooks;
 mod inspect;
 pub(crate) mod renewals;
 mod resolve;
@@ -50,6 +53,9 @@ mod seams;
 mod sessions;
 mod settle;
 pub(crate) mod under_way;
+
+/// How often a call is judged anew when the policies change between the verdict and the admission.
+const JUDGEMENTS: u32 = 4;
 
 /// A call as a transport decodes it.
 #[derive(Debug, Clone)]
@@ -80,8 +86,17 @@ pub struct CallRequest {
     pub label: Option<CallLabel>,
     /// Who is told how far it has come.
     pub observer: Option<Observer>,
+    /// Why the agent makes it, in its own words: for policies and guardians.
+    pub reasoning: Option<String>,
     /// From where it comes.
     pub address: IpAddr,
+}
+
+/// What a call brings along that no catalog has.
+#[derive(Default)]
+struct Own {
+    tool: Option<Arc<Tool>>,
+    asked: Option<Arc<AskedHook>>,
 }
 
 /// Is told how far a call has come.
@@ -94,6 +109,8 @@ pub enum Progress {
     Asked(Box<Approval>),
     /// Earlier answers cover it.
     Covered(Vec<StandingApprovalId>),
+    /// Guardians made this of its parameters.
+    Modified(Box<Value>),
     /// It is about to be carried out.
     Admitted(InvocationId),
 }
@@ -117,10 +134,26 @@ pub(crate) struct Call {
     pub(crate) approval_wait: Option<Duration>,
     pub(crate) label: Option<CallLabel>,
     pub(crate) observer: Option<Observer>,
-    /// A tool that is not in any catalog: one of the conformance seams.
+    pub(crate) reasoning: Option<String>,
+    /// The question of another agent's runtime that it stands for.
+    pub(crate) asked: Option<Arc<AskedHook>>,
+    /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
     pub(crate) own_tool: Option<Arc<Tool>>,
     pub(crate) address: IpAddr,
     pub(crate) arrived: Timestamp,
+}
+
+/// A question of another agent's runtime, as far as only guardians need to know of it.
+#[derive(Debug)]
+pub(crate) struct AskedHook {
+    pub(crate) hook: Hook,
+    pub(crate) dialect: Dialect,
+    pub(crate) ids: TraceIds,
+    pub(crate) user: Option<String>,
+    pub(crate) method: Option<String>,
+    /// Whether it is about a tool that the gate knows.
+    pub(crate) governed: bool,
+    pub(crate) content: Content<'static>,
 }
 
 /// A call that was refused and written down.
@@ -137,12 +170,21 @@ pub struct Denial {
 struct Reached {
     found: Option<fit::Candidate>,
     grant: Option<GrantId>,
+    decision: Option<Box<HookDecision>>,
+}
+
+/// How far a call came in one go.
+enum Walked {
+    /// To its end.
+    Done(Box<CallAnswer>),
+    /// What it was judged by has changed: it must be judged again.
+    Again,
 }
 
 impl Gate {
     /// Walks a call down the path.
     pub async fn invoke(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<CallAnswer, Denial> {
-        self.invoke_with(caller, request, None).await
+        self.invoke_with(caller, request, Own::default()).await
     }
 
     /// The same, with a tool that is in no catalog.
@@ -150,10 +192,10 @@ impl Gate {
         self: &Arc<Self>,
         caller: Caller,
         request: CallRequest,
-        own_tool: Option<Arc<Tool>>,
+        own: Own,
     ) -> Result<CallAnswer, Denial> {
         let (mut call, permitted) = match self.begin(caller, request) {
-            Ok((call, permitted)) => (Call { own_tool, ..call }, permitted),
+            Ok((call, permitted)) => (Call { own_tool: own.tool, asked: own.asked, ..call }, permitted),
             Err(refusal) => return Err(Denial { invocation: None, refusal }),
         };
         let permitted = match permitted {
@@ -173,13 +215,37 @@ impl Gate {
     }
 
     async fn walk(self: &Arc<Self>, call: &Arc<Call>, reached: &mut Reached) -> Result<CallAnswer, Refusal> {
-        let constrained = match self.check(call, Freshness::Recent, reached).await {
+        let mut freshness = Freshness::Recent;
+        for _ in 0..JUDGEMENTS {
+            match self.walk_once(call, freshness, reached).await? {
+                Walked::Done(answer) => return Ok(*answer),
+                Walked::Again => freshness = Freshness::Newest,
+            }
+        }
+        let reason = "what this call is judged by keeps changing; try again";
+        Err(Refusal::new(Code::VersionConflict, reason).at(Stage::Admit))
+    }
+
+    async fn walk_once(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        mut freshness: Freshness,
+        reached: &mut Reached,
+    ) -> Result<Walked, Refusal> {
+        let constrained = match self.check(call, freshness, reached).await {
             Ok(constrained) => constrained,
             // What is refused is refused on the newest state: a grant that was just given must be seen.
-            Err(_) => self.check(call, Freshness::Newest, reached).await?,
+            Err(_) => {
+                freshness = Freshness::Newest;
+                self.check(call, freshness, reached).await?
+            }
         };
-        let guarded = self.guard(call, constrained).await.map_err(|refusal| refusal.at(Stage::Guard))?;
+        let guarded =
+            self.guard(call, constrained, freshness, reached).await.map_err(|refusal| refusal.at(Stage::Guard))?;
         let approved = self.approve(call, guarded, reached).await.map_err(|refusal| refusal.at(Stage::Approve))?;
+        if let Some(modified) = &approved.modified {
+            call.tell(|| Progress::Modified(Box::new(modified.clone())));
+        }
         // From here on the call goes on to its settlement, whoever still waits for the answer.
         let (gate, call) = (Arc::clone(self), Arc::clone(call));
         let under_way = self.under_way.enter();
@@ -191,11 +257,13 @@ impl Gate {
                         call.tell(|| Progress::Admitted(call.id));
                         (*admitted, opened)
                     }
-                    admit::Outcome::Replayed(answer) => return Ok(*answer),
+                    admit::Outcome::Replayed(answer) => return Ok(Walked::Done(answer)),
+                    admit::Outcome::Judge => return Ok(Walked::Again),
                 };
             let execution = gate.execute(&admitted, opened).await;
             let inspected = gate.inspect(&admitted, execution).await;
-            gate.settle(admitted, inspected).await.map_err(|refusal| refusal.at(Stage::Settle))
+            let settled = gate.settle(admitted, inspected).await.map_err(|refusal| refusal.at(Stage::Settle))?;
+            Ok(Walked::Done(Box::new(settled)))
         });
         carried_out.await.unwrap_or_else(|_| {
             // The call is written down as running, and will be shown as unknown.
@@ -209,6 +277,14 @@ impl Gate {
         freshness: Freshness,
         reached: &mut Reached,
     ) -> Result<constrain::Constrained, Refusal> {
+        if call.asked.as_ref().is_some_and(|asked| asked.governed) {
+            // Somebody else will carry it out, and may only if the agent could have had it done here.
+            let own = call.without_own();
+            let resolved = self.resolve(&own, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
+            reached.found = resolved.first();
+            let authorized = self.authorize(&own, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
+            self.constrain(&own, authorized).map_err(|refusal| refusal.at(Stage::Constrain))?;
+        }
         let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
         reached.found = resolved.first();
         let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
@@ -249,6 +325,8 @@ impl Gate {
             label: request.label,
             observer: request.observer,
             own_tool: None,
+            reasoning: request.reasoning,
+            asked: None,
             address: request.address,
             arrived,
         };
@@ -278,6 +356,7 @@ impl Gate {
             error,
             returned,
             about_authority: kind == Kind::Forbidden,
+            decision: reached.decision,
             invocation,
         };
         match self.ledger.record_denial(command).await {
@@ -330,6 +409,32 @@ impl Call {
             trace: self.trace(found),
             reported: false,
             created_at: self.arrived,
+        }
+    }
+
+    /// The same call, of the tool that the catalog has under its name.
+    fn without_own(&self) -> Self {
+        Self {
+            id: self.id,
+            caller: self.caller.clone(),
+            agent: self.agent.clone(),
+            tool: self.tool.clone(),
+            version: self.version.clone(),
+            grant: self.grant,
+            parameters: self.parameters.clone(),
+            idempotency_key: None,
+            context: self.context.clone(),
+            run: self.run.clone(),
+            session: self.session,
+            approval_session: self.approval_session.clone(),
+            approval_wait: self.approval_wait,
+            label: None,
+            observer: None,
+            reasoning: None,
+            asked: None,
+            own_tool: None,
+            address: self.address,
+            arrived: self.arrived,
         }
     }
 

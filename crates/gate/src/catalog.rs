@@ -95,6 +95,22 @@ impl Tool {
         Self { backing, ..Self::implicit(service, name, definition) }
     }
 
+    /// The same, carried out by somebody else.
+    pub fn as_external(&self) -> Self {
+        Self {
+            service: self.service.clone(),
+            version: self.version.clone(),
+            name: self.name.clone(),
+            definition: Arc::clone(&self.definition),
+            base_url: None,
+            backing: Backing::External(self.category()),
+            source: self.source,
+            required_scopes: self.required_scopes.clone(),
+            schema: OnceLock::new(),
+            descriptor: OnceLock::new(),
+        }
+    }
+
     /// The same, of another source.
     pub fn of_source(self, source: SourceKind) -> Self {
         Self { source, ..self }

@@ -11,6 +11,8 @@ use toolgate_model::id::KeyId;
 use toolgate_model::time::Timestamp;
 
 use crate::builtin::{Builtins, WorkspaceTool};
+use crate::call::hooks::executions::Executions;
+use crate::call::hooks::parked::Parked;
 use crate::call::renewals::Renewals;
 use crate::call::under_way::UnderWay;
 use crate::catalog::Catalogs;
@@ -19,6 +21,7 @@ use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
 use crate::ports::ledger::Ledger;
+use crate::ports::policy_book::PolicyBook;
 use crate::ports::sealer::Sealer;
 use crate::ports::source::Source;
 use crate::refusal::Refusal;
@@ -89,6 +92,8 @@ pub struct Ports {
     pub source: Arc<dyn Source>,
     /// Gives verdicts.
     pub guardian: Arc<dyn Guardian>,
+    /// Reads policies.
+    pub policy_book: Arc<dyn PolicyBook>,
     /// Brings people's answers.
     pub approver: Arc<dyn Approver>,
 }
@@ -100,11 +105,14 @@ pub struct Gate {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) guardian: Arc<dyn Guardian>,
+    pub(crate) policy_book: Arc<dyn PolicyBook>,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) catalogs: Catalogs,
     pub(crate) builtins: Builtins,
     pub(crate) renewals: Renewals,
     pub(crate) under_way: UnderWay,
+    pub(crate) executions: Executions,
+    pub(crate) parked: Parked,
     pub(crate) audit_key: Arc<SigningKey>,
     pub(crate) settings: Settings,
     pub(crate) attempts: Attempts,
@@ -115,18 +123,21 @@ pub struct Gate {
 impl Gate {
     /// Puts the gate together.
     pub fn new(ports: Ports, audit_key: Arc<SigningKey>, settings: Settings) -> Self {
-        let Ports { ledger, sealer, clock, source, guardian, approver } = ports;
+        let Ports { ledger, sealer, clock, source, guardian, policy_book, approver } = ports;
         Self {
             ledger,
             sealer,
             clock,
             source,
             guardian,
+            policy_book,
             approver,
             catalogs: Catalogs::default(),
             builtins: Builtins::new(&settings.workspace),
             renewals: Renewals::default(),
             under_way: UnderWay::default(),
+            executions: Executions::default(),
+            parked: Parked::default(),
             audit_key,
             settings,
             attempts: Attempts::default(),

@@ -4,6 +4,8 @@ pub mod approver;
 pub mod clock;
 pub mod entropy;
 pub mod guardian;
+pub mod guardian_link;
 pub mod ledger;
+pub mod policy_book;
 pub mod sealer;
 pub mod source;

@@ -13,6 +13,7 @@ use toolgate_model::approval::{Approval, SessionName, StandingApproval};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
+use toolgate_model::guard::PolicySetVersion;
 use toolgate_model::id::{
     ApprovalId, CredentialId, GrantId, InvocationId, KeyId, ProcessId, SessionId, StandingApprovalId, VaultId,
 };
@@ -35,7 +36,9 @@ use crate::operation::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
 use crate::operation::holdings::{ReadEnded, ReadHolding, ReadHoldings};
 use crate::operation::invocations::{ListInvocations, ReadInvocation};
 use crate::operation::keys::{Identify, NoteKeyUse, ReadKeys};
+use crate::operation::marks::{self, ForgetMarks, ReadHistory};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
+use crate::operation::policies::{ListPolicyVersions, ReadPolicies, ReadPolicyVersion};
 use crate::operation::principals::{ListPrincipals, ReadPrincipal};
 use crate::operation::processes::{ForgetProcesses, ReadAttendance};
 use crate::operation::reaping::{self, CollectApprovals, EndOrphans, EndOverdue, ForgetArguments, HasEnded};
@@ -76,6 +79,7 @@ pub struct SqlLedger<E> {
     callers: Cache<KeyDigest, (Arc<Principal>, KeyRecord)>,
     holdings: Cache<(TenantId, PrincipalId), Holdings>,
     registries: Cache<TenantId, Registry>,
+    policies: Cache<TenantId, ActivePolicies>,
     sealed: Cache<CredentialId, SealedVersion>,
     /// Whether calls that an earlier process left running were closed.
     inherited_closed: AtomicBool,
@@ -92,6 +96,7 @@ impl<E: Engine> SqlLedger<E> {
             callers: Cache::new(exact),
             holdings: Cache::new(exact),
             registries: Cache::new(exact),
+            policies: Cache::new(exact),
             sealed: Cache::new(exact),
             inherited_closed: AtomicBool::new(!exact),
             inherited_sessions_closed: AtomicBool::new(!exact),
@@ -369,6 +374,50 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         Ok(registry)
     }
 
+    async fn policies(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<ActivePolicies>, Refusal> {
+        let generation = self.engine.generation();
+        if let Some(known) = self.policies.get(tenant, generation, now, freshness) {
+            return Ok(known);
+        }
+        let last = self.policies.last_known(tenant);
+        let known = last.as_ref().map(|last| last.revision);
+        let policies = match (self.engine.read(ReadPolicies { tenant: tenant.clone(), known, generation }).await?, last)
+        {
+            (Some(policies), _) => Arc::new(policies),
+            (None, Some(last)) if last.generation == generation => last,
+            // Another change than of the policies: the same set, known to be right at a later point.
+            (None, Some(last)) => Arc::new(ActivePolicies { generation, ..(*last).clone() }),
+            (None, None) => Arc::new(ActivePolicies { revision: 0, active: None, generation }),
+        };
+        self.policies.put(tenant.clone(), Arc::clone(&policies), generation, now);
+        Ok(policies)
+    }
+
+    async fn apply_policies(&self, command: ApplyPolicies) -> Result<PolicySetVersion, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn policy_version(&self, tenant: &TenantId, version: u64) -> Result<Option<PolicySetVersion>, Refusal> {
+        self.engine.read(ReadPolicyVersion { tenant: tenant.clone(), version }).await
+    }
+
+    async fn policy_versions(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<PolicySetVersion>, Refusal> {
+        self.engine.read(ListPolicyVersions { tenant: tenant.clone(), page }).await
+    }
+
+    async fn history(&self, query: &HistoryQuery) -> Result<History, Refusal> {
+        self.engine.read(ReadHistory { query: query.clone() }).await
+    }
+
+    async fn record_decision(&self, command: RecordDecision) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
     async fn holdings(
         &self,
         tenant: &TenantId,
@@ -563,6 +612,7 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         let total = self.in_batches(closing::BATCH, || CloseCalls { now, only_overdue }).await?;
         self.inherited_closed.store(true, Ordering::Release);
         while self.engine.write(ForgetKeys { now }).await? >= u64::from(closing::BATCH) {}
+        while self.engine.write(ForgetMarks { now }).await? >= u64::from(marks::BATCH) {}
         Ok(total)
     }
 

@@ -46,6 +46,7 @@ mod contract {
     mod concurrency;
     mod consents;
     mod credentials;
+    mod decisions;
     mod delegation;
     mod expiry;
     mod freshness;
@@ -55,10 +56,12 @@ mod contract {
     mod idempotency;
     mod invocations;
     mod isolation;
+    mod marks;
     mod master_keys;
     mod model;
     mod opening;
     mod paging;
+    mod policies;
     mod principal_changes;
     mod principals;
     mod rate_model;

@@ -9,6 +9,7 @@ use crate::context::{ContextId, GrantContext};
 use crate::credential::{AuthType, ServiceName};
 use crate::descriptor::ToolId;
 use crate::grant::DelegationDepth;
+use crate::guard::HookDecision;
 use crate::hook::{CALLED, NO_AGENT, RETURNED, ReturnStatus, ToolCalled, ToolReturned, agent_label};
 use crate::id::{CredentialId, EventId, GrantId, InvocationId, KeyId, SessionId, VaultId};
 use crate::invocation::{InvocationStatus, cost_shape};
@@ -140,6 +141,8 @@ pub enum Happening {
         /// Why.
         reason: String,
     },
+    /// What guardians said at one point.
+    HookDecided(Box<HookDecision>),
     /// A key was made.
     KeyCreated {
         /// Its name.
@@ -155,6 +158,23 @@ pub enum Happening {
         key: KeyId,
         /// Whose.
         principal: PrincipalId,
+    },
+    /// Other policies are active.
+    PoliciesChanged {
+        /// The version that is active now.
+        version: u64,
+        /// How it came: applied, rolled_back, promoted.
+        change: &'static str,
+        /// The version or the rule that the change is about.
+        subject: Option<String>,
+        /// How many rules there are.
+        rules: u64,
+        /// How many of them are in shadow.
+        shadowed: u64,
+        /// SHA-256 of the canonical files.
+        digest: String,
+        /// What is said about it.
+        note: Option<String>,
     },
     /// A version of a service's definition was registered or replaced.
     ServiceApplied {
@@ -281,8 +301,10 @@ impl Happening {
             Self::GrantResumed { .. } => "grant.resumed",
             Self::GrantRevoked { .. } => "grant.revoked",
             Self::GrantSuspended { .. } => "grant.suspended",
+            Self::HookDecided(_) => "hook.decided",
             Self::KeyCreated { .. } => "key.created",
             Self::KeyRevoked { .. } => "key.revoked",
+            Self::PoliciesChanged { .. } => "policies.changed",
             Self::ServiceApplied { .. } => "service.applied",
             Self::ServiceRemoved { .. } => "service.removed",
             Self::AgentToolCalled(_) => CALLED,
@@ -317,6 +339,11 @@ impl Happening {
                 data
             }
             Self::Approval(happening) => happening.data(),
+            Self::HookDecided(decision) => decision.data(),
+            Self::PoliciesChanged { version, change, subject, rules, shadowed, digest, note } => json!({
+                "version": version, "change": change, "subject": subject, "rules": rules, "shadowed": shadowed,
+                "digest": digest, "note": note,
+            }),
             Self::CredentialCreated { credential, vault, service, auth_type } => {
                 json!({"credential_id": credential, "vault_id": vault, "service": service, "auth_type": auth_type})
             }

@@ -17,6 +17,7 @@ pub mod descriptor;
 pub mod event;
 pub mod fetch;
 pub mod grant;
+pub mod guard;
 pub mod hook;
 pub mod id;
 pub mod invocation;

@@ -24,6 +24,22 @@ const ASKED: (&str, &str) = ("approval.requested", "interrupt.requested");
 /// Answers of people: the protocol closes what is told of them.
 const ANSWERED: [&str; 2] = ["approval.granted", "approval.rejected"];
 
+/// What guardians said, and what is told of it: that they did and what came of it, not why and about what.
+const DECIDED: (&str, [&str; 9]) = (
+    "hook.decided",
+    [
+        "approval_id",
+        "dialect",
+        "effective",
+        "hash_after",
+        "hash_before",
+        "hook",
+        "invocation_id",
+        "policy_version",
+        "tool",
+    ],
+);
+
 /// An event in its envelope. Closed: nothing else stands beside these members.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,6 +89,7 @@ impl RunEvent {
             true => (RETURNED.to_owned(), returned(data, &stored)?),
             false if kind == ASKED.0 => (ASKED.1.to_owned(), data),
             false if ANSWERED.contains(&kind.as_str()) => (kind, answered(data)?),
+            false if kind == DECIDED.0 => (kind, only(data, &DECIDED.1)?),
             false => (kind, data),
         };
         let causation_id = payload.as_object_mut().and_then(|members| taken_text(members, "causationId"));
@@ -131,9 +148,13 @@ fn returned(mut data: Value, stored: &Map<String, Value>) -> Option<Value> {
 
 /// Which gate was opened or kept shut, by whom and why (RFC 0051).
 fn answered(data: Value) -> Option<Value> {
+    only(data, &["gateId", "principal", "reason"])
+}
+
+/// Those members of an object that have these names.
+fn only(data: Value, names: &[&str]) -> Option<Value> {
     let Value::Object(members) = data else { return None };
-    let told = ["gateId", "principal", "reason"];
-    Some(Value::Object(members.into_iter().filter(|(name, _)| told.contains(&name.as_str())).collect()))
+    Some(Value::Object(members.into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect()))
 }
 
 fn taken_text(members: &mut Map<String, Value>, name: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use crate::descriptor::ToolId;
 use crate::permission::PermissionSet;
 use crate::principal_scope::HeldScopes;
 use crate::rate_limit::RateLimit;
-use crate::text::{Line, identifiers};
+use crate::text::{Label, Line, identifiers};
 use crate::time::Timestamp;
 
 pub use self::changes::PrincipalChanges;
@@ -104,6 +104,8 @@ pub struct Principal {
     pub rate_limits: ToolRateLimits,
     /// The only tools that exist for it; `None` leaves that to its grants.
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
+    /// What policies and guardians know it by, besides its id.
+    pub labels: BTreeSet<Label>,
     /// Counts its changes: one when it is registered, one more with each.
     pub revision: u64,
     /// When it was registered.
@@ -130,6 +132,7 @@ impl Principal {
             permissions,
             rate_limits: ToolRateLimits::default(),
             tool_allowlist: None,
+            labels: BTreeSet::new(),
             revision: 1,
             created_at,
             removed_at: None,

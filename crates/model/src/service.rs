@@ -15,7 +15,7 @@ use crate::descriptor::{ApprovalNeed, Egress, Hint, ReplayPolicy, SafetyTier, So
 use crate::principal_scope::RequiredScope;
 use crate::rate_limit::RateLimit;
 use crate::scope::Scope;
-use crate::text::{Line, identifiers};
+use crate::text::{Label, Line, identifiers};
 
 pub(crate) use self::http_mapping::header::{
     check_credential_name, check_fetch_name as check_fetch_header, check_value as check_header_value,
@@ -100,6 +100,8 @@ pub struct ToolDefinition {
     pub http: Option<HttpMapping>,
     /// What the log keeps of the parameters.
     pub logging: LoggingRule,
+    /// What policies and guardians know it by, besides its name.
+    pub labels: BTreeSet<Label>,
     /// How long one call may take; without it, as long as the credential says.
     pub timeout: Option<Duration>,
 }
@@ -126,6 +128,7 @@ impl ToolDefinition {
             estimated_cost: None,
             http: None,
             logging: LoggingRule::default(),
+            labels: BTreeSet::new(),
             timeout: None,
         }
     }

@@ -113,6 +113,12 @@ macro_rules! identifiers {
 }
 pub(crate) use identifiers;
 
+identifiers! {
+    /// What somebody says about a tool or a principal in a word, so that policies and guardians can speak of all that
+    /// have it (`private-data`, `team:payments`).
+    Label;
+}
+
 /// A one-line text for people (a name, a label, a reason), at most 256 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Line(String);

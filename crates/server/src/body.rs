@@ -10,7 +10,7 @@ use axum::extract::{FromRequest, Request};
 use http::header;
 use http_body_util::{BodyExt, Limited};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::strict_json::{self, StrictJsonError};
@@ -70,6 +70,16 @@ where
     deserializer.deserialize_any(OptionalObject(PhantomData))
 }
 
+/// An object inside a list of a body. Without this a struct is read from a list of its fields too.
+#[derive(Debug)]
+pub(crate) struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        optional_object(deserializer)?.map(Self).ok_or_else(|| D::Error::custom("must be an object"))
+    }
+}
+
 struct OptionalObject<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for OptionalObject<T> {
@@ -97,7 +107,8 @@ fn is_json(request: &Request) -> Result<(), Refusal> {
     Err(Refusal::new(Code::UnsupportedMediaType, "send JSON, with the header `Content-Type: application/json`"))
 }
 
-async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+/// Reads the bytes of a body.
+pub(crate) async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let body = Limited::new(request.into_body(), limit);
     let collected = tokio::time::timeout(PATIENCE, body.collect()).await;
     let collected = collected.map_err(|_| Refusal::new(Code::MalformedJson, "the body took too long to arrive"))?;
@@ -162,6 +173,8 @@ mod tests {
         count: Option<u32>,
         #[serde(default, deserialize_with = "optional_object")]
         inner: Option<Inner>,
+        #[serde(default)]
+        several: Vec<Object<Inner>>,
     }
 
     #[derive(Debug, serde::Deserialize)]
@@ -186,7 +199,7 @@ mod tests {
     fn unknown_and_missing_fields_are_named() {
         assert_eq!(
             refused(r#"{"name": "a", "cuont": 1}"#).1,
-            "`cuont` is not known here; known are `name`, `count`, `inner`"
+            "`cuont` is not known here; known are `name`, `count`, `inner`, `several`"
         );
         assert_eq!(refused("{}").1, "`name` is missing");
         let refusal = parse::<Nothing>(br#"{"force": true}"#).err().unwrap();
@@ -200,6 +213,8 @@ mod tests {
         assert_eq!(refused(r#"{"name": "a", "inner": [1]}"#).1, "`inner` must be an object");
         assert_eq!(refused(r#"{"name": "a", "inner": {"depth": "x"}}"#).1, "`inner.depth` must be u32");
         assert_eq!(refused(r#"{"name": "a", "inner": {"dept": 1}}"#).0, Code::UnknownField);
+        assert_eq!(refused(r#"{"name": "a", "several": [[1]]}"#).1, "`several[0]` must be an object");
+        assert_eq!(refused(r#"{"name": "a", "several": [null]}"#).1, "`several[0]` must be an object");
         for inner in ["null", r#"{"depth": 1}"#] {
             parse::<Sample>(format!(r#"{{"name": "a", "inner": {inner}}}"#).as_bytes()).unwrap();
         }

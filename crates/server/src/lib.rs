@@ -2,6 +2,7 @@
 //!
 //! This room refuses decisions: whatever is allowed or not is decided in the gate. No protocol knows a stage of it.
 
+pub mod aos;
 pub mod approvals;
 pub mod body;
 pub mod caller;
@@ -15,6 +16,7 @@ pub mod openintent;
 pub mod openwop;
 pub mod operations;
 pub mod parameters;
+pub mod policies;
 pub mod router;
 
 pub use limiter::Limiter;

@@ -80,6 +80,7 @@ path_ids! {
     toolgate_model::id::GrantId => GrantNotFound, "the id of a grant is grant_ and 26 letters and digits";
     toolgate_model::id::InvocationId => InvocationNotFound, "the id of an invocation is inv_ and 26 letters and digits";
     toolgate_model::id::KeyId => KeyNotFound, "the id of a key is key_ and 26 letters and digits";
+    toolgate_model::hook::RunId => RunNotFound, "the id of an execution has letters, digits and . _ : @ -";
     toolgate_model::id::SessionId => SessionNotFound, "the id of a session is session_ and 26 letters and digits";
     toolgate_model::context::ContextId => RouteNotFound, "an intent's or task's id has letters, digits and . _ : @ -";
     toolgate_model::credential::ServiceName => ServiceNotFound, "the name of a service has letters, digits and . _ : @ -";

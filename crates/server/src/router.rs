@@ -10,6 +10,7 @@ use http::{Method, Uri};
 use toolgate_gate::Gate;
 use toolgate_gate::refusal::{Code, Refusal};
 
+use crate::aos::{self, HookSettings};
 use crate::approvals;
 use crate::ending::Ending;
 use crate::limiter::{self, Limiter};
@@ -17,19 +18,22 @@ use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
 use crate::operations::{self};
+use crate::policies;
 
 /// What the handlers share.
 pub struct App {
     /// The gate.
     pub gate: Arc<Gate>,
     /// What is counted.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// What bounds the requests of one client, where anything does.
     pub limiter: Option<Arc<Limiter>>,
     /// The largest body that is read, in bytes.
     pub max_body: usize,
     /// How OpenWOP is spoken.
     pub openwop: openwop::Settings,
+    /// What is agreed with the runtimes that ask at hooks.
+    pub hooks: HookSettings,
     /// Whether the program was asked to end.
     pub ending: Ending,
 }
@@ -46,7 +50,7 @@ pub struct Route {
 
 /// The routes under `/api/v1`, all of which need a key.
 pub fn guarded_routes() -> Vec<Route> {
-    openintent::routes().into_iter().chain(approvals::routes()).collect()
+    openintent::routes().into_iter().chain(approvals::routes()).chain(policies::routes()).collect()
 }
 
 /// The router over the gate.
@@ -55,7 +59,7 @@ pub fn router(app: Arc<App>) -> Router {
     let seams = if app.openwop.seams { openwop::seam_routes() } else { Vec::new() };
     let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(seams);
     let open = operations::routes().into_iter().chain(approvals::open_routes());
-    for route in guarded_routes().into_iter().chain(open).chain(openwop) {
+    for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()) {
         router = router.route(route.path, route.handler);
     }
     router

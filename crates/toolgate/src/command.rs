@@ -23,6 +23,7 @@ mod config;
 mod connect;
 mod credential;
 mod demo;
+mod diff;
 mod grant;
 mod hook;
 mod host;
@@ -31,6 +32,7 @@ mod key;
 mod login;
 mod material;
 mod paging;
+mod policy;
 mod recover;
 mod serve;
 mod service;
@@ -39,6 +41,7 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod trace;
 mod values;
 mod vault;
 
@@ -77,6 +80,8 @@ enum Command {
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
     Approvals(approvals::Approvals),
+    Policy(policy::Policy),
+    Trace(trace::Trace),
     Audit(audit::Audit),
     Config(config::Config),
     Login(login::Login),
@@ -201,6 +206,8 @@ impl CommandLine {
             Command::Approvals(Approvals { connection, action }) => {
                 asked(&connection, approvals::run(&connection, action))
             }
+            Command::Policy(Policy { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Trace(trace) => asked(&trace.connection, trace.run()),
             Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Login(login) => asked(&login.connection, login.run()),
         }
@@ -214,6 +221,7 @@ use credential::Credential;
 use grant::Grant;
 use invocation::Invocation;
 use key::Key;
+use policy::Policy;
 use service::Service;
 use tenant::Tenant;
 use tool::Tool;

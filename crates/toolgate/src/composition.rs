@@ -17,9 +17,9 @@ use toolgate_gate::authority::bootstrap::Bootstrap;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::guardian::AllowAll;
 use toolgate_gate::ports::ledger::Ledger;
 use toolgate_gate::{Gate, Ports, Refusal};
+use toolgate_guardian::policy::CedarBook;
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
 use toolgate_model::approval::Workspace as WorkspacePath;
 use toolgate_model::id::ProcessId;
@@ -41,6 +41,8 @@ use crate::webhooks::Webhooks;
 /// The ledger's file in the data directory.
 const LEDGER_FILE: &str = "ledger.sqlite3";
 
+mod guardians;
+
 /// Why the gate did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -54,6 +56,14 @@ pub enum StartError {
         path: String,
         /// What the system said.
         reason: std::io::Error,
+    },
+    /// A guardian that cannot be asked.
+    #[error("guardian `{name}`: {reason}")]
+    Guardian {
+        /// Which.
+        name: String,
+        /// Why not.
+        reason: String,
     },
     /// No master key.
     #[error("{0}")]
@@ -95,7 +105,7 @@ pub async fn run(configuration: Configuration) -> Result<(), StartError> {
 
 /// Starts the gate: it listens, and nobody is answered yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, desk, webhooks } = open_gate(configuration).await?;
+    let Opened { gate, desk, webhooks, metrics } = open_gate(configuration).await?;
     gate.check_key_provider().await?;
 
     // Before the first start makes a token: with the port taken, nobody would ever see it.
@@ -123,10 +133,11 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     }
     let app = Arc::new(App {
         gate: Arc::new(gate),
-        metrics: Metrics::default(),
+        metrics,
         limiter: configuration.rate_limit.map(|limit| Arc::new(Limiter::new(limit, Arc::new(SystemClock)))),
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
+        hooks: configuration.guardians.hooks.clone(),
         ending: Ending::default(),
     });
     let maintenance = Maintenance::start(&app, &desk, webhooks, configuration.integrate_every);
@@ -183,6 +194,7 @@ struct Opened {
     desk: Arc<Desk>,
     /// Whom approvals are told to, where anybody is.
     webhooks: Option<Arc<Webhooks>>,
+    metrics: Arc<Metrics>,
 }
 
 async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> {
@@ -211,15 +223,18 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         })
     });
     let client = guarded_client(configuration);
+    let metrics = Arc::new(Metrics::default());
+    let guardians = guardians::open(configuration, &ledger, clock.clone(), Arc::clone(&metrics))?;
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),
         source: Arc::new(Sources::new(Connectors::new(client, clock.clone()), workspace)),
         clock,
-        guardian: Arc::new(AllowAll),
+        guardian: Arc::new(guardians),
+        policy_book: Arc::new(CedarBook),
         approver: Arc::clone(&desk) as Arc<dyn Approver>,
     };
-    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), desk, webhooks })
+    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), desk, webhooks, metrics })
 }
 
 /// A way out that reaches what the operator allows.

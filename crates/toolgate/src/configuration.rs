@@ -20,6 +20,7 @@ use tracing_subscriber::filter::Targets;
 
 pub use self::environment::Environment;
 pub use self::example::example;
+pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
 use self::keys::Key;
 use self::resolve::{Resolved, resolve};
 pub use self::webhook::WebhookSettings;
@@ -27,6 +28,7 @@ pub use self::webhook::WebhookSettings;
 pub mod environment;
 mod example;
 mod file;
+mod guardians;
 pub mod keys;
 mod resolve;
 pub mod value;
@@ -104,6 +106,10 @@ pub struct Configuration {
     pub workspace: Option<WorkspaceSettings>,
     /// Networks that calls may reach although they are private.
     pub egress_allow: Vec<IpNet>,
+    /// Who is asked about calls, and what is agreed with those who ask.
+    pub guardians: GuardianSettings,
+    /// How long guardians have for one event, all together.
+    pub guardian_budget: Duration,
     /// Where approvals are told of, where anybody is.
     pub webhook: Option<WebhookSettings>,
     /// How OpenWOP is spoken.
@@ -249,6 +255,11 @@ impl Configuration {
             settings,
             workspace: workspace(&mut resolved)?,
             egress_allow: networks(&mut resolved)?,
+            guardians: match resolved.optional_path(&keys::GUARDIANS_FILE) {
+                Some(file) => guardians::read(&file)?,
+                None => GuardianSettings::default(),
+            },
+            guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment)?,
             openwop: openwop::Settings { tool_list, seams: resolved.switch(&keys::SEAMS) },
             log_format,

@@ -8,7 +8,7 @@ use toolgate_model::key::{ApiKey, KeyDigest};
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalChanges, PrincipalId, PrincipalKind, ToolRateLimits};
 use toolgate_model::principal_scope::HeldScopes;
-use toolgate_model::text::Line;
+use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
 
 use crate::gate::Gate;
@@ -35,6 +35,8 @@ pub struct NewPrincipal {
     pub rate_limits: ToolRateLimits,
     /// The only tools that exist for it.
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
+    /// What policies and guardians know it by.
+    pub labels: BTreeSet<Label>,
 }
 
 /// A principal as it was stored just now.
@@ -51,6 +53,9 @@ impl Gate {
         caller.require(Permission::ManageAgents)?;
         let permissions = new.permissions.unwrap_or_else(PermissionSet::of_an_agent);
         caller.require_within_own(&permissions)?;
+        if !new.labels.is_empty() {
+            require_labeller(caller)?;
+        }
         if new.id == PrincipalId::system() {
             let reason = format!("`{}` is Toolgate itself; choose another id", new.id);
             return Err(Refusal::new(Code::AlreadyExists, reason));
@@ -62,6 +67,7 @@ impl Gate {
             scopes: new.scopes,
             rate_limits: new.rate_limits,
             tool_allowlist: new.tool_allowlist,
+            labels: new.labels,
             ..Principal::new(stamp.tenant.clone(), new.id, new.kind, permissions, stamp.time)
         };
         let command = CreatePrincipal { stamp, principal: principal.clone(), unresolved: unresolved.clone() };
@@ -79,6 +85,9 @@ impl Gate {
         let before = self.administered(caller, id).await?;
         if let Some(permissions) = &changes.permissions {
             caller.require_within_own(permissions)?;
+        }
+        if changes.labels.as_ref().is_some_and(|labels| *labels != before.labels) {
+            require_labeller(caller)?;
         }
         if id == caller.id() {
             require_narrower(&before, &changes)?;
@@ -164,6 +173,11 @@ impl Gate {
         caller.require_within_own(&principal.permissions)?;
         Ok(principal)
     }
+}
+
+/// Policies speak of labels: whoever changes a label may take somebody out of a rule.
+fn require_labeller(caller: &Caller) -> Result<(), Refusal> {
+    caller.require(Permission::ManagePolicies)
 }
 
 /// Refuses a change by which a caller would give itself more, or would lock itself out.

@@ -29,11 +29,12 @@ use super::authorize::authorizes;
 use super::constrain::fit;
 use super::execute::Opened;
 use super::fit::{Candidate, Errand, Fit};
+use super::guard::Judged;
 use super::settle::CallAnswer;
 use super::{Call, require_permitted};
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::ledger::{Admission, Admit, Consent};
+use crate::ports::ledger::{Admission, Admit, Consent, Freshness, Marks};
 use crate::refusal::{Code, Refusal};
 
 /// How often a grant is looked at again when it changed between the decision and the admission.
@@ -59,15 +60,17 @@ pub(super) enum Outcome {
     Admitted(Box<Admitted>, Opened),
     /// It was, before; this is what it answered.
     Replayed(Box<CallAnswer>),
+    /// What it was judged by has changed: it must be judged again.
+    Judge,
 }
 
 impl Gate {
     /// Admits the call through the first of its grants that has room for it.
     pub(super) async fn admit(&self, call: &Arc<Call>, approved: Approved) -> Result<Outcome, Refusal> {
-        let Approved { fits, modified, consent } = approved;
+        let Approved { fits, modified, consent, judged } = approved;
         let mut refused = None;
         for fit in fits {
-            match self.admit_through(call, fit, modified.as_ref(), &consent).await {
+            match self.admit_through(call, fit, modified.as_ref(), &consent, &judged).await {
                 Ok(outcome) => return Ok(outcome),
                 // Another grant may have room, or may still stand.
                 Err(refusal) if is_about_the_grant(refusal.code()) => refused = refused.or(Some(refusal)),
@@ -83,13 +86,18 @@ impl Gate {
         mut fit: Fit,
         modified: Option<&Value>,
         consent: &Consent,
+        judged: &Judged,
     ) -> Result<Outcome, Refusal> {
         let parameters = modified.unwrap_or(&call.parameters);
         let mut caller = call.caller.clone();
+        let mut policies = judged.basis.generation;
         for _ in 0..ATTEMPTS {
             // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
             let opened = self.open(&fit).await;
             let mut command = self.command(call, &caller, &fit, modified, &opened);
+            command.generation = command.generation.min(policies);
+            command.policies = judged.basis.revision;
+            command.decision.clone_from(&judged.decision);
             if !consent.is_empty() {
                 command.approval_digest = Some(approve::digest(call, &fit, parameters));
                 command.consent = consent.clone();
@@ -107,7 +115,16 @@ impl Gate {
                 Admission::Stale => {
                     caller = self.identify_again(&caller).await?;
                     require_permitted(&caller, &call.agent)?;
+                    let newest = self.ledger.policies(caller.tenant(), self.clock.now(), Freshness::Newest).await?;
+                    if newest.revision != judged.basis.revision {
+                        return judge_again(consent);
+                    }
+                    policies = newest.generation;
+                    let definition = Arc::clone(&fit.candidate.tool.definition);
                     fit = self.look_again(call, fit, parameters).await?;
+                    if judged.decision.is_some() && fit.candidate.tool.definition != definition {
+                        return judge_again(consent);
+                    }
                 }
             }
         }
@@ -180,6 +197,9 @@ impl Gate {
                 None => own_limit,
             },
             inputs,
+            policies: 0,
+            decision: None,
+            marks: call.marks(&fit.candidate),
             consent: Consent::default(),
             approval_digest: None,
             registry: *registry,
@@ -189,6 +209,15 @@ impl Gate {
             invocation,
         }
     }
+}
+
+/// The call is judged again, unless a person's answer would be lost by that.
+fn judge_again(consent: &Consent) -> Result<Outcome, Refusal> {
+    if consent.approval.is_none() {
+        return Ok(Outcome::Judge);
+    }
+    let reason = "what this call was judged by has changed since it was approved; call again";
+    Err(Refusal::new(Code::VersionConflict, reason))
 }
 
 /// What must not be seen in the arguments.
@@ -311,6 +340,15 @@ impl Admitted {
     pub(super) fn into_invocation(self) -> Invocation {
         // By now nobody else holds it.
         Arc::try_unwrap(self.command).map_or_else(|shared| shared.invocation.clone(), |command| command.invocation)
+    }
+}
+
+impl Call {
+    /// What it leaves on its conversation: the labels of its tool.
+    fn marks(&self, candidate: &Candidate) -> Option<Marks> {
+        let labels = &candidate.tool.definition.labels;
+        let named = || labels.iter().map(|label| label.as_str().to_owned()).collect();
+        (!labels.is_empty()).then(|| Marks { scope: self.mark_scope(), labels: named() })
     }
 }
 

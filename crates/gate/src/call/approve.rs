@@ -11,7 +11,7 @@ use toolgate_model::merkle::sha256;
 
 use self::need::Need;
 use super::fit::Fit;
-use super::guard::Guarded;
+use super::guard::{Guarded, Judged};
 use super::{Call, Progress, Reached};
 use crate::gate::Gate;
 use crate::ports::approver::Ask;
@@ -26,12 +26,17 @@ pub(super) struct Approved {
     pub(super) modified: Option<Value>,
     /// What it rests on, besides its grants.
     pub(super) consent: Consent,
+    /// What the guardians said.
+    pub(super) judged: Judged,
 }
 
 impl Approved {
     fn of(guarded: Guarded, consent: Consent) -> Self {
-        let (fits, modified) = guarded.into_parts();
-        Self { fits, modified, consent }
+        let (fits, modified, mut judged) = guarded.into_parts();
+        if let (Some(decision), Some(approval)) = (&mut judged.decision, consent.approval) {
+            decision.approval = Some(approval);
+        }
+        Self { fits, modified, consent, judged }
     }
 }
 
@@ -54,9 +59,15 @@ impl Gate {
         }
         // Time has passed: what holds now is what counts, and the answer is for what was shown.
         let constrained = self.check(call, Freshness::Newest, reached).await?;
-        let guarded = self.guard(call, constrained).await.map_err(|refusal| refusal.at(Stage::Guard))?;
+        let guarded = self
+            .guard(call, constrained, Freshness::Newest, reached)
+            .await
+            .map_err(|refusal| refusal.at(Stage::Guard))?;
+        let asked_now = need::asked_rule(guarded.asks())?;
         let parameters = guarded.modified().unwrap_or(&call.parameters).clone();
-        let is_same = |fit: &Fit| digest(call, fit, &parameters) == shown && need::rule(fit) == rule;
+        let is_same = |fit: &Fit| {
+            digest(call, fit, &parameters) == shown && need::rule(fit).stricter(&asked_now) == Some(rule.clone())
+        };
         let same = guarded.into_those(is_same).ok_or_else(|| {
             let reason = "the call is no longer what was approved: its tool, its rule, or what guardians make of it, has \
                           changed; call again";

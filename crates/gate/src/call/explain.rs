@@ -123,6 +123,7 @@ impl Gate {
             approval_wait: None,
             label: None,
             observer: None,
+            reasoning: None,
             address: question.address,
         };
         let (call, _) = self.begin(caller.clone(), request)?;

@@ -16,7 +16,7 @@ use toolgate_model::principal::PrincipalId;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
-use super::{CallRequest, Denial, Progress};
+use super::{CallRequest, Denial, Own, Progress};
 use crate::builtin;
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
@@ -59,7 +59,7 @@ impl Gate {
     /// Whether a call may be made; waits for a person where it must.
     pub async fn ask(self: &Arc<Self>, caller: Caller, asked: ExternalCall) -> Result<ExternalLeave, Denial> {
         let denied = |refusal| Denial { invocation: None, refusal };
-        let tool = Arc::new(external_tool(&asked).map_err(denied)?);
+        let tool = Arc::new(external_tool(&asked.tool, asked.category).map_err(denied)?);
         self.require_foreign(&caller, &tool).await.map_err(denied)?;
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest {
@@ -76,15 +76,16 @@ impl Gate {
             approval_wait: asked.wait,
             label: asked.label,
             observer: Some(observer),
+            reasoning: None,
             address: asked.address,
         };
-        let answer = self.invoke_with(caller, request, Some(tool)).await?;
+        let answer = self.invoke_with(caller, request, Own { tool: Some(tool), asked: None }).await?;
         let mut leave = ExternalLeave { invocation: answer.invocation, approval: None, standing: Vec::new() };
         while let Ok(step) = progress.try_recv() {
             match step {
                 Progress::Asked(approval) => leave.approval = Some(approval.id),
                 Progress::Covered(standing) => leave.standing = standing,
-                Progress::Admitted(_) => {}
+                Progress::Modified(_) | Progress::Admitted(_) => {}
             }
         }
         match answer.outcome.error {
@@ -99,7 +100,7 @@ impl Gate {
 
 impl Gate {
     /// What is approved for a tool of somebody else's must not cover one of the gate's own of the same name.
-    async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
+    pub(super) async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
         let catalog = self.catalog(caller.tenant(), Freshness::Recent).await?;
         if tool.service.as_str() != builtin::WORKSPACE && catalog.versions(&tool.service).is_empty() {
             return Ok(());
@@ -109,13 +110,14 @@ impl Gate {
     }
 }
 
-fn external_tool(asked: &ExternalCall) -> Result<Tool, Refusal> {
+/// A tool that only whoever asks knows.
+pub(super) fn external_tool(named: &str, category: Category) -> Result<Tool, Refusal> {
     let wrong = || {
         let reason = "`tool` must be a program and its tool, as in claude-code.Bash";
         Refusal::new(Code::InvalidField, reason).with("path", "tool")
     };
-    let (service, name) = asked.tool.split_once('.').ok_or_else(wrong)?;
-    let tier = match asked.category {
+    let (service, name) = named.split_once('.').ok_or_else(wrong)?;
+    let tier = match category {
         Category::Info => SafetyTier::Read,
         Category::Edit | Category::Mcp => SafetyTier::Write,
         Category::Exec => SafetyTier::Exec,
@@ -124,5 +126,5 @@ fn external_tool(asked: &ExternalCall) -> Result<Tool, Refusal> {
     let definition = ToolDefinition { safety_tier: Some(tier), ..ToolDefinition::of_scope(scope) };
     let service = ServiceName::parse(service).map_err(|_| wrong())?;
     let name = ToolName::parse(name).map_err(|_| wrong())?;
-    Ok(Tool::built_in(service, name, Arc::new(definition), Backing::External(asked.category)))
+    Ok(Tool::built_in(service, name, Arc::new(definition), Backing::External(category)))
 }

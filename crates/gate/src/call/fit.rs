@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::id::GrantId;
 use toolgate_model::principal::Principal;
 use toolgate_model::service::RenderedRequest;
 
 use crate::catalog::Tool;
-use crate::ports::guardian::CallView;
 use crate::ports::ledger::{Generation, Holding};
-
-use super::Call;
 
 /// A tool that the call names, with what may open it.
 #[derive(Debug, Clone)]
@@ -51,21 +47,6 @@ impl Candidate {
     /// The tool with its service.
     pub(crate) fn tool_name(&self) -> String {
         format!("{}.{}", self.tool.service, self.tool.name)
-    }
-
-    /// The call through this opening, as guardians and people see it.
-    pub(crate) fn view<'a>(&'a self, call: &'a Call, parameters: &'a serde_json::Map<String, Value>) -> CallView<'a> {
-        CallView {
-            invocation: call.id,
-            tenant: call.caller.tenant(),
-            agent: &call.agent,
-            actor: call.caller.id(),
-            service: &self.tool.service,
-            tool: &self.tool.name,
-            definition: &self.tool.definition,
-            authority: self.holding().map(|holding| &holding.effective),
-            parameters,
-        }
     }
 }
 

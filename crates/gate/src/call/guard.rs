@@ -1,24 +1,39 @@
 //! Guardians on the request: a denial ends it, a modification goes back through the constraints, an ask demands approval.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
 
-use super::Call;
+use serde_json::{Map, Value, json};
+use toolgate_model::guard::{
+    AgentRef, Ask, Content, Denial, DenialCause, FailureClass, Hook, HookDecision, HookEvent, Verdict,
+};
+
 use super::constrain::{Constrained, constrain_all};
-use super::fit::Fit;
+use super::fit::{Candidate, Fit};
+use super::{Call, Reached, admit};
 use crate::gate::Gate;
-use crate::ports::guardian::Verdict;
-use crate::refusal::Refusal;
+use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling};
+use crate::ports::ledger::{Freshness, MarkScope};
+use crate::refusal::{Code, Refusal};
 
-/// A call that the guardian let pass, with its final parameters.
+/// A call that the guardians let pass, with its final parameters.
 pub(super) struct Guarded {
     constrained: Constrained,
-    /// What the guardian made of the parameters, where it changed them.
+    /// What the guardians made of the parameters, where they changed them.
     modified: Option<Value>,
-    asks: Vec<String>,
+    asks: Vec<Ask>,
+    judged: Judged,
+}
+
+/// What the guardians said, and by which policies.
+#[derive(Clone, Default)]
+pub(super) struct Judged {
+    pub(super) decision: Option<Box<HookDecision>>,
+    pub(super) basis: PolicyBasis,
 }
 
 impl Guarded {
-    pub(super) fn asks(&self) -> &[String] {
+    pub(super) fn asks(&self) -> &[Ask] {
         &self.asks
     }
 
@@ -37,33 +52,174 @@ impl Guarded {
         Some(Self { constrained, ..self })
     }
 
-    pub(super) fn into_parts(self) -> (Vec<Fit>, Option<Value>) {
-        (self.constrained.into_fits(), self.modified)
+    pub(super) fn into_parts(self) -> (Vec<Fit>, Option<Value>, Judged) {
+        (self.constrained.into_fits(), self.modified, self.judged)
     }
 }
 
 impl Gate {
-    /// Asks the guardian.
-    pub(super) async fn guard(&self, call: &Call, constrained: Constrained) -> Result<Guarded, Refusal> {
-        let nothing = Map::new();
-        let verdict = match constrained.fits().first() {
-            Some(preferred) => {
-                let view = preferred.candidate.view(call, call.parameters.as_object().unwrap_or(&nothing));
-                self.guardian.review_request(&view).await
-            }
+    /// Asks the guardians.
+    pub(super) async fn guard(
+        &self,
+        call: &Call,
+        constrained: Constrained,
+        freshness: Freshness,
+        reached: &mut Reached,
+    ) -> Result<Guarded, Refusal> {
+        let Some(preferred) = constrained.fits().first() else {
             // INVARIANT: there is one.
-            None => Verdict::Allow,
+            return Err(Refusal::new(Code::Internal, "a call came to its guardians without a way to be made"));
         };
-        match verdict {
-            Verdict::Allow => Ok(Guarded { constrained, modified: None, asks: Vec::new() }),
-            Verdict::Ask { reason } => Ok(Guarded { constrained, modified: None, asks: vec![reason] }),
-            Verdict::Deny(refusal) => Err(refusal),
-            Verdict::Modify { parameters } => {
-                let parameters = Value::Object(parameters);
+        let Ruling { verdict, decision, basis } = self.rule_on(call, preferred, freshness).await?;
+        reached.decision.clone_from(&decision);
+        let (content, asks) = match verdict {
+            Verdict::Deny(denial) => return Err(refusal_of(denial)),
+            Verdict::Pass { content, asks } => (content, asks),
+        };
+        // What was said holds for the tool as it was shown, and for no other definition of it.
+        let judged_tool = Arc::clone(&preferred.candidate.tool);
+        let is_judged = |fit: &Fit| {
+            let tool = &fit.candidate.tool;
+            Arc::ptr_eq(tool, &judged_tool) || tool.definition == judged_tool.definition
+        };
+        let constrained = match decision {
+            None => constrained,
+            Some(_) => Constrained::of(constrained.into_fits().into_iter().filter(is_judged).collect())
+                .ok_or_else(|| Refusal::new(Code::Internal, "a call lost its way to be made at its guardians"))?,
+        };
+        let judged = Judged { decision, basis };
+        match content.map(|content| *content) {
+            None => Ok(Guarded { constrained, modified: None, asks, judged }),
+            Some(Content::Arguments(arguments)) => {
+                let parameters = Value::Object(arguments.into_owned());
                 let candidates = constrained.into_fits().into_iter().map(|fit| fit.candidate).collect();
                 let constrained = constrain_all(call, candidates, &parameters)?;
-                Ok(Guarded { constrained, modified: Some(parameters), asks: Vec::new() })
+                Ok(Guarded { constrained, modified: Some(parameters), asks, judged })
             }
+            Some(changed) if call.asked.as_ref().is_some_and(|asked| asked.hook != Hook::ToolCallRequest) => {
+                let modified = Some(json!({"content": changed.to_json()}));
+                Ok(Guarded { constrained, modified, asks, judged })
+            }
+            Some(_) => Err(Refusal::new(Code::Internal, "a guardian made something else of the arguments of a call")),
         }
+    }
+
+    async fn rule_on(&self, call: &Call, fit: &Fit, freshness: Freshness) -> Result<Ruling, Refusal> {
+        let nothing = Map::new();
+        let arguments = call.parameters.as_object().unwrap_or(&nothing);
+        let content = match &call.asked {
+            // What is not about a tool is shown as what it is.
+            Some(asked) if asked.hook != Hook::ToolCallRequest => asked.content.clone(),
+            _ => Content::Arguments(Cow::Borrowed(arguments)),
+        };
+        let event =
+            call.event(&fit.candidate, call.asked.as_ref().map_or(Hook::ToolCallRequest, |asked| asked.hook), content);
+        let hooked = call.hooked(&fit.candidate, &event, freshness, &[]);
+        if !self.guardian.sends(&hooked) {
+            return self.guardian.judge(&hooked).await;
+        }
+        // Part of it leaves the gate, and nothing of the secret may.
+        let opened = self.open(fit).await;
+        if let Some(Err(refusal)) = &opened {
+            return Err(refusal.clone());
+        }
+        let secrets = admit::secrets(&opened);
+        self.guardian.judge(&Hooked { secrets: &secrets, ..hooked }).await
+    }
+}
+
+impl Call {
+    /// What guardians are asked about.
+    pub(super) fn event<'a>(&'a self, candidate: &'a Candidate, hook: Hook, content: Content<'a>) -> HookEvent<'a> {
+        let asked = self.asked.as_deref();
+        let borrowed = |text: &'a Option<String>| text.as_deref().map(Cow::Borrowed);
+        let own_session = || Some(Cow::Borrowed(self.approval_session.as_ref()?.name.as_str()));
+        HookEvent {
+            hook,
+            agent: AgentRef {
+                id: Cow::Borrowed(self.agent.as_str()),
+                name: candidate.agent.as_ref().and_then(|agent| Some(Cow::Borrowed(agent.name.as_ref()?.as_str()))),
+            },
+            tool: Some(Cow::Owned(candidate.tool_name())),
+            execution: match asked.and_then(|asked| asked.ids.execution.as_deref()) {
+                Some(execution) => Some(Cow::Borrowed(execution)),
+                None => Some(Cow::Owned(self.id.to_string())),
+            },
+            session: asked.and_then(|asked| borrowed(&asked.ids.session)).or_else(own_session),
+            turn: asked.and_then(|asked| borrowed(&asked.ids.turn)),
+            step: asked.and_then(|asked| borrowed(&asked.ids.step)),
+            user: asked.and_then(|asked| borrowed(&asked.user)),
+            method: asked.and_then(|asked| borrowed(&asked.method)),
+            reasoning: borrowed(&self.reasoning),
+            time: self.arrived,
+            content,
+        }
+    }
+
+    /// The same with all that the gate knows.
+    pub(super) fn hooked<'a>(
+        &'a self,
+        candidate: &'a Candidate,
+        event: &'a HookEvent<'a>,
+        freshness: Freshness,
+        secrets: &'a [&'a [u8]],
+    ) -> Hooked<'a> {
+        let tool = &candidate.tool;
+        let asked = self.asked.as_deref();
+        let about_tool = matches!(event.hook, Hook::ToolCallRequest | Hook::ToolCallResult);
+        Hooked {
+            event,
+            dialect: asked.map(|asked| asked.dialect).unwrap_or_default(),
+            request: asked.and_then(|asked| asked.ids.request.as_deref()),
+            tenant: self.caller.tenant(),
+            invocation: Some(self.id),
+            agent: &self.agent,
+            principal: candidate.agent.as_ref(),
+            actor: self.caller.principal(),
+            tool: about_tool.then_some(HookedTool {
+                service: &tool.service,
+                name: &tool.name,
+                definition: &tool.definition,
+                external: tool.is_external() && !asked.is_some_and(|asked| asked.governed),
+                registry: candidate.registry,
+            }),
+            arguments: None,
+            run: self.run.as_ref(),
+            marks: self.mark_scope(),
+            address: self.address,
+            freshness,
+            secrets,
+        }
+    }
+
+    /// Whose earlier calls count as having led to this one.
+    pub(super) fn mark_scope(&self) -> MarkScope {
+        let session = match &self.approval_session {
+            Some(session) if session.owner != self.agent => session.name.as_str().to_owned(),
+            _ => String::new(),
+        };
+        MarkScope { agent: self.agent.clone(), session }
+    }
+}
+
+/// How a guardian's no is told to whoever called.
+pub(super) fn refusal_of(denial: Denial) -> Refusal {
+    let Denial { cause, reason, policy } = denial;
+    let refusal = match cause {
+        DenialCause::Policy => Refusal::new(Code::PolicyDenied, reason),
+        DenialCause::Unevaluable => Refusal::new(Code::PolicyUnevaluable, reason),
+        DenialCause::Guardian(guardian) => Refusal::new(Code::GuardianDenied, reason).with("guardian", guardian),
+        DenialCause::Failure { guardian, class } => {
+            let code = match class {
+                FailureClass::Timeout => Code::GuardianTimedOut,
+                _ => Code::GuardianFailed,
+            };
+            Refusal::new(code, reason).with("guardian", guardian).with("failure", class.as_str())
+        }
+        DenialCause::Authority { code } => Refusal::new(Code::GuardianDenied, reason).with("refused_as", code),
+    };
+    match policy {
+        Some(policy) => refusal.with("policy_id", policy.id).with("policy_version", policy.version),
+        None => refusal,
     }
 }

@@ -1,11 +1,16 @@
 //! Guardians on the result. Every form of the secret was taken out before it came here.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-use super::Admitted;
+use serde_json::Value;
+use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
+
+use super::admit::Target;
 use super::settle::CallError;
+use super::{Admitted, guard};
 use crate::gate::Gate;
-use crate::ports::guardian::ResultVerdict;
+use crate::ports::guardian::{Hooked, Ruling};
+use crate::ports::ledger::Freshness;
 use crate::ports::source::{Execution, FailureKind, SourceFailure};
 use crate::refusal::{Code, Refusal};
 
@@ -18,6 +23,8 @@ pub(super) struct Inspected {
     pub(super) error: Option<CallError>,
     /// Whether the service certainly saw nothing.
     pub(super) never_sent: bool,
+    /// What guardians said about the result.
+    pub(super) decision: Option<Box<HookDecision>>,
 }
 
 impl Gate {
@@ -33,6 +40,7 @@ impl Gate {
                     truncated: answer.truncated,
                     error: None,
                     never_sent: false,
+                    decision: None,
                 };
                 (inspected, Some(answer.result))
             }
@@ -44,19 +52,50 @@ impl Gate {
                     truncated: failure.truncated,
                     never_sent: !failure.sent,
                     error: Some(CallError::from(refusal_of(&failure))),
+                    decision: None,
                 };
                 (inspected, failure.result)
             }
         };
         let Some(result) = result else { return inspected };
-        let nothing = Map::new();
-        let view = admitted.candidate().view(admitted.call(), admitted.parameters().as_object().unwrap_or(&nothing));
-        match self.guardian.review_result(&view, &result).await {
-            ResultVerdict::Allow => inspected.result = Some(result),
-            ResultVerdict::Modify { result } => inspected.result = Some(result),
-            ResultVerdict::Deny(refusal) => inspected.error = Some(CallError::from(refusal)),
+        if matches!(admitted.target(), Some(Target::External | Target::Conformance { .. })) {
+            // Nothing came back from anywhere: there is nothing to look at.
+            inspected.result = Some(result);
+            return inspected;
+        }
+        match self.rule_on_result(admitted, &result, inspected.error.is_some()).await {
+            Ok(Ruling { verdict, decision, .. }) => {
+                inspected.decision = decision;
+                match verdict {
+                    Verdict::Pass { asks, .. } if !asks.is_empty() => {
+                        let reason =
+                            "a rule asks for a person's approval of the result, and nobody can be asked any more";
+                        inspected.error = Some(CallError::from(Refusal::new(Code::GuardianDenied, reason)));
+                    }
+                    Verdict::Pass { content: None, .. } => inspected.result = Some(result),
+                    Verdict::Pass { content: Some(content), .. } => match *content {
+                        Content::Result { value, .. } => inspected.result = Some(value.into_owned()),
+                        _ => {
+                            let reason = "a guardian made something else of the result of a call";
+                            inspected.error = Some(CallError::from(Refusal::new(Code::Internal, reason)));
+                        }
+                    },
+                    Verdict::Deny(denial) => inspected.error = Some(CallError::from(guard::refusal_of(denial))),
+                }
+            }
+            // Nobody could be asked: what nobody has seen is not passed on.
+            Err(refusal) => inspected.error = Some(CallError::from(refusal)),
         }
         inspected
+    }
+
+    async fn rule_on_result(&self, admitted: &Admitted, result: &Value, is_error: bool) -> Result<Ruling, Refusal> {
+        let (call, candidate) = (admitted.call(), admitted.candidate());
+        let content = Content::Result { value: Cow::Borrowed(result), is_error };
+        let event = call.event(candidate, Hook::ToolCallResult, content);
+        // Every form of the secret was taken out of the result before it came here.
+        let hooked = call.hooked(candidate, &event, Freshness::Recent, &[]);
+        self.guardian.judge(&Hooked { arguments: admitted.parameters().as_object(), ..hooked }).await
     }
 }
 

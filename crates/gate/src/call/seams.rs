@@ -16,7 +16,7 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::settle::CallAnswer;
-use super::{CallRequest, Denial};
+use super::{CallRequest, Denial, Own};
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
 use crate::identify::Caller;
@@ -64,9 +64,10 @@ impl Gate {
             approval_wait: None,
             label: None,
             observer: None,
+            reasoning: None,
             address: rehearsal.address,
         };
-        self.invoke_with(caller, request, Some(tool)).await
+        self.invoke_with(caller, request, Own { tool: Some(tool), asked: None }).await
     }
 
     /// Opens a session of a tool that is in no catalog.

@@ -131,7 +131,14 @@ impl Gate {
                 ToolReturned::error(&invocation, &error.code, sentence.to_owned(), took)
             }
         };
-        let settle = Settle { stamp, invocation, answer, never_sent: inspected.never_sent, returned };
+        let settle = Settle {
+            stamp,
+            invocation,
+            answer,
+            never_sent: inspected.never_sent,
+            returned,
+            decision: inspected.decision,
+        };
         self.ledger.settle(Arc::new(settle)).await?;
         Ok(CallAnswer { invocation: id, grant, service, tool, outcome, replayed: false })
     }

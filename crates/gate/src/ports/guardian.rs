@@ -1,77 +1,98 @@
-//! The guardian: gives a verdict on a request before it runs and on a result before it is used.
+//! The guardian: is asked about a call before it runs, about its result before it is used, and about whatever the
+//! runtimes of other agents ask the gate about.
+
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use toolgate_model::credential::ServiceName;
-use toolgate_model::grant::Authority;
+use toolgate_model::guard::{Dialect, HookDecision, HookEvent, Verdict};
+use toolgate_model::hook::RunId;
 use toolgate_model::id::InvocationId;
-use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::service::{ToolDefinition, ToolName};
 
+use crate::ports::ledger::{Freshness, Generation, MarkScope};
 use crate::refusal::Refusal;
 
-/// A call as a guardian sees it: everything but secrets and keys.
-pub struct CallView<'a> {
-    /// Its id.
-    pub invocation: InvocationId,
+/// An event with all that the gate knows about it: everything but secrets and keys.
+pub struct Hooked<'a> {
+    /// The event.
+    pub event: &'a HookEvent<'a>,
+    /// In whose words the gate was asked.
+    pub dialect: Dialect,
+    /// The id of the question, where somebody asked one.
+    pub request: Option<&'a str>,
     /// The tenant.
     pub tenant: &'a TenantId,
-    /// For whom it is made.
+    /// The call that it belongs to.
+    pub invocation: Option<InvocationId>,
+    /// For whom it is.
     pub agent: &'a PrincipalId,
+    /// The agent as it is known; `None` where there is no such principal.
+    pub principal: Option<&'a Arc<Principal>>,
     /// Who makes it.
-    pub actor: &'a PrincipalId,
-    /// The service.
+    pub actor: &'a Principal,
+    /// The tool, where it is about one.
+    pub tool: Option<HookedTool<'a>>,
+    /// The arguments of the call, where it is its result that is looked at.
+    pub arguments: Option<&'a Map<String, Value>>,
+    /// The execution that it belongs to.
+    pub run: Option<&'a RunId>,
+    /// Whose earlier calls count as having led to this one.
+    pub marks: MarkScope,
+    /// From where it comes.
+    pub address: IpAddr,
+    /// How new the policies must be that it is judged by.
+    pub freshness: Freshness,
+    /// What must not be in anything that leaves the gate.
+    pub secrets: &'a [&'a [u8]],
+}
+
+/// A tool that a guardian is asked about.
+#[derive(Clone, Copy)]
+pub struct HookedTool<'a> {
+    /// Its service.
     pub service: &'a ServiceName,
-    /// The tool.
-    pub tool: &'a ToolName,
-    /// What is known of the tool.
-    pub definition: &'a ToolDefinition,
-    /// What the grant that it would use can do; `None` for a tool that needs no grant.
-    pub authority: Option<&'a Authority>,
-    /// The parameters.
-    pub parameters: &'a Map<String, Value>,
+    /// Its name there.
+    pub name: &'a ToolName,
+    /// What is known of it.
+    pub definition: &'a Arc<ToolDefinition>,
+    /// Whether it is somebody else's: known only by what whoever asks says.
+    pub external: bool,
+    /// The revision of the registry that it was found in; `None` for one that is not in it.
+    pub registry: Option<u64>,
 }
 
-/// What a guardian says about a request.
+/// What guardians say about an event, all together.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Let it pass.
-    Allow,
-    /// A person must say yes, for this reason.
-    Ask {
-        /// The reason.
-        reason: String,
-    },
-    /// It must not run.
-    Deny(Refusal),
-    /// It may run with these parameters instead; they are checked like any others.
-    Modify {
-        /// The parameters.
-        parameters: Map<String, Value>,
-    },
+pub struct Ruling {
+    /// What they say.
+    pub verdict: Verdict,
+    /// The record of it; `None` where nobody had anything to look at.
+    pub decision: Option<Box<HookDecision>>,
+    /// The policies that it rests on.
+    pub basis: PolicyBasis,
 }
 
-/// What a guardian says about a result.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ResultVerdict {
-    /// Let it pass.
-    Allow,
-    /// The caller must not see it.
-    Deny(Refusal),
-    /// The caller sees this instead.
-    Modify {
-        /// The result.
-        result: Value,
-    },
+/// The state of the policies that a ruling rests on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PolicyBasis {
+    /// Counts the changes of the tenant's policies; zero where there never was one.
+    pub revision: u64,
+    /// The state that this was read from.
+    pub generation: Generation,
 }
 
-/// Gives verdicts.
+/// Gives rulings.
 #[async_trait]
 pub trait Guardian: Send + Sync {
-    /// On a request.
-    async fn review_request(&self, call: &CallView<'_>) -> Verdict;
-    /// On a result.
-    async fn review_result(&self, call: &CallView<'_>, result: &Value) -> ResultVerdict;
+    /// On an event. A refusal means that nobody could be asked, which is a no.
+    async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal>;
+
+    /// Whether what is judged would leave the gate: then its secrets must be known, to be taken out.
+    fn sends(&self, hooked: &Hooked<'_>) -> bool;
 }
 
 /// The guardian of a gate that has none.
@@ -80,11 +101,13 @@ pub struct AllowAll;
 
 #[async_trait]
 impl Guardian for AllowAll {
-    async fn review_request(&self, _call: &CallView<'_>) -> Verdict {
-        Verdict::Allow
+    async fn judge(&self, _hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
+        // Nothing is as new as this: the admission has nothing to compare.
+        let basis = PolicyBasis { revision: 0, generation: Generation::MAX };
+        Ok(Ruling { verdict: Verdict::allow(), decision: None, basis })
     }
 
-    async fn review_result(&self, _call: &CallView<'_>, _result: &Value) -> ResultVerdict {
-        ResultVerdict::Allow
+    fn sends(&self, _hooked: &Hooked<'_>) -> bool {
+        false
     }
 }

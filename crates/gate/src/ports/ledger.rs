@@ -9,6 +9,7 @@ use toolgate_model::approval::{Approval, SessionName, StandingApproval};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::grant::{Grant, Lineage};
+use toolgate_model::guard::PolicySetVersion;
 use toolgate_model::id::{
     ApprovalId, CredentialId, GrantId, InvocationId, KeyId, ProcessId, SessionId, StandingApprovalId, VaultId,
 };
@@ -37,6 +38,9 @@ pub use self::grants::{
     CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
 };
 pub use self::page::{Page, PageRequest};
+pub use self::policies::{
+    ActivePolicies, ApplyPolicies, History, HistoryQuery, MarkScope, Marks, PolicyChange, RecordDecision,
+};
 pub use self::principals::{
     CreateKey, CreatePrincipal, CreateTenant, NewKey, RemovePrincipal, Removed, RevokeKey, UpdatePrincipal,
 };
@@ -53,6 +57,7 @@ mod audit;
 mod calls;
 mod grants;
 mod page;
+mod policies;
 mod principals;
 mod services;
 mod sessions;
@@ -199,6 +204,24 @@ pub trait Ledger: Send + Sync {
     /// All services of a tenant.
     async fn registry(&self, tenant: &TenantId, now: Timestamp, freshness: Freshness)
     -> Result<Arc<Registry>, Refusal>;
+
+    /// The policies of a tenant.
+    async fn policies(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<ActivePolicies>, Refusal>;
+    /// Makes other policies the active ones; answers the new version.
+    async fn apply_policies(&self, command: ApplyPolicies) -> Result<PolicySetVersion, Refusal>;
+    /// One version of a tenant's policies.
+    async fn policy_version(&self, tenant: &TenantId, version: u64) -> Result<Option<PolicySetVersion>, Refusal>;
+    /// The versions of a tenant's policies, newest first.
+    async fn policy_versions(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<PolicySetVersion>, Refusal>;
+    /// What an agent has done so far, as of now.
+    async fn history(&self, query: &HistoryQuery) -> Result<History, Refusal>;
+    /// Writes down what guardians said about an event that is no call of the gate's own.
+    async fn record_decision(&self, command: RecordDecision) -> Result<(), Refusal>;
 
     /// What an agent holds and has not ended by `now`.
     async fn holdings(

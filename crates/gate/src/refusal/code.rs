@@ -119,6 +119,10 @@ codes! {
     GrantSuspended, Forbidden => "GRANT_SUSPENDED",
     /// A guardian says no.
     GuardianDenied, Forbidden => "GUARDIAN_DENIED",
+    /// A guardian did not give a verdict that can be used.
+    GuardianFailed, Unavailable => "GUARDIAN_FAILED",
+    /// A guardian did not answer in time.
+    GuardianTimedOut, Unavailable => "GUARDIAN_TIMED_OUT",
     /// The idempotency key was used for another request.
     IdempotencyConflict, Conflict => "IDEMPOTENCY_CONFLICT",
     /// The call with this idempotency key is still under way.
@@ -153,6 +157,14 @@ codes! {
     ParametersInvalid, Invalid => "PARAMETERS_INVALID",
     /// The caller lacks a permission.
     PermissionDenied, Forbidden => "PERMISSION_DENIED",
+    /// A rule of the policies says no.
+    PolicyDenied, Forbidden => "POLICY_DENIED",
+    /// The files are no policies that could be applied.
+    PolicyInvalid, Invalid => "POLICY_INVALID",
+    /// No such version of the policies, or no such rule in it.
+    PolicyNotFound, NotFound => "POLICY_NOT_FOUND",
+    /// The policies could not be evaluated for the call.
+    PolicyUnevaluable, Forbidden => "POLICY_UNEVALUABLE",
     /// The way to the service failed.
     ProxyError, BadGateway => "PROXY_ERROR",
     /// More requests than one key or one address may send.

@@ -1,5 +1,6 @@
 //! Admission: in one transaction the authority that calls rest on is checked again, their idempotency keys are claimed,
-//! their rates reserved, the approvals that they rest on taken, and they are written down as running. Calls that come at
+//! their rates reserved, the approvals that they rest on taken, and they are written down as running, with what guardians
+//! said about them. Calls that come at
 //! the same time are admitted together; one that is refused does not touch the others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,25 +18,29 @@ use super::consents::Consents;
 use super::invocations;
 use super::listing::padded;
 use super::rates::Rates;
-use super::record::{Entry, event_row, record_rows};
-use super::{Joint, Operation, sessions};
+use super::record::{Entry, EventGroups, event_row, record_rows};
+use super::{Joint, Operation, marks, sessions};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
 
 /// A call that is to be admitted.
 pub struct Admitting {
     command: Arc<Admit>,
-    /// What is written down of it, and its event. Made beforehand: a transaction keeps others waiting.
+    /// What is written down of it, and its events. Made beforehand: a transaction keeps others waiting.
     row: Vec<Value>,
-    event: Vec<Value>,
+    events: Vec<Vec<Value>>,
 }
 
 impl Admitting {
     /// This one.
     pub fn new(command: Arc<Admit>) -> Result<Self, Failure> {
         let row = invocations::row(&command.invocation, Some(command.deadline))?;
-        let event = event_row(&command.stamp, Entry::called(&command.invocation, command.inputs.clone()))?;
-        Ok(Self { command, row, event })
+        let invocation = &command.invocation;
+        let mut events = vec![event_row(&command.stamp, Entry::called(invocation, command.inputs.clone()))?];
+        if let Some(decision) = &command.decision {
+            events.push(event_row(&command.stamp, Entry::decided(decision, invocation))?);
+        }
+        Ok(Self { command, row, events })
     }
 }
 
@@ -43,7 +48,7 @@ impl Admitting {
 pub struct AdmitAll {
     calls: Vec<Arc<Admit>>,
     rows: Vec<Vec<Value>>,
-    events: Vec<Vec<Value>>,
+    events: EventGroups,
 }
 
 impl Joint for AdmitAll {
@@ -51,19 +56,19 @@ impl Joint for AdmitAll {
     type Answer = Admission;
 
     fn of(parts: Vec<Admitting>) -> Self {
-        let mut all = Self { calls: Vec::new(), rows: Vec::new(), events: Vec::new() };
+        let mut all = Self { calls: Vec::new(), rows: Vec::new(), events: EventGroups::default() };
         for part in parts {
             all.calls.push(part.command);
             all.rows.push(part.row);
-            all.events.push(part.event);
+            all.events.push(part.events);
         }
         all
     }
 
     fn into_parts(self) -> Vec<Admitting> {
-        let written = self.rows.into_iter().zip(self.events);
+        let written = self.rows.into_iter().zip(self.events.into_groups());
         let calls = self.calls.into_iter().zip(written);
-        calls.map(|(command, (row, event))| Admitting { command, row, event }).collect()
+        calls.map(|(command, (row, events))| Admitting { command, row, events }).collect()
     }
 }
 
@@ -82,14 +87,14 @@ impl Operation for AdmitAll {
         let standing = self.standing(&outcomes);
         if standing.len() == self.rows.len() {
             transaction.insert_many(invocations::INTO, &self.rows).await?;
-            record_rows(transaction, &self.events).await?;
+            record_rows(transaction, self.events.all()).await?;
         } else {
-            let of = |all: &[Vec<Value>]| -> Vec<Vec<Value>> {
-                standing.iter().filter_map(|(number, _)| all.get(*number).cloned()).collect()
-            };
-            transaction.insert_many(invocations::INTO, &of(&self.rows)).await?;
-            record_rows(transaction, &of(&self.events)).await?;
+            let rows: Vec<_> = standing.iter().filter_map(|(number, _)| self.rows.get(*number).cloned()).collect();
+            transaction.insert_many(invocations::INTO, &rows).await?;
+            let admitted = |number| outcomes.get(number) == Some(&Admission::Admitted);
+            record_rows(transaction, &self.events.of(admitted)).await?;
         }
+        marks::leave(transaction, &standing).await?;
         Ok(outcomes)
     }
 }
@@ -254,7 +259,8 @@ struct State {
     principals: BTreeMap<(TenantId, PrincipalId), u64>,
     credentials: BTreeMap<CredentialId, u32>,
     grants: BTreeSet<GrantId>,
-    registries: BTreeMap<TenantId, u64>,
+    /// The revisions of tools and of policies.
+    registries: BTreeMap<TenantId, (u64, u64)>,
 }
 
 impl State {
@@ -282,7 +288,9 @@ impl State {
         );
         let grants = if ids.is_empty() { Vec::new() } else { transaction.query(&sql, &ids).await? };
         let (places, ids) = padded(tenants.into_iter().map(Value::from).collect());
-        let sql = format!("SELECT tenant, revision FROM registries WHERE tenant IN ({places}) ORDER BY tenant{share}");
+        let sql = format!(
+            "SELECT tenant, revision, policies FROM registries WHERE tenant IN ({places}) ORDER BY tenant{share}"
+        );
         let registries = transaction.query(&sql, &ids).await?;
         Ok(Self {
             principals,
@@ -293,19 +301,20 @@ impl State {
             grants: grants.iter().map(|row| row.parsed(0, GrantId::parse)).collect::<Result<_, _>>()?,
             registries: registries
                 .iter()
-                .map(|row| Ok((row.parsed(0, TenantId::parse)?, row.count(1)?)))
+                .map(|row| Ok((row.parsed(0, TenantId::parse)?, (row.count(1)?, row.count(2)?))))
                 .collect::<Result<_, Failure>>()?,
         })
     }
 
     fn supports(&self, admit: &Admit) -> bool {
-        let registry = self.registries.get(&admit.stamp.tenant).copied().unwrap_or(0);
+        let (registry, policies) = self.registries.get(&admit.stamp.tenant).copied().unwrap_or((0, 0));
         let revision = |of: &PrincipalId| self.principals.get(&(admit.stamp.tenant.clone(), of.clone())).copied();
         revision(&admit.invocation.actor) == Some(admit.actor_revision)
             && revision(&admit.invocation.agent) == admit.agent_revision
             && admit.credential.is_none_or(|(id, version)| self.credentials.get(&id) == Some(&version))
             && admit.lineage.iter().all(|(grant, _)| self.grants.contains(grant))
             && admit.registry.is_none_or(|revision| revision == registry)
+            && admit.policies == policies
     }
 }
 

@@ -16,7 +16,7 @@ use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
 const COLUMNS: &str = "tenant, id, kind, name, scopes, permissions, created_at, removed_at, rate_limits, \
-     tool_allowlist, revision";
+     tool_allowlist, revision, labels";
 
 fn read(row: &Row) -> Result<Principal, SqlError> {
     Ok(Principal {
@@ -32,6 +32,7 @@ fn read(row: &Row) -> Result<Principal, SqlError> {
         rate_limits: row.json(8)?,
         tool_allowlist: row.optional_parsed(9, |text| serde_json::from_str(text))?,
         revision: row.count(10)?,
+        labels: row.json(11)?,
     })
 }
 
@@ -51,7 +52,7 @@ pub async fn share_grantee<T: Transaction>(
 /// Stores a principal.
 pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) -> Result<(), Failure> {
     let sql = "INSERT INTO principals (tenant, id, kind, name, scopes, permissions, created_at, rate_limits, \
-         tool_allowlist, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+         tool_allowlist, revision, labels) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     let parameters = values![
         &principal.tenant,
         &principal.id,
@@ -63,6 +64,7 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
         json_text(&principal.rate_limits)?,
         principal.tool_allowlist.as_ref().map(json_text).transpose()?,
         principal.revision,
+        json_text(&principal.labels)?,
     ];
     match transaction.execute(sql, parameters).await {
         Err(SqlError::Taken(_)) => {
@@ -127,7 +129,7 @@ impl Operation for UpdatePrincipal {
             return Ok(principal);
         }
         let sql = "UPDATE principals SET name = $1, scopes = $2, permissions = $3, rate_limits = $4, \
-             tool_allowlist = $5, revision = $6 WHERE tenant = $7 AND id = $8";
+             tool_allowlist = $5, revision = $6, labels = $7 WHERE tenant = $8 AND id = $9";
         let parameters = values![
             principal.name.as_ref(),
             json_text(&principal.scopes)?,
@@ -135,6 +137,7 @@ impl Operation for UpdatePrincipal {
             json_text(&principal.rate_limits)?,
             principal.tool_allowlist.as_ref().map(json_text).transpose()?,
             principal.revision,
+            json_text(&principal.labels)?,
             tenant,
             &self.id,
         ];

@@ -4,6 +4,7 @@ use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::Stamp;
 use toolgate_model::context::GrantContext;
 use toolgate_model::event::{Event, Happening, event_leaf};
+use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::EventId;
 use toolgate_model::invocation::Invocation;
@@ -50,10 +51,55 @@ impl Entry {
         }
     }
 
+    /// What guardians said about a call.
+    pub fn decided(decision: &HookDecision, invocation: &Invocation) -> Self {
+        Self::of_call(Happening::HookDecided(Box::new(decision.clone())), invocation)
+    }
+
     /// That a call is about to be made, with its arguments where the log may have them.
     pub fn called(invocation: &Invocation, inputs: Option<serde_json::Value>) -> Self {
         let happening = Happening::AgentToolCalled(Box::new(ToolCalled::of(invocation, inputs)));
         Self { id: Some(EventId::of_call(invocation.id)), ..Self::of_call(happening, invocation) }
+    }
+}
+
+/// The rows of what many commands record, each with what is its own.
+#[derive(Default)]
+pub struct EventGroups {
+    rows: Vec<Vec<Value>>,
+    sizes: Vec<usize>,
+}
+
+impl EventGroups {
+    /// One command more.
+    pub fn push(&mut self, rows: Vec<Vec<Value>>) {
+        self.sizes.push(rows.len());
+        self.rows.extend(rows);
+    }
+
+    /// The rows of all of them, in order.
+    pub fn all(&self) -> &[Vec<Value>] {
+        &self.rows
+    }
+
+    /// The rows of those whose number is wanted, in order.
+    pub fn of(&self, wanted: impl Fn(usize) -> bool) -> Vec<Vec<Value>> {
+        let mut rest = self.rows.iter();
+        let mut found = Vec::new();
+        for (number, size) in self.sizes.iter().enumerate() {
+            let own = rest.by_ref().take(*size);
+            match wanted(number) {
+                true => found.extend(own.cloned()),
+                false => own.for_each(drop),
+            }
+        }
+        found
+    }
+
+    /// The rows of each by itself.
+    pub fn into_groups(self) -> impl Iterator<Item = Vec<Vec<Value>>> {
+        let mut rest = self.rows.into_iter();
+        self.sizes.into_iter().map(move |size| rest.by_ref().take(size).collect())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Settlement: in one transaction the outcome of a call, its event, and its answer for whoever sends it again. Also the
+//! Settlement: in one transaction the outcome of a call, its events, and its answer for whoever sends it again. Also the
 //! record of a call that was refused, and of one that its caller reports.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use toolgate_model::event::Happening;
 use toolgate_model::invocation::IdempotencyKey;
 
 use super::invocations::{INTO, invoked, row};
-use super::record::{Entry, event_row, record, record_all, record_rows};
+use super::record::{Entry, EventGroups, event_rows, record, record_all, record_rows};
 use super::{Joint, Operation};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
@@ -18,17 +18,21 @@ use crate::transaction::{Transaction, values};
 /// A call that is to be settled.
 pub struct Settling {
     command: Arc<Settle>,
-    /// What is written down of it, and its event. Made beforehand: a transaction keeps others waiting.
+    /// What is written down of it, and its events. Made beforehand: a transaction keeps others waiting.
     outcome: Vec<Value>,
-    event: Vec<Value>,
+    events: Vec<Vec<Value>>,
 }
 
 impl Settling {
     /// This one.
     pub fn new(command: Arc<Settle>) -> Result<Self, Failure> {
         let outcome = outcome(&command);
-        let event = event_row(&command.stamp, invoked(&command.invocation, Some(command.returned.clone())))?;
-        Ok(Self { command, outcome, event })
+        let invocation = &command.invocation;
+        let decided = command.decision.as_ref().map(|decision| Entry::decided(decision, invocation));
+        let returned = invoked(invocation, Some(command.returned.clone()));
+        let entries = decided.into_iter().chain([returned]).map(|entry| (&command.stamp, entry));
+        let events = event_rows(entries)?;
+        Ok(Self { command, outcome, events })
     }
 }
 
@@ -36,7 +40,7 @@ impl Settling {
 pub struct SettleAll {
     calls: Vec<Arc<Settle>>,
     outcomes: Vec<Vec<Value>>,
-    events: Vec<Vec<Value>>,
+    events: EventGroups,
 }
 
 impl Joint for SettleAll {
@@ -44,19 +48,19 @@ impl Joint for SettleAll {
     type Answer = ();
 
     fn of(parts: Vec<Settling>) -> Self {
-        let mut all = Self { calls: Vec::new(), outcomes: Vec::new(), events: Vec::new() };
+        let mut all = Self { calls: Vec::new(), outcomes: Vec::new(), events: EventGroups::default() };
         for part in parts {
             all.calls.push(part.command);
             all.outcomes.push(part.outcome);
-            all.events.push(part.event);
+            all.events.push(part.events);
         }
         all
     }
 
     fn into_parts(self) -> Vec<Settling> {
-        let written = self.outcomes.into_iter().zip(self.events);
+        let written = self.outcomes.into_iter().zip(self.events.into_groups());
         let calls = self.calls.into_iter().zip(written);
-        calls.map(|(command, (outcome, event))| Settling { command, outcome, event }).collect()
+        calls.map(|(command, (outcome, events))| Settling { command, outcome, events }).collect()
     }
 }
 
@@ -75,7 +79,7 @@ impl Operation for SettleAll {
         if settled.iter().any(|&changed| changed != 1) {
             return Err(Refusal::new(Code::Internal, "a call was to be settled that was not running").into());
         }
-        record_rows(transaction, &self.events).await?;
+        record_rows(transaction, self.events.all()).await?;
         let keyed =
             self.calls.iter().map(|settle| &**settle).filter(|settle| settle.invocation.idempotency_key.is_some());
         let (free, kept): (Vec<_>, Vec<_>) = keyed.partition(|settle| settle.never_sent);
@@ -140,7 +144,9 @@ impl Operation for RecordDenial {
             reason: self.error.reason.clone(),
             returned: Box::new(self.returned.clone()),
         };
-        let mut entries = vec![Entry::called(invocation, None), Entry::of_call(happening, invocation)];
+        let mut entries = vec![Entry::called(invocation, None)];
+        entries.extend(self.decision.as_ref().map(|decision| Entry::decided(decision, invocation)));
+        entries.push(Entry::of_call(happening, invocation));
         if self.about_authority {
             let decided = Happening::AuthorizationDecided {
                 principal: invocation.agent.clone(),

@@ -31,6 +31,9 @@ impl Operation for CreateTenant {
             }
             other => other?,
         };
+        // There from the beginning, so that an admission can hold it while it rests on there being no policies.
+        let registry = "INSERT INTO registries (tenant, revision) VALUES ($1, 0)";
+        transaction.execute(registry, values![&tenant.id]).await?;
         principals::insert(transaction, &self.administrator).await?;
         keys::insert(transaction, &tenant.id, &self.key, self.stamp.time).await?;
         let created = || Entry::new(Happening::TenantCreated { tenant: tenant.id.clone() });

@@ -10,7 +10,7 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind};
 use toolgate_model::principal_scope::{HeldScopes, PrincipalScope};
-use toolgate_model::text::Line;
+use toolgate_model::text::{Label, Line};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::{number, refused};
@@ -65,6 +65,7 @@ fn everything() -> PrincipalChanges {
         permissions: Some([Permission::DelegateTools].into_iter().collect()),
         rate_limits: Some(serde_json::from_value(json!({"*": {"requests": 5, "per_seconds": 1}})).unwrap()),
         tool_allowlist: Some(Some([tool("openwop:http.fetch")].into())),
+        labels: Some([Label::parse("team:payments").unwrap(), Label::parse("trusted").unwrap()].into()),
     }
 }
 
@@ -86,7 +87,7 @@ async fn a_change_is_stored_counted_and_recorded(fixture: &LedgerFixture) {
     assert_eq!((&event["actor"], &event["timestamp"]), (&json!(tenant.administrator), &json!(tenant.now())));
     let data = json!({
         "agent_id": "billing", "revision": 2, "permissions": ["tools.delegate"], "scopes": ["http:fetch", "tools:*"],
-        "changed": ["name", "scopes", "permissions", "rate_limits", "tool_allowlist"]
+        "changed": ["name", "scopes", "permissions", "rate_limits", "tool_allowlist", "labels"]
     });
     assert_eq!(event["data"], data);
 }

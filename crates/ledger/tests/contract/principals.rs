@@ -11,7 +11,7 @@ use toolgate_model::key::digest_of;
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalKind, TenantId};
 use toolgate_model::principal_scope::PrincipalScope;
-use toolgate_model::text::Line;
+use toolgate_model::text::{Label, Line};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::refused;
@@ -94,6 +94,7 @@ async fn a_principal_reads_back_as_it_was_registered(fixture: &LedgerFixture) {
         rate_limits: serde_json::from_value(json!({"*": {"requests": 10, "per_seconds": 60, "burst": 3}})).unwrap(),
         tool_allowlist: Some([ToolId::parse("connector:stripe.charges.read").unwrap()].into()),
         permissions: [Permission::InvokeTools, Permission::DelegateTools].into_iter().collect(),
+        labels: ["team:payments", "trusted"].map(|label| Label::parse(label).unwrap()).into(),
         ..tenant.new_principal(&principal("billing@eu"))
     };
 

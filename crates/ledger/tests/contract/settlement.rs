@@ -191,6 +191,7 @@ async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
         error,
         returned: ToolReturned::rate_limited(&invocation),
         about_authority: false,
+        decision: None,
     };
 
     fixture.ledger().record_denial(denial).await.unwrap();
@@ -236,6 +237,7 @@ async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
         error: error("TOOL_NOT_FOUND"),
         returned: ToolReturned::error(&invocation, "TOOL_NOT_FOUND", "not found".to_owned(), None),
         about_authority: false,
+        decision: None,
     };
 
     fixture.ledger().record_denial(denial).await.unwrap();

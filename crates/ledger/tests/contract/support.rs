@@ -8,6 +8,7 @@ use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
 pub mod approvals;
 pub mod calls;
+pub mod guarding;
 pub mod replicas;
 
 /// Asserts that the attempt is refused with this code and leaves no event; answers the refusal.

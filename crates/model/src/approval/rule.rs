@@ -32,6 +32,36 @@ pub struct ApprovalRule {
     pub standing: bool,
 }
 
+impl ApprovalRule {
+    /// The rule that keeps both; `None` where nobody could: they name different groups.
+    pub fn stricter(&self, other: &Self) -> Option<Self> {
+        let groups: BTreeSet<String> = match (self.groups.is_empty(), other.groups.is_empty()) {
+            (true, _) => other.groups.clone(),
+            (false, true) => self.groups.clone(),
+            (false, false) => self.groups.intersection(&other.groups).cloned().collect(),
+        };
+        if groups.is_empty() && !(self.groups.is_empty() && other.groups.is_empty()) {
+            return None;
+        }
+        let shorter = |left: Option<u64>, right: Option<u64>| match (left, right) {
+            (Some(left), Some(right)) => Some(left.min(right)),
+            (one, other) => one.or(other),
+        };
+        let attendance = match (self.attendance, other.attendance) {
+            (Some(Attendance::Required), _) | (_, Some(Attendance::Required)) => Some(Attendance::Required),
+            (one, other) => one.or(other),
+        };
+        Some(Self {
+            approvers: self.approvers.max(other.approvers),
+            groups,
+            separation_of_duties: self.separation_of_duties || other.separation_of_duties,
+            ttl_seconds: shorter(self.ttl_seconds, other.ttl_seconds),
+            attendance,
+            standing: self.standing && other.standing,
+        })
+    }
+}
+
 /// Whether a call waits where nobody is there to answer it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -138,3 +138,19 @@ fn a_damaged_event_is_named_by_its_place() {
         assert_eq!(RunEvent::of_stored(damaged, 7), Err(DamagedEvent { sequence: 7 }), "{damaged}");
     }
 }
+
+#[test]
+fn of_what_guardians_said_only_that_and_what_came_of_it_is_shown() {
+    let data = json!({
+        "hook": "tool_call_request", "dialect": "native", "invocation_id": "inv_1", "tool": "stripe.charges.create",
+        "effective": "deny", "hash_before": "ab", "policy_version": 3, "session_id": "cus_secret",
+        "guardians": [{"guardian": "policy", "reason": "cus_secret may not"}], "shadow": [{"policy_id": "cus_secret"}],
+        "facts": {"marks": ["cus_secret"]}, "content": {"customer": "cus_secret"},
+    });
+    let event = shown("hook.decided", data, json!({"run_id": "run-1"}));
+    let told = json!({
+        "hook": "tool_call_request", "dialect": "native", "invocation_id": "inv_1", "tool": "stripe.charges.create",
+        "effective": "deny", "hash_before": "ab", "policy_version": 3,
+    });
+    assert_eq!(event["payload"], told);
+}

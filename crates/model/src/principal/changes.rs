@@ -6,7 +6,7 @@ use super::{Principal, ToolRateLimits};
 use crate::descriptor::ToolId;
 use crate::permission::PermissionSet;
 use crate::principal_scope::HeldScopes;
-use crate::text::Line;
+use crate::text::{Label, Line};
 
 /// What is to be different about a principal; `None` leaves it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct PrincipalChanges {
     pub rate_limits: Option<ToolRateLimits>,
     /// The only tools that exist for it; `Some(None)` leaves that to its grants again.
     pub tool_allowlist: Option<Option<BTreeSet<ToolId>>>,
+    /// All its labels.
+    pub labels: Option<BTreeSet<Label>>,
 }
 
 impl PrincipalChanges {
@@ -33,6 +35,7 @@ impl PrincipalChanges {
             ("permissions", replace(&mut principal.permissions, self.permissions.as_ref())),
             ("rate_limits", replace(&mut principal.rate_limits, self.rate_limits.as_ref())),
             ("tool_allowlist", replace(&mut principal.tool_allowlist, self.tool_allowlist.as_ref())),
+            ("labels", replace(&mut principal.labels, self.labels.as_ref())),
         ];
         let changed: Vec<_> = differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !changed.is_empty() {

@@ -10,12 +10,15 @@ use crate::approval::{ApprovalRule, Attendance};
 use crate::descriptor::{Egress, SafetyTier, SourceKind};
 use crate::principal_scope::RequiredScope;
 use crate::rate_limit::RateLimit;
+use crate::text::Label;
 
 #[cfg(test)]
 mod tests;
 
 /// More scopes than any tool needs.
 const SCOPE_LIMIT: usize = 64;
+/// More labels than any tool needs.
+const LABEL_LIMIT: usize = 32;
 /// The longest period of a rate limit, in seconds: a day.
 const LONGEST_PERIOD: u64 = 86_400;
 /// The sources whose tools are described by definitions.
@@ -54,6 +57,18 @@ pub(super) fn read_required_scopes(value: &Value, path: &str) -> Result<BTreeSet
             RequiredScope::parse(scope).map_err(|error| refuse(&join(path, &position.to_string()), error.to_string()))
         })
         .collect()
+}
+
+/// Reads what policies and guardians know the tool by.
+pub(super) fn read_labels(value: &Value, path: &str) -> Result<BTreeSet<Label>, DefinitionError> {
+    let labels = texts(value, path)?;
+    if labels.len() > LABEL_LIMIT {
+        return Err(refuse(path, format!("has more than {LABEL_LIMIT} labels")));
+    }
+    let read = |(position, label): (usize, &str)| {
+        Label::parse(label).map_err(|error| refuse(&join(path, &position.to_string()), error.to_string()))
+    };
+    labels.into_iter().enumerate().map(read).collect()
 }
 
 /// Reads `{requests, per_seconds, burst}`.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::declarations::{
-    host_extensions_only, read_approval_rule, read_egress, read_rate_limit, read_required_scopes, read_source,
+    host_extensions_only, read_approval_rule, read_egress, read_labels, read_rate_limit, read_required_scopes,
+    read_source,
 };
 use super::parameters::{check_together, read_parameters, read_returns};
 use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout, word};
@@ -20,7 +21,7 @@ use crate::text::Line;
 /// How many tools a service may have.
 const TOOL_LIMIT: usize = 2_000;
 const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
-const TOOL_MEMBERS: [&str; 19] = [
+const TOOL_MEMBERS: [&str; 20] = [
     "approval",
     "approval_rule",
     "cost_hint",
@@ -29,6 +30,7 @@ const TOOL_MEMBERS: [&str; 19] = [
     "estimated_cost_usd",
     "http",
     "idempotent",
+    "labels",
     "latency_hint",
     "logging",
     "parameters",
@@ -103,6 +105,7 @@ impl ToolDefinition {
             estimated_cost: fields.read("estimated_cost_usd", read_cost)?,
             http: fields.read("http", HttpMapping::from_json)?,
             logging: fields.read("logging", LoggingRule::from_json)?.unwrap_or_default(),
+            labels: fields.read("labels", read_labels)?.unwrap_or_default(),
             timeout: fields.read("timeout_ms", timeout)?,
         };
         if let (Some(schema), Some(http)) = (&tool.parameters, &tool.http) {
@@ -132,6 +135,7 @@ impl ToolDefinition {
         insert(&mut members, "estimated_cost_usd", self.estimated_cost.map(|cost| json!(cost.dollars())));
         insert(&mut members, "http", self.http.as_ref().map(HttpMapping::to_json));
         insert(&mut members, "logging", self.logging.to_json());
+        insert(&mut members, "labels", (!self.labels.is_empty()).then(|| json!(self.labels)));
         insert(&mut members, "timeout_ms", self.timeout.map(|timeout| json!(milliseconds(timeout))));
         Value::Object(members)
     }

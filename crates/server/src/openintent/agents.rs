@@ -14,7 +14,7 @@ use toolgate_model::id::KeyId;
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{PrincipalChanges, PrincipalId, PrincipalKind, ToolRateLimits};
 use toolgate_model::principal_scope::HeldScopes;
-use toolgate_model::text::Line;
+use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
 
 use super::credentials::present;
@@ -37,6 +37,8 @@ pub(super) struct NewAgent {
     #[serde(default)]
     rate_limits: ToolRateLimits,
     tool_allowlist: Option<BTreeSet<ToolId>>,
+    #[serde(default)]
+    labels: BTreeSet<Label>,
 }
 
 /// What is left out stays as it is; `null` takes away what can be missing.
@@ -53,6 +55,8 @@ pub(super) struct AgentChanges {
     rate_limits: Option<ToolRateLimits>,
     #[serde(default, deserialize_with = "present")]
     tool_allowlist: Option<Option<BTreeSet<ToolId>>>,
+    #[serde(default, deserialize_with = "present")]
+    labels: Option<BTreeSet<Label>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -79,6 +83,7 @@ pub(super) async fn create(
         permissions: new.permissions,
         rate_limits: new.rate_limits,
         tool_allowlist: new.tool_allowlist,
+        labels: new.labels,
     };
     let stored = app.gate.create_principal(&caller, new).await?;
     Ok((StatusCode::CREATED, Json(stored_shape(&stored))))
@@ -96,6 +101,7 @@ pub(super) async fn update(
         permissions: changes.permissions,
         rate_limits: changes.rate_limits,
         tool_allowlist: changes.tool_allowlist,
+        labels: changes.labels,
     };
     let stored = app.gate.update_principal(&caller, &id, changes).await?;
     Ok(Json(stored_shape(&stored)))

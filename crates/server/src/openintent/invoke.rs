@@ -29,6 +29,9 @@ use crate::caller::Calling;
 use crate::parameters::id;
 use crate::router::App;
 
+/// The longest that an agent may say why it makes a call, in bytes.
+const REASONING_LIMIT: usize = 8 * 1024;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InvokeBody {
@@ -43,6 +46,7 @@ pub(super) struct InvokeBody {
     approval_session: Option<SessionBody>,
     approval_ttl_seconds: Option<u32>,
     call_id: Option<CallLabel>,
+    reasoning: Option<String>,
     #[serde(default, deserialize_with = "optional_object")]
     context: Option<ContextBody>,
 }
@@ -81,10 +85,15 @@ pub(super) async fn invoke(
         approval_wait: body.approval_ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds))),
         label: body.call_id,
         observer: None,
+        reasoning: body.reasoning,
         address,
     };
     if let Err(error) = check_identifier(&request.tool) {
         return Err(Refusal::new(Code::InvalidField, format!("`tool` {error}")).with("path", "tool").into());
+    }
+    if request.reasoning.as_ref().is_some_and(|reasoning| reasoning.len() > REASONING_LIMIT) {
+        let reason = format!("`reasoning` may have at most {REASONING_LIMIT} bytes");
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", "reasoning").into());
     }
     if progress::is_wanted(&headers) {
         return Ok(progress::stream(app, caller, request));

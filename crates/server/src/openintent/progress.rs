@@ -1,5 +1,5 @@
 //! A call whose caller wants to know how far it has come: lines of JSON (`Accept: application/x-ndjson`), one when a person
-//! is asked, one when the call is carried out, and one with the answer, which is the last. Whoever closes the connection
+//! is asked, one when guardians change it, one when it is carried out, and one with the answer, which is the last. Whoever closes the connection
 //! while a person is asked takes the call back.
 
 use std::io;
@@ -93,6 +93,7 @@ async fn told(app: &App, step: Progress) -> Value {
             Err(_) => json!({"event": "asked", "approval": {"id": approval.id, "tool": approval.tool}}),
         },
         Progress::Covered(standing) => json!({"event": "covered", "standing_approval_ids": standing}),
+        Progress::Modified(parameters) => json!({"event": "modified", "parameters": parameters}),
         Progress::Admitted(invocation) => json!({"event": "admitted", "invocation_id": invocation}),
     }
 }

@@ -24,6 +24,7 @@ pub fn principal(principal: &Principal) -> Value {
         "scopes": principal.scopes,
         "permissions": principal.permissions,
         "rate_limits": principal.rate_limits,
+        "labels": principal.labels,
         "tool_allowlist": principal.tool_allowlist,
         "revision": principal.revision,
         "created_at": principal.created_at,

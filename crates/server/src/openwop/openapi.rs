@@ -1,4 +1,4 @@
-//! The description of this protocol's routes, as an OpenAPI 3.1 document, put together once. The shapes of descriptors
+//! The description of this protocol's routes, and of the hooks beside them, as an OpenAPI 3.1 document, put together once. The shapes of descriptors
 //! and events come from where those are made.
 
 use std::sync::LazyLock;
@@ -13,12 +13,13 @@ use toolgate_model::openwop_event::RunEvent;
 
 use crate::openapi::assemble;
 
-pub(crate) const PARTS: [&str; 5] = [
+pub(crate) const PARTS: [&str; 6] = [
     include_str!("../../openapi/openwop/common.json"),
     include_str!("../../openapi/openwop/discovery.json"),
     include_str!("../../openapi/openwop/tools.json"),
     include_str!("../../openapi/openwop/events.json"),
     include_str!("../../openapi/openwop/sessions.json"),
+    include_str!("../../openapi/openwop/hooks.json"),
 ];
 
 static TEXT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));

@@ -1,4 +1,5 @@
-//! Counters for Prometheus. Labels are bounded: routes, methods, statuses, codes; never an id, a name or a tenant.
+//! Counters for Prometheus. Labels are bounded: routes, methods, statuses, codes, hooks, guardians; never an
+//! id, a tenant or a name that somebody else than the operator chose.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use toolgate_gate::call::{CallAnswer, Denial};
 use toolgate_gate::refusal::Code;
+use toolgate_model::guard::{Hook, Outcome};
 
 use crate::limiter::Limited;
 use crate::router::App;
@@ -28,6 +30,8 @@ pub struct Metrics {
     limited: Family<ScopeLabel, Counter>,
     refused_keys: Family<CodeLabel, Counter>,
     calls: Family<CallLabels, Counter>,
+    hook_answers: Family<HookLabels, Counter>,
+    guardian_failures: Family<FailureLabels, Counter>,
     integrated: Counter,
     maintenance_failures: Counter,
 }
@@ -56,6 +60,21 @@ struct CallLabels {
     code: String,
 }
 
+/// What a runtime was told: `hook` is `none` where the question could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HookLabels {
+    hook: &'static str,
+    decision: &'static str,
+}
+
+/// The names of guardians come from the configuration, and so there are few.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FailureLabels {
+    guardian: String,
+    class: String,
+    outcome: &'static str,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let mut metrics = Self {
@@ -66,6 +85,8 @@ impl Default for Metrics {
             limited: Family::default(),
             refused_keys: Family::default(),
             calls: Family::default(),
+            hook_answers: Family::default(),
+            guardian_failures: Family::default(),
             integrated: Counter::default(),
             maintenance_failures: Counter::default(),
         };
@@ -77,6 +98,10 @@ impl Default for Metrics {
         registry.register("http_requests_limited", limited, metrics.limited.clone());
         registry.register("refused_keys", "Requests refused for their key", metrics.refused_keys.clone());
         registry.register("calls", "Calls of tools, by how they ended", metrics.calls.clone());
+        let hooks = "Questions of other runtimes, by hook and by what they were told";
+        registry.register("hook_answers", hooks, metrics.hook_answers.clone());
+        let failed = "Guardians that gave no verdict that can be used, and what came of it";
+        registry.register("guardian_failures", failed, metrics.guardian_failures.clone());
         registry.register("audit_events_integrated", "Events taken into the audit log", metrics.integrated.clone());
         let failures = metrics.maintenance_failures.clone();
         registry.register("maintenance_failures", "Background work that failed and will be tried again", failures);
@@ -101,6 +126,24 @@ impl Metrics {
             Err(denial) => ("denied", denial.refusal.code().as_str().to_owned()),
         };
         self.calls.get_or_create(&CallLabels { outcome, code }).inc();
+    }
+
+    /// A runtime asked at a hook and was told this.
+    pub fn hook_answered(&self, hook: Hook, decision: &'static str) {
+        self.hook_answers.get_or_create(&HookLabels { hook: hook.as_str(), decision }).inc();
+    }
+
+    /// A runtime asked what could not be read.
+    pub fn hook_not_understood(&self) {
+        self.hook_answers.get_or_create(&HookLabels { hook: "none", decision: "error" }).inc();
+    }
+
+    /// A guardian gave no verdict that can be used; `open` says whether that passed for a yes.
+    pub fn guardian_failed(&self, guardian: &str, class: &str, open: bool) {
+        let outcome = if open { Outcome::FailedOpen } else { Outcome::FailedClosed };
+        let labels =
+            FailureLabels { guardian: guardian.to_owned(), class: class.to_owned(), outcome: outcome.as_str() };
+        self.guardian_failures.get_or_create(&labels).inc();
     }
 
     /// Events were taken into the log.

@@ -11,7 +11,7 @@ use toolgate_model::permission::Permission;
 
 use crate::openapi::assemble;
 
-pub(crate) const PARTS: [&str; 13] = [
+pub(crate) const PARTS: [&str; 14] = [
     include_str!("../../openapi/common.json"),
     include_str!("../../openapi/tenants.json"),
     include_str!("../../openapi/agents.json"),
@@ -21,6 +21,7 @@ pub(crate) const PARTS: [&str; 13] = [
     include_str!("../../openapi/services.json"),
     include_str!("../../openapi/tools.json"),
     include_str!("../../openapi/approvals.json"),
+    include_str!("../../openapi/policies.json"),
     include_str!("../../openapi/invocations.json"),
     include_str!("../../openapi/audit.json"),
     include_str!("../../openapi/master_keys.json"),

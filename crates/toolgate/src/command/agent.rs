@@ -28,7 +28,7 @@ pub(crate) enum Action {
     ///
     /// Without --permission it may use the grants that it is given (tools.invoke) and nothing else.
     #[command(
-        after_help = "Example:\n  toolgate agent create billing-agent --name 'Billing' \\\n    --permission tools.invoke --permission tools.delegate --scope tools:mail:send \\\n    --rate-limit mail.send=10/60 --allow-tool connector:mail.send"
+        after_help = "Example:\n  toolgate agent create billing-agent --name 'Billing' \\\n    --permission tools.invoke --permission tools.delegate --scope tools:mail:send \\\n    --rate-limit mail.send=10/60 --allow-tool connector:mail.send \\\n    --label untrusted"
     )]
     Create {
         /// Its id

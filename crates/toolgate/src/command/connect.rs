@@ -9,13 +9,12 @@ use clap::Args;
 use serde_json::json;
 
 use self::wiring::{Place, Wiring};
-use super::Failure;
+use super::{Failure, diff};
 use crate::client;
 use crate::hook::HookClient;
 use crate::output::{self, Report, clean, clean_lines};
 use crate::prompt;
 
-mod diff;
 mod json_text;
 mod settings;
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Arguments that are more than a word: times or never, JSON from a file, constraints by name.
+//! Arguments that are more than a word: times or never, how long ago, JSON from a file, constraints by name.
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate_model::strict_json;
@@ -36,6 +37,39 @@ impl Expiry {
         match self {
             Self::At(time) => Value::String(time.to_string()),
             Self::Never => Value::Null,
+        }
+    }
+}
+
+/// From when on something is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Since {
+    /// From this time on.
+    At(Timestamp),
+    /// From so long ago on.
+    Ago(Duration),
+}
+
+impl Since {
+    /// Reads a number of days, hours, minutes or seconds, or RFC 3339.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let advice = "write how long ago, as 7d, 12h, 30m or 90s, or a time, as 2026-03-08T10:00:00+00:00";
+        if let Ok(time) = Timestamp::parse(text) {
+            return Ok(Self::At(time));
+        }
+        let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+        let (number, unit) =
+            units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, *unit))).ok_or(advice)?;
+        let digits = number.bytes().all(|letter| letter.is_ascii_digit());
+        let number: u64 = number.parse().ok().filter(|number| digits && *number > 0).ok_or(advice)?;
+        number.checked_mul(unit).map(|seconds| Self::Ago(Duration::from_secs(seconds))).ok_or_else(|| advice.to_owned())
+    }
+
+    /// The time, counted from now.
+    pub(super) fn time(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::At(time) => time,
+            Self::Ago(duration) => now.minus(duration),
         }
     }
 }
@@ -105,6 +139,24 @@ mod tests {
         assert_eq!(parse_constraint("a=[\"b=c\"]"), Ok(("a".to_owned(), json!(["b=c"]))));
         for bad in ["", "a", "=1", "a=", "a=b", "a={\"x\":1,\"x\":2}"] {
             assert!(parse_constraint(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn how_long_ago_is_a_number_with_its_unit_or_a_time() {
+        let now = Timestamp::parse("2026-03-08T10:00:00Z").unwrap();
+        let read = |text| Since::parse(text).map(|since| since.time(now).to_string());
+        for (text, time) in [
+            ("7d", "2026-03-01T10:00:00.000+00:00"),
+            ("12h", "2026-03-07T22:00:00.000+00:00"),
+            ("30m", "2026-03-08T09:30:00.000+00:00"),
+            ("90s", "2026-03-08T09:58:30.000+00:00"),
+            ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000+00:00"),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(time), "{text}");
+        }
+        for bad in ["", "7", "d", "0d", "-1d", "+1d", "1.5h", "7 d", "1w", "99999999999999999999d", "yesterday"] {
+            assert!(read(bad).is_err(), "{bad}");
         }
     }
 

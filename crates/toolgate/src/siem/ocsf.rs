@@ -1,9 +1,10 @@
 //! Events as OCSF 1.3.0 wants them: calls as API Activity, changes of authority in the classes of identity and access
-//! management. Content-free: of a call only what is listed here by name is told, never its parameters.
+//! management, what guardians said as findings. Content-free: of a call only what is listed here by name is told, never its parameters.
 
 mod authority;
 mod calls;
 mod class;
+mod findings;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +32,8 @@ struct Mapped {
 
 /// The event in the terms of OCSF.
 pub fn to_ocsf(event: &StoredEvent) -> Map<String, Value> {
-    let mapped = calls::map(event).or_else(|| authority::map(event)).unwrap_or_else(unknown);
+    let mapped =
+        calls::map(event).or_else(|| authority::map(event)).or_else(|| findings::map(event)).unwrap_or_else(unknown);
     let Mapped { class, activity, outcome, severity, attributes, unmapped } = mapped;
     let (category_uid, category_name) = class.category();
     let type_activity = if activity.id == Activity::OTHER { "Other" } else { activity.name };

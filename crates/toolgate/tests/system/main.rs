@@ -24,6 +24,7 @@ mod drain;
 mod egress;
 mod first_start;
 mod grants_and_delegation;
+mod guardians;
 mod host;
 mod hostile_upstream;
 mod keys_and_files;

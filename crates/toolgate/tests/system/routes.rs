@@ -75,7 +75,7 @@ impl Things {
     }
 
     /// Placeholders and what stands for them.
-    pub fn by_placeholder(&self) -> [(&'static str, &str); 14] {
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 16] {
         [
             // First, because it has the agent's name in it.
             ("{service}", &self.service),
@@ -93,6 +93,9 @@ impl Things {
             ("{task_id}", "task_1"),
             ("{session}", SESSION),
             ("{token}", TOKEN),
+            ("{run_id}", "run_1"),
+            // One that is never reached, and so the same nothing for everybody.
+            ("{version}", "4000000001"),
         ]
     }
 }
@@ -117,6 +120,7 @@ impl Route {
         assert!(!path.contains('{'), "add the placeholder of {path} to the tests");
         match self.path {
             "/api/v1/audit/proof" => path + "?sequence=0",
+            "/api/v1/policies/shadow" => path + "?since=2026-01-01T00:00:00Z",
             "/api/v1/tools/why" => format!("{path}?tool=stripe.charges.read&agent_id={}", things.agent),
             _ => path,
         }
@@ -130,13 +134,15 @@ impl Route {
             ("POST", "/api/v1/agents") => {
                 json!({
                     "id": "newcomer", "kind": "agent", "name": "A", "scopes": ["a.b"], "permissions": ["tools.invoke"],
-                    "rate_limits": {"*": {"requests": 10, "per_seconds": 60}}, "tool_allowlist": ["openwop:http.fetch"]
+                    "rate_limits": {"*": {"requests": 10, "per_seconds": 60}}, "tool_allowlist": ["openwop:http.fetch"],
+                    "labels": ["team:payments"]
                 })
             }
             ("PATCH", "/api/v1/agents/{agent_id}") => json!({
                 "name": "B", "scopes": ["tools:*"], "permissions": ["tools.invoke", "tools.delegate"],
                 "rate_limits": {"stripe.charges.read": {"requests": 10, "per_seconds": 60, "burst": 2}},
-                "tool_allowlist": ["connector:stripe.charges.read"]
+                "tool_allowlist": ["connector:stripe.charges.read"],
+                "labels": ["trusted"]
             }),
             ("POST", "/api/v1/agents/{agent_id}/keys") => {
                 json!({"label": "laptop", "expires_at": "2099-01-01T00:00:00Z"})
@@ -177,7 +183,8 @@ impl Route {
                 "grant_id": things.grant, "tool": "stripe.charges.read", "agent_id": things.agent, "version": "2024-01",
                 "parameters": {"charge_id": "ch_1", "expand": ["customer", {"name": 1}]},
                 "context": {"intent_id": "intent_1", "plan_id": "plan_1", "task_id": "task_1"}, "idempotency_key": "k",
-                "approval_session": {"name": SESSION, "workspace": "/home/me/project"}, "call_id": "call_1"
+                "approval_session": {"name": SESSION, "workspace": "/home/me/project"}, "call_id": "call_1",
+                "reasoning": "the customer asked for it"
             }),
             ("POST", "/api/v1/approvals/ask") => json!({
                 "tool": "a-program.Bash", "category": "exec", "arguments": {"command": "cargo test"},
@@ -197,6 +204,13 @@ impl Route {
             ("PUT", "/api/v1/approval-sessions/{session}") => {
                 json!({"mode": "default", "ttl_seconds": 60, "attendance": "required"})
             }
+            ("PUT", "/api/v1/policies") => json!({
+                "files": policies(), "note": "nothing is forbidden", "expected_version": 0
+            }),
+            ("POST", "/api/v1/policies/check") => json!({"files": policies()}),
+            ("POST", "/api/v1/policies/promote") => json!({"policy_id": "no-night-work"}),
+            ("POST", "/api/v1/policies/rollback") => json!({"version": 1, "expected_version": 0}),
+            ("POST", "/api/v1/policies/simulate") => json!({"files": policies(), "since": "2026-01-01T00:00:00Z"}),
             ("POST", "/api/v1/invocations") => json!({
                 "grant_id": things.grant, "service": "stripe", "tool": "charges.read", "agent_id": things.agent,
                 "parameters": {"charge_id": "ch_1"}, "status": "error", "error": "it broke", "result": {"a": 1},
@@ -225,6 +239,11 @@ impl Route {
         };
         Some(body)
     }
+}
+
+/// A policy set that forbids nothing, so that whatever is asked after it was applied is judged as before.
+fn policies() -> Value {
+    json!([{"name": "nothing.cedar", "text": "// Nothing is forbidden.\n"}])
 }
 
 /// A call of the agent's that waited and was approved, and the standing approval that the answer made.
@@ -266,7 +285,7 @@ fn definition(service: &str) -> Value {
                 "method": "GET", "path": "/charges/{charge_id}", "parameters": {"limit": {"in": "query", "name": "n"}},
                 "headers": {"X-Api-Version": "3"}, "success": ["2xx", 404], "default_in": "query"
             },
-            "logging": {"default": "hash", "fields": {"charge_id": "log"}, "inputs": true}
+            "labels": ["private-data"], "logging": {"default": "hash", "fields": {"charge_id": "log"}, "inputs": true}
         }}
     })
 }

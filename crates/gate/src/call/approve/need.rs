@@ -8,6 +8,7 @@ use toolgate_model::approval::{
 };
 use toolgate_model::arguments::without;
 use toolgate_model::descriptor::ApprovalNeed;
+use toolgate_model::guard::Ask;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::principal::PrincipalKind;
 
@@ -17,7 +18,7 @@ use crate::call::guard::Guarded;
 use crate::call::{Call, admit};
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
-use crate::ports::approver::{Ask, Covered};
+use crate::ports::approver::{Ask as Question, Covered};
 use crate::ports::entropy::random;
 use crate::ports::ledger::SessionTerms;
 use crate::refusal::{Code, Refusal};
@@ -39,14 +40,16 @@ pub(super) struct Need<'a> {
 
 impl<'a> Need<'a> {
     /// What is to be put before a person; `None` where nothing asks for one.
-    pub(super) async fn ask(gate: &'a Gate, call: &'a Call, guarded: &'a Guarded) -> Result<Option<Ask>, Refusal> {
+    pub(super) async fn ask(gate: &'a Gate, call: &'a Call, guarded: &'a Guarded) -> Result<Option<Question>, Refusal> {
         let Some(fit) = guarded.fits().first() else { return Ok(None) };
         let tool = &fit.candidate.tool;
         require_true_workspace(gate, call, tool)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
         // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
-        let moded =
-            call.approval_session.is_some() || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_));
+        // What another runtime asks about is judged by policies.
+        let moded = call.asked.is_none()
+            && (call.approval_session.is_some()
+                || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_)));
         if !always && !moded && guarded.asks().is_empty() {
             return Ok(None);
         }
@@ -59,18 +62,17 @@ impl<'a> Need<'a> {
         if reasons.is_empty() {
             return Ok(None);
         }
-        let rule = rule(fit);
+        let rule = rule(fit).stricter(&asked_rule(guarded.asks())?).ok_or_else(nobody_of_both)?;
         let attendance = rule.attendance.or(need.terms.attendance).unwrap_or(gate.settings.approvals.attendance);
         let attended = attendance == Attendance::Required;
-        Ok(Some(Ask { stamp: gate.stamp(&call.caller), approval: need.approval(reasons, rule).await?, attended }))
+        Ok(Some(Question { stamp: gate.stamp(&call.caller), approval: need.approval(reasons, rule).await?, attended }))
     }
 
     /// Why a person must be asked. Reasons add up.
     fn reasons(&self) -> Vec<AskReason> {
         let tool = &self.fit.candidate.tool;
         let says = |source, text: String| AskReason { source, text };
-        let mut reasons: Vec<_> =
-            self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, ask.clone())).collect();
+        let mut reasons: Vec<_> = self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, told(ask))).collect();
         if tool.backing == Backing::Question {
             reasons.push(says(AskSource::Question, "the tool asks a person".to_owned()));
             return reasons;
@@ -165,6 +167,33 @@ impl<'a> Need<'a> {
 /// Who must answer for a call of this tool.
 pub(super) fn rule(fit: &Fit) -> ApprovalRule {
     fit.candidate.tool.definition.approval_rule.clone().unwrap_or_default()
+}
+
+/// Who must answer as all that guardians ask for says.
+pub(super) fn asked_rule(asks: &[Ask]) -> Result<ApprovalRule, Refusal> {
+    asks.iter().try_fold(ApprovalRule::default(), |rule, ask| {
+        let asked = ApprovalRule {
+            approvers: ask.approvers.max(1),
+            groups: ask.groups.iter().cloned().collect(),
+            ttl_seconds: ask.ttl_seconds,
+            ..ApprovalRule::default()
+        };
+        rule.stricter(&asked).ok_or_else(nobody_of_both)
+    })
+}
+
+fn nobody_of_both() -> Refusal {
+    let reason =
+        "two rules ask for the approval of different groups, and nobody is of both; one of the rules must change";
+    Refusal::new(Code::ApprovalRequired, reason)
+}
+
+/// Why a guardian asks, with the rule behind it.
+fn told(ask: &Ask) -> String {
+    match &ask.policy {
+        Some(policy) => format!("{} (policy {}, version {})", ask.reason, policy.id, policy.version),
+        None => ask.reason.clone(),
+    }
 }
 
 /// What reaches a directory must not reach a call that only says that it works there.

@@ -8,6 +8,7 @@ use toolgate_model::connection::Connection;
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::{Authority, Lineage};
+use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
@@ -16,7 +17,7 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::{Consent, Stamp};
+use super::{Consent, Marks, Stamp};
 use crate::refusal::Refusal;
 
 /// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
@@ -110,6 +111,12 @@ pub struct Admit {
     pub agent_revision: Option<u64>,
     /// The revision of the registry that the tool was found in; `None` for a tool that the credential defines.
     pub registry: Option<u64>,
+    /// The revision of the policies that judged the call.
+    pub policies: u64,
+    /// What guardians said about the call; written down with it.
+    pub decision: Option<Box<HookDecision>>,
+    /// What the call leaves on its conversation.
+    pub marks: Option<Marks>,
     /// How often this agent may call this tool.
     pub bucket: Option<RateLimit>,
     /// The approvals that the call rests on: taken with it, so that none is taken twice.
@@ -163,6 +170,8 @@ pub struct Settle {
     pub never_sent: bool,
     /// What the log is told of its return.
     pub returned: ToolReturned,
+    /// What guardians said about its result.
+    pub decision: Option<Box<HookDecision>>,
 }
 
 /// Writes down a call that was refused, with its event.
@@ -180,6 +189,8 @@ pub struct RecordDenial {
     pub returned: ToolReturned,
     /// Whether it was refused for want of authority.
     pub about_authority: bool,
+    /// What guardians said about it, where it came so far.
+    pub decision: Option<Box<HookDecision>>,
 }
 
 /// Writes down a call that its caller made by itself and reports.

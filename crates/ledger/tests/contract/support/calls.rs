@@ -3,7 +3,9 @@
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{Admission, Admit, Consent, Holding, InvocationFilter, PageRequest, Settle};
+use toolgate_gate::ports::ledger::{
+    Admission, Admit, Consent, Freshness, Holding, InvocationFilter, PageRequest, Settle,
+};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::{Constraints, Cost};
 use toolgate_model::context::GrantContext;
@@ -88,9 +90,18 @@ impl Caller {
             lineage: lineage.map(|one| (one.id, one.authority.constraints.max_invocations_per_hour)).collect(),
             credential: Some((holding.credential.id, holding.credential.version)),
             registry: None,
+            policies: self.policies().await,
+            decision: None,
+            marks: None,
             request_digest: None,
             deadline: self.tenant.later(DEADLINE),
         }
+    }
+
+    /// The revision of the tenant's policies.
+    async fn policies(&self) -> u64 {
+        let (ledger, id) = (&self.tenant.ledger, &self.tenant.id);
+        ledger.policies(id, self.tenant.now(), Freshness::Newest).await.unwrap().revision
     }
 
     /// The revision of a principal that is there.
@@ -163,6 +174,7 @@ impl Caller {
             invocation,
             answer: Some(answer.to_owned()),
             never_sent: false,
+            decision: None,
         }
     }
 

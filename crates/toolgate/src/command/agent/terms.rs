@@ -1,4 +1,4 @@
-//! What an agent is given: permissions, scopes, rate limits, the tools that it may know of.
+//! What an agent is given: permissions, scopes, rate limits, the tools that it may know of, labels.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -22,6 +22,9 @@ pub(crate) struct Terms {
     /// The id of a tool that it may know of, and then of no others; may be repeated
     #[arg(long = "allow-tool", value_name = "TOOL_ID")]
     allow_tools: Vec<String>,
+    /// A label that policies can speak of; may be repeated
+    #[arg(long = "label", value_name = "NAME")]
+    labels: Vec<String>,
 }
 
 /// What is to be taken from an agent.
@@ -42,6 +45,9 @@ pub(crate) struct Withdrawals {
     /// Let it know of every tool that it has a grant for
     #[arg(long, conflicts_with = "allow_tools")]
     any_tool: bool,
+    /// Take all labels away
+    #[arg(long, conflicts_with = "labels")]
+    no_labels: bool,
 }
 
 impl Terms {
@@ -59,6 +65,7 @@ impl Terms {
             ("scopes", list(&self.scopes)),
             ("rate_limits", (!limits.is_empty()).then_some(Value::Object(limits))),
             ("tool_allowlist", list(&self.allow_tools)),
+            ("labels", list(&self.labels)),
         ]))
     }
 }
@@ -72,6 +79,7 @@ impl Withdrawals {
             ("scopes", self.no_scopes.then(|| json!([]))),
             ("rate_limits", self.no_rate_limits.then(|| json!({}))),
             ("tool_allowlist", self.any_tool.then_some(Value::Null)),
+            ("labels", self.no_labels.then(|| json!([]))),
         ])
     }
 }

@@ -35,6 +35,7 @@ pub fn map(event: &StoredEvent) -> Option<Mapped> {
         "grant.suspended" => rest.entity(SUSPEND, "grant", "grant_id"),
         "key.created" => rest.entity(CREATE, "key", "key_id"),
         "key.revoked" => rest.entity(DELETE, "key", "key_id"),
+        "policies.changed" => rest.policies(event),
         "service.applied" => rest.entity(UPDATE, "service", "service"),
         "service.removed" => rest.entity(DELETE, "service", "service"),
         "tenant.created" => rest.entity(CREATE, "tenant", "tenant_id"),
@@ -69,6 +70,19 @@ impl Rest {
             attributes.insert("comment".to_owned(), reason);
         }
         self.done(Class::EntityManagement, activity, attributes)
+    }
+
+    /// The set of a tenant has no name of its own.
+    fn policies(mut self, event: &StoredEvent) -> Mapped {
+        let mut entity = object([("type", json!("policy set")), ("uid", json!(event.tenant))]);
+        if let Value::Number(version) = self.take("version") {
+            entity.insert("version".to_owned(), json!(version.to_string()));
+        }
+        let mut attributes = object([("entity", Value::Object(entity))]);
+        if let note @ Value::String(_) = self.take("note") {
+            attributes.insert("comment".to_owned(), note);
+        }
+        self.done(Class::EntityManagement, UPDATE, attributes)
     }
 
     /// The class demands the privileges. Where a grant ends, its event does not list them again: the grant, by its id,

@@ -11,6 +11,8 @@ pub enum Class {
     EntityManagement,
     /// A principal is given rights, or they end.
     UserAccess,
+    /// Somebody who watches has found something.
+    DetectionFinding,
     /// None of the others.
     Base,
 }
@@ -23,6 +25,7 @@ impl Class {
             Self::AccountChange => 3001,
             Self::EntityManagement => 3004,
             Self::UserAccess => 3005,
+            Self::DetectionFinding => 2004,
             Self::Base => 0,
         }
     }
@@ -34,6 +37,7 @@ impl Class {
             Self::AccountChange => "Account Change",
             Self::EntityManagement => "Entity Management",
             Self::UserAccess => "User Access Management",
+            Self::DetectionFinding => "Detection Finding",
             Self::Base => "Base Event",
         }
     }
@@ -43,6 +47,7 @@ impl Class {
         match self {
             Self::ApiActivity => (6, "Application Activity"),
             Self::AccountChange | Self::EntityManagement | Self::UserAccess => (3, "Identity & Access Management"),
+            Self::DetectionFinding => (2, "Findings"),
             Self::Base => (0, "Uncategorized"),
         }
     }
@@ -81,6 +86,8 @@ pub enum Outcome {
     Success,
     /// Not well, or not at all.
     Failure,
+    /// A finding, which comes to no end by itself.
+    New,
 }
 
 impl Outcome {
@@ -88,7 +95,7 @@ impl Outcome {
     pub fn id(self) -> u32 {
         match self {
             Self::Unknown => 0,
-            Self::Success => 1,
+            Self::Success | Self::New => 1,
             Self::Failure => 2,
         }
     }
@@ -99,6 +106,7 @@ impl Outcome {
             Self::Unknown => "Unknown",
             Self::Success => "Success",
             Self::Failure => "Failure",
+            Self::New => "New",
         }
     }
 }
@@ -112,6 +120,8 @@ pub enum Severity {
     Low,
     /// Somebody tried what they may not do.
     Medium,
+    /// Somebody was kept from what they tried.
+    High,
 }
 
 impl Severity {
@@ -121,6 +131,7 @@ impl Severity {
             Self::Informational => 1,
             Self::Low => 2,
             Self::Medium => 3,
+            Self::High => 4,
         }
     }
 
@@ -130,6 +141,7 @@ impl Severity {
             Self::Informational => "Informational",
             Self::Low => "Low",
             Self::Medium => "Medium",
+            Self::High => "High",
         }
     }
 }

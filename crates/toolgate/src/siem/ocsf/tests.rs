@@ -11,7 +11,8 @@ use super::*;
 const CONTENT: &str = "geheim";
 
 /// The attributes that a class demands besides those of every class, from the tables of OCSF 1.3.0.
-const DEMANDED: [(u32, &[&str]); 4] = [
+const DEMANDED: [(u32, &[&str]); 5] = [
+    (2004, &["action_id", "finding_info.title", "finding_info.uid"]),
     (6003, &["actor", "api", "api.operation", "src_endpoint", "src_endpoint.name"]),
     (3001, &["user", "user.uid"]),
     (3004, &["entity", "entity.uid", "entity.type"]),
@@ -55,6 +56,20 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
     let load = json!({"agentId": "billing", "toolName": "x:y", "callId": "forbidden:ab", "status": "forbidden"});
     let decided =
         json!({"principal": "billing", "action": "invoke", "resource": "x:y", "allowed": false, "reason": "no_grant"});
+    let hook = json!({
+        "hook": "tool_call_request", "dialect": "aos", "tool": "payments.charges.create", "effective": "deny",
+        "invocation_id": "inv_1", "session_id": "s-1", "hash_before": "ab", "hash_after": "cd", "policy_version": 3,
+        "guardians": [{
+            "guardian": "policy", "verdict": "deny", "outcome": "enforced", "reason": CONTENT, "latency_us": 7,
+            "policies": [{"policy_id": "no-sundays", "policy_version": "3"}],
+        }],
+        "shadow": [{"policy_id": "no-mondays", "policy_version": "3", "verdict": "ask"}],
+        "facts": {"marks": [CONTENT]}, "content": {"card": CONTENT},
+    });
+    let policies = json!({
+        "version": 3, "change": "promoted", "subject": "no-sundays", "rules": 9, "shadowed": 1, "digest": "ab",
+        "note": "as agreed",
+    });
     vec![
         ("agent.created", json!({"agent_id": "billing", "kind": "agent", "permissions": []}), 3001, 1, 1),
         ("agent.removed", json!({"agent_id": "billing", "revoked_keys": 1, "revoked_grants": 0}), 3001, 6, 1),
@@ -72,8 +87,10 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
         ("grant.resumed", json!({"grant_id": "grt_1"}), 3004, 13, 1),
         ("grant.revoked", json!({"grant_id": "grt_1", "reason": "done", "cascade_count": 0}), 3005, 2, 1),
         ("grant.suspended", json!({"grant_id": "grt_1", "reason": "holiday"}), 3004, 12, 1),
+        ("hook.decided", hook, 2004, 1, 1),
         ("key.created", json!({"key_id": "key_1", "principal_id": "billing", "expires_at": null}), 3004, 1, 1),
         ("key.revoked", json!({"key_id": "key_1", "principal_id": "billing"}), 3004, 4, 1),
+        ("policies.changed", policies, 3004, 3, 1),
         ("service.applied", json!({"service": "s", "version": "1", "tools": 3, "digest": "ab"}), 3004, 3, 1),
         ("service.removed", json!({"service": "s", "version": "1"}), 3004, 4, 1),
         ("tenant.created", json!({"tenant_id": "acme"}), 3004, 1, 1),
@@ -191,6 +208,31 @@ fn the_end_of_a_grant_takes_from_its_agent_what_the_grant_gave() {
     assert_eq!(ended["privileges"], json!(["grt_1"]));
     assert_eq!((&given["resource"], &given["user"]), (&ended["resource"], &ended["user"]));
     assert_eq!(at(&ended, "unmapped.reason"), "done");
+}
+
+#[test]
+fn what_guardians_said_is_a_finding_as_severe_as_their_verdict() {
+    for (effective, severity, action) in
+        [("allow", 1, 1), ("modify", 2, 4), ("ask", 3, 99), ("deny", 4, 2), ("?", 4, 2)]
+    {
+        let line = line("hook.decided", json!({"hook": "user_message", "effective": effective, "guardians": []}));
+        assert_eq!((&line["severity_id"], &line["action_id"]), (&json!(severity), &json!(action)), "{effective}");
+        assert_eq!((&line["category_name"], &line["status"]), (&json!("Findings"), &json!("New")));
+    }
+    let (_, data, ..) = samples().into_iter().find(|(kind, ..)| *kind == "hook.decided").unwrap();
+    let line = line("hook.decided", data);
+    let policies = json!([{"policy_id": "no-sundays", "policy_version": "3"}]);
+    assert_eq!(at(&line, "unmapped.guardians")[0]["policies"], policies);
+    assert_eq!(at(&line, "unmapped.invocation_id"), "inv_1");
+    assert_eq!(at(&line, "resources")[0]["name"], "payments.charges.create");
+}
+
+#[test]
+fn a_change_of_policies_names_the_version_that_is_active_now() {
+    let (_, data, ..) = samples().into_iter().find(|(kind, ..)| *kind == "policies.changed").unwrap();
+    let line = line("policies.changed", data);
+    assert_eq!(line["entity"], json!({"type": "policy set", "uid": "default", "version": "3"}));
+    assert_eq!((at(&line, "unmapped.subject"), &line["comment"]), (&json!("no-sundays"), &json!("as agreed")));
 }
 
 #[test]

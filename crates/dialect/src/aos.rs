@@ -1,0 +1,29 @@
+//! OWASP AOS 0.1.0, and AOS as Joch speaks it. In one role others ask us ([`read`], [`write`]); in the other we ask a
+//! guardian ([`ask`], [`read_answer`]). Every form that AOS's text, schema and examples disagree on is read; one of
+//! them is written.
+
+pub use self::answer::{Decided, Given, read_answer};
+pub use self::ask::ask;
+pub use self::request::{HookQuestion, Incoming, Message, Ping, read};
+pub use self::response::{Answer, ModifiedForm, write, write_error, write_pong};
+
+mod a2a;
+mod answer;
+mod ask;
+mod change;
+mod context;
+mod fields;
+mod inputs;
+mod mcp;
+mod outputs;
+mod parts;
+mod payload;
+mod request;
+mod response;
+mod shape;
+
+#[cfg(test)]
+mod tests;
+
+/// The version of AOS.
+pub const VERSION: &str = "0.1.0";

@@ -1,0 +1,136 @@
+//! Reading members of JSON objects with the path to each, so that whoever sent something wrong is told exactly where. A
+//! member that is null counts as absent: writers of typed programs send null for what they do not have.
+
+use serde_json::{Map, Value};
+
+use crate::jsonrpc::RpcError;
+
+/// A member that is not what it must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    pub(crate) path: String,
+    pub(crate) problem: &'static str,
+}
+
+/// An object, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Object<'v> {
+    members: &'v Map<String, Value>,
+    path: String,
+}
+
+/// A list, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct List<'v> {
+    items: &'v [Value],
+    path: String,
+}
+
+impl From<Misfit> for RpcError {
+    fn from(misfit: Misfit) -> Self {
+        Self::invalid_params(&misfit.path, misfit.problem)
+    }
+}
+
+impl<'v> Object<'v> {
+    /// An object that stands at `path`; the empty path is the whole message.
+    pub(crate) fn new(members: &'v Map<String, Value>, path: &str) -> Self {
+        Self { members, path: path.to_owned() }
+    }
+
+    pub(crate) fn members(&self) -> &'v Map<String, Value> {
+        self.members
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&'v Value> {
+        self.members.get(name).filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    pub(crate) fn misfit(&self, name: &str, problem: &'static str) -> Misfit {
+        Misfit { path: self.path_of(name), problem }
+    }
+
+    pub(crate) fn required(&self, name: &str) -> Result<&'v Value, Misfit> {
+        self.get(name).ok_or_else(|| self.misfit(name, "is missing"))
+    }
+
+    pub(crate) fn object(&self, name: &str) -> Result<Self, Misfit> {
+        match self.required(name)? {
+            Value::Object(members) => Ok(Self { members, path: self.path_of(name) }),
+            _ => Err(self.misfit(name, "must be an object")),
+        }
+    }
+
+    pub(crate) fn optional_object(&self, name: &str) -> Result<Option<Self>, Misfit> {
+        self.has(name).then(|| self.object(name)).transpose()
+    }
+
+    pub(crate) fn list(&self, name: &str) -> Result<List<'v>, Misfit> {
+        match self.required(name)? {
+            Value::Array(items) => Ok(List { items, path: self.path_of(name) }),
+            _ => Err(self.misfit(name, "must be a list")),
+        }
+    }
+
+    pub(crate) fn optional_list(&self, name: &str) -> Result<Option<List<'v>>, Misfit> {
+        self.has(name).then(|| self.list(name)).transpose()
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<&'v str, Misfit> {
+        match self.required(name)? {
+            Value::String(text) => Ok(text),
+            _ => Err(self.misfit(name, "must be a text")),
+        }
+    }
+
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'v str>, Misfit> {
+        self.has(name).then(|| self.text(name)).transpose()
+    }
+
+    /// A text that names something.
+    pub(crate) fn name(&self, name: &str) -> Result<&'v str, Misfit> {
+        match self.text(name)? {
+            "" => Err(self.misfit(name, "must not be empty")),
+            text => Ok(text),
+        }
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Misfit> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(_) => Err(self.misfit(name, "must be true or false")),
+        }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+impl<'v> List<'v> {
+    /// Each item as an object.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Result<Object<'v>, Misfit>> {
+        self.items.iter().enumerate().map(|(index, item)| match item {
+            Value::Object(members) => Ok(Object { members, path: self.path_of(index) }),
+            _ => Err(Misfit { path: self.path_of(index), problem: "must be an object" }),
+        })
+    }
+
+    /// Each item as a text.
+    pub(crate) fn texts(&self) -> Result<Vec<String>, Misfit> {
+        let text = |(index, item): (usize, &Value)| match item {
+            Value::String(text) => Ok(text.clone()),
+            _ => Err(Misfit { path: self.path_of(index), problem: "must be a text" }),
+        };
+        self.items.iter().enumerate().map(text).collect()
+    }
+
+    fn path_of(&self, index: usize) -> String {
+        format!("{}[{index}]", self.path)
+    }
+}

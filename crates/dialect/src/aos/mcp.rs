@@ -1,0 +1,79 @@
+//! Messages of the Model Context Protocol inside AOS: which way they go, which method and which tool they are about.
+//! AOS does not say the way on the wire, so that it is told by who may send such a message.
+
+use serde_json::{Map, Value};
+use toolgate_model::guard::Direction;
+
+use super::fields::{Misfit, Object};
+
+/// The members of `params` that are AOS's own where the rest of it is the message itself.
+const WRAPPER: [&str; 3] = ["context", "direction", "reasoning"];
+
+/// What a message is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct About {
+    pub(crate) direction: Direction,
+    pub(crate) method: Option<String>,
+    pub(crate) tool: Option<String>,
+}
+
+/// Whether `params` is the message itself, as in AOS's examples.
+pub(crate) fn is_bare(params: &Object<'_>) -> Result<bool, Misfit> {
+    let bare = params.has("jsonrpc");
+    if bare && params.has("message") {
+        return Err(params.misfit("message", "stands beside another message; give one of the two"));
+    }
+    Ok(bare)
+}
+
+/// The message out of a `params` that is the message itself.
+pub(crate) fn unwrap(params: &Map<String, Value>) -> Map<String, Value> {
+    params
+        .iter()
+        .filter(|(name, _)| !WRAPPER.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// Puts a changed message back into such a `params`.
+pub(crate) fn rewrap(params: &Map<String, Value>, message: &Map<String, Value>) -> Map<String, Value> {
+    let kept = params.iter().filter(|(name, _)| WRAPPER.contains(&name.as_str()));
+    message.iter().chain(kept).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Reads what a message is about. `params` may say the direction.
+pub(crate) fn about(params: &Object<'_>, message: &Object<'_>) -> Result<About, Misfit> {
+    let method = message.optional_text("method")?;
+    if method.is_none() && !message.has("error") && !message.members().contains_key("result") {
+        return Err(message.misfit("method", "is missing; a message asks or answers"));
+    }
+    let direction = match params.optional_text("direction")? {
+        Some("outbound") => Direction::Outbound,
+        Some("inbound") => Direction::Inbound,
+        Some(_) => return Err(params.misfit("direction", "must be \"outbound\" or \"inbound\"")),
+        None => method.map_or(Direction::Inbound, direction_of),
+    };
+    let tool = match method {
+        Some("tools/call") => Some(message.object("params")?.name("name")?.to_owned()),
+        _ => None,
+    };
+    Ok(About { direction, method: method.map(str::to_owned), tool })
+}
+
+/// What servers send goes in; everything else goes out, which is the stricter guess.
+fn direction_of(method: &str) -> Direction {
+    match method {
+        "sampling/createMessage"
+        | "elicitation/create"
+        | "roots/list"
+        | "notifications/message"
+        | "notifications/progress"
+        | "notifications/resources/updated"
+        | "notifications/elicitation/complete"
+        | "notifications/tasks/status" => Direction::Inbound,
+        // Roots are the client's: this one list is told of by the client.
+        "notifications/roots/list_changed" => Direction::Outbound,
+        other if other.starts_with("notifications/") && other.ends_with("/list_changed") => Direction::Inbound,
+        _ => Direction::Outbound,
+    }
+}

@@ -1,0 +1,146 @@
+//! The way to a guardian of somebody else, over the same guarded client as every call: no redirect is followed, the
+//! answer is bounded, and connections wait for the next question.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use thiserror::Error;
+use toolgate_gate::ports::guardian_link::{Link, LinkAnswer, LinkFailure};
+use toolgate_model::secret::Secret;
+use url::Url;
+use zeroize::Zeroizing;
+
+use crate::client::{GuardedClient, OutboundRequest};
+use crate::error::SendError;
+use crate::pool::PoolKey;
+use crate::time::now;
+
+#[cfg(test)]
+mod tests;
+
+/// How the gate shows a guardian who it is.
+pub enum LinkAuthentication {
+    /// Not at all.
+    None,
+    /// By a bearer token.
+    Bearer(Secret),
+    /// By a header of the guardian's own.
+    Header {
+        /// Its name.
+        name: HeaderName,
+        /// Its value.
+        value: Secret,
+    },
+}
+
+/// What cannot be used to reach a guardian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum LinkError {
+    /// A secret that no header can hold.
+    #[error("the guardian's token cannot stand in a header; take line breaks and control characters out of it")]
+    UnwritableSecret,
+    /// A header that belongs to the message.
+    #[error("this header is set by Toolgate alone; authenticate to the guardian by another one")]
+    OwnHeader,
+}
+
+/// A way to one guardian.
+pub struct GuardianLink {
+    client: GuardedClient,
+    url: Url,
+    authentication: LinkAuthentication,
+    body_limit: usize,
+    ca_certificate: Option<String>,
+}
+
+impl GuardianLink {
+    /// To this address. The client is for this guardian alone, so that no connection is shared with another; of an
+    /// answer no more than the limit is read; with CAs in PEM nobody else is trusted.
+    pub fn new(
+        client: GuardedClient,
+        url: Url,
+        authentication: LinkAuthentication,
+        body_limit: usize,
+        ca_certificate: Option<String>,
+    ) -> Result<Self, LinkError> {
+        let link = Self { client, url, authentication, body_limit, ca_certificate };
+        link.headers()?;
+        Ok(link)
+    }
+
+    fn headers(&self) -> Result<HeaderMap, LinkError> {
+        let json = HeaderValue::from_static("application/json");
+        let mut headers = HeaderMap::with_capacity(3);
+        headers.insert(header::CONTENT_TYPE, json.clone());
+        headers.insert(header::ACCEPT, json);
+        match &self.authentication {
+            LinkAuthentication::None => {}
+            LinkAuthentication::Bearer(token) => {
+                let bearer = Zeroizing::new(format!("Bearer {}", token.expose()));
+                headers.insert(header::AUTHORIZATION, sensitive(&bearer)?);
+            }
+            LinkAuthentication::Header { name, value } => {
+                if OWN_HEADERS.contains(name) {
+                    return Err(LinkError::OwnHeader);
+                }
+                headers.insert(name.clone(), sensitive(value.expose())?);
+            }
+        }
+        Ok(headers)
+    }
+}
+
+#[async_trait]
+impl Link for GuardianLink {
+    async fn post(&self, question: Vec<u8>, patience: Duration) -> Result<LinkAnswer, LinkFailure> {
+        let request = OutboundRequest {
+            pool: PoolKey::Guardian,
+            method: Method::POST,
+            url: &self.url,
+            // INVARIANT: they could be written when this link was made.
+            headers: self.headers().map_err(|_| LinkFailure::Connect)?,
+            body: Bytes::from(question),
+            deadline: now() + patience,
+            hosts: &[],
+            ca_certificate: self.ca_certificate.as_deref(),
+            body_limit: self.body_limit,
+        };
+        let answer = self.client.send(request).await.map_err(|error| failure_of(&error))?;
+        if answer.truncated {
+            return Err(LinkFailure::Oversize);
+        }
+        let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        Ok(LinkAnswer { status: answer.status, content_type: content_type.map(str::to_owned), body: answer.body })
+    }
+}
+
+fn failure_of(error: &SendError) -> LinkFailure {
+    match error {
+        SendError::UnsupportedScheme
+        | SendError::UserInfo
+        | SendError::NoHost
+        | SendError::BadTarget
+        | SendError::PrivateName { .. }
+        | SendError::ForbiddenHost { .. }
+        | SendError::ForbiddenAddress(_)
+        | SendError::ForbiddenMethod
+        | SendError::ForbiddenHeader { .. }
+        | SendError::Unresolvable { .. }
+        | SendError::ConnectFailed { .. } => LinkFailure::Connect,
+        SendError::BadCertificate | SendError::NoRoots | SendError::Tls { .. } => LinkFailure::Tls,
+        SendError::TimedOut { .. } => LinkFailure::Timeout,
+        SendError::BrokenAnswer { .. } | SendError::UnsupportedEncoding => LinkFailure::Broken,
+    }
+}
+
+fn sensitive(text: &str) -> Result<HeaderValue, LinkError> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| LinkError::UnwritableSecret)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Headers that tell what the message is; those that frame or route it are the client's.
+const OWN_HEADERS: [HeaderName; 5] =
+    [header::CONTENT_TYPE, header::ACCEPT, header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING];

@@ -1,0 +1,236 @@
+//! Policies: who may change them, and the versions that stay of every change. The right to change them is its own: nobody
+//! who may change anything else has it by that.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use toolgate_model::guard::{PolicyFile, PolicySetVersion};
+use toolgate_model::permission::Permission;
+
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::{ActivePolicies, ApplyPolicies, Freshness, Page, PageRequest, PolicyChange};
+use crate::ports::policy_book::{PolicyProblem, PolicyTestOutcome, PolicyTool, RuleSummary};
+use crate::refusal::{Code, Refusal};
+
+pub use self::replay::{Replay, ReplayStep};
+pub use self::shadow::{ShadowExample, ShadowReport, ShadowRule};
+pub use self::simulation::{Simulation, VerdictChange};
+
+mod recorded;
+mod replay;
+mod shadow;
+mod simulation;
+
+/// More files than any policy set needs.
+const FILE_LIMIT: usize = 500;
+/// The longest that all of them may be together, in bytes.
+const TEXT_LIMIT: usize = 8 * 1024 * 1024;
+/// The most problems that are told at once.
+const PROBLEM_LIMIT: usize = 100;
+
+/// Policies that somebody brings.
+pub struct NewPolicies {
+    /// The files.
+    pub files: Vec<PolicyFile>,
+    /// What is said about them.
+    pub note: Option<String>,
+    /// The version that must be active still.
+    pub expected: Option<u64>,
+}
+
+/// What was found about policies.
+pub struct CheckedPolicies {
+    /// What is wrong.
+    pub problems: Vec<PolicyProblem>,
+    /// The rules.
+    pub rules: Vec<RuleSummary>,
+    /// What came of their tests.
+    pub tests: Vec<PolicyTestOutcome>,
+}
+
+impl Gate {
+    /// Looks at policies without applying them.
+    pub async fn check_policies(&self, caller: &Caller, files: Vec<PolicyFile>) -> Result<CheckedPolicies, Refusal> {
+        caller.require(Permission::ManagePolicies)?;
+        let files = in_order(files)?;
+        let tools = self.policy_tools(caller).await?;
+        self.look_at(files, tools).await
+    }
+
+    /// Makes these the active policies. They must be right, and their tests must pass.
+    pub async fn apply_policies(&self, caller: &Caller, new: NewPolicies) -> Result<PolicySetVersion, Refusal> {
+        caller.require(Permission::ManagePolicies)?;
+        let files = in_order(new.files)?;
+        self.activate(caller, PolicyChange::Applied, files, new.note, new.expected).await
+    }
+
+    /// Makes the policies of an earlier version the active ones again, as a new version.
+    pub async fn roll_back_policies(
+        &self,
+        caller: &Caller,
+        to: u64,
+        expected: Option<u64>,
+    ) -> Result<PolicySetVersion, Refusal> {
+        caller.require(Permission::ManagePolicies)?;
+        let earlier = self.policy_version(caller, to).await?;
+        let note = Some(format!("back to version {to}"));
+        self.activate(caller, PolicyChange::RolledBack { to }, earlier.files, note, expected).await
+    }
+
+    /// Puts a rule in force that was in shadow.
+    pub async fn promote_policy(&self, caller: &Caller, policy: &str) -> Result<PolicySetVersion, Refusal> {
+        caller.require(Permission::ManagePolicies)?;
+        let active = self.active_policies(caller).await?;
+        let none = || Refusal::new(Code::PolicyNotFound, "there are no policies; apply some first");
+        let active = active.active.as_ref().ok_or_else(none)?;
+        let files = self
+            .policy_book
+            .promote(&active.files, policy)
+            .map_err(|reason| Refusal::new(Code::PolicyNotFound, reason).with("policy_id", policy))?;
+        let change = PolicyChange::Promoted { policy: policy.to_owned() };
+        let note = Some(format!("{policy} is in force"));
+        self.activate(caller, change, files, note, Some(active.version)).await
+    }
+
+    /// The policies as they stand.
+    pub async fn active_policies(&self, caller: &Caller) -> Result<Arc<ActivePolicies>, Refusal> {
+        require_reader(caller)?;
+        self.ledger.policies(caller.tenant(), self.clock.now(), Freshness::Newest).await
+    }
+
+    /// One version of the policies.
+    pub async fn policy_version(&self, caller: &Caller, version: u64) -> Result<PolicySetVersion, Refusal> {
+        require_reader(caller)?;
+        let missing = || {
+            let reason = format!("there is no version {version} of the policies");
+            Refusal::new(Code::PolicyNotFound, reason).with("version", version)
+        };
+        self.ledger.policy_version(caller.tenant(), version).await?.ok_or_else(missing)
+    }
+
+    /// The versions of the policies, newest first.
+    pub async fn policy_versions(&self, caller: &Caller, page: PageRequest) -> Result<Page<PolicySetVersion>, Refusal> {
+        require_reader(caller)?;
+        self.ledger.policy_versions(caller.tenant(), page).await
+    }
+
+    /// The rules in a version of the policies.
+    pub fn policy_rules(&self, version: &PolicySetVersion) -> Vec<RuleSummary> {
+        self.policy_book.rules(&version.files).unwrap_or_default()
+    }
+
+    /// What rules can speak of.
+    pub async fn policy_schema(&self, caller: &Caller) -> Result<String, Refusal> {
+        require_reader(caller)?;
+        let tools = self.policy_tools(caller).await?;
+        Ok(self.policy_book.schema(&tools))
+    }
+
+    async fn activate(
+        &self,
+        caller: &Caller,
+        change: PolicyChange,
+        files: Vec<PolicyFile>,
+        note: Option<String>,
+        expected: Option<u64>,
+    ) -> Result<PolicySetVersion, Refusal> {
+        let tools = self.policy_tools(caller).await?;
+        let checked = self.look_at(files.clone(), tools).await?;
+        require_right(&checked)?;
+        let count = |rules: usize| u64::try_from(rules).unwrap_or(u64::MAX);
+        let shadowed = count(checked.rules.iter().filter(|rule| rule.shadow).count());
+        let rules = count(checked.rules.len());
+        let stamp = self.stamp(caller);
+        self.ledger.apply_policies(ApplyPolicies { stamp, change, files, note, expected, rules, shadowed }).await
+    }
+
+    /// Checks and tests policies, beside the calls that are under way: many rules take a while.
+    async fn look_at(&self, files: Vec<PolicyFile>, tools: Vec<PolicyTool>) -> Result<CheckedPolicies, Refusal> {
+        let book = Arc::clone(&self.policy_book);
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut problems = book.check(&files, &tools);
+            let rules = book.rules(&files).unwrap_or_default();
+            let tests = if problems.is_empty() { book.test(&files, &tools) } else { Ok(Vec::new()) };
+            let tests = tests.unwrap_or_else(|more| {
+                problems.extend(more);
+                Vec::new()
+            });
+            problems.truncate(PROBLEM_LIMIT);
+            CheckedPolicies { problems, rules, tests }
+        });
+        looked
+            .await
+            .map_err(|_| Refusal::new(Code::Internal, "the check of the policies broke off; see the gate's log"))
+    }
+
+    /// The tools that rules can speak of: those of the newest version of every service, and the gate's own.
+    pub(super) async fn policy_tools(&self, caller: &Caller) -> Result<Vec<PolicyTool>, Refusal> {
+        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let own = self.builtins.iter().map(|builtin| &builtin.tool);
+        let mut seen = BTreeSet::new();
+        let registered = catalog.services().flat_map(|service| service.tools());
+        let tools = own.chain(registered).filter_map(|tool| {
+            let name = format!("{}.{}", tool.service, tool.name);
+            let tool = PolicyTool {
+                name: name.clone(),
+                service: tool.service.to_string(),
+                definition: Arc::clone(&tool.definition),
+            };
+            seen.insert(name).then_some(tool)
+        });
+        Ok(tools.collect())
+    }
+}
+
+fn require_reader(caller: &Caller) -> Result<(), Refusal> {
+    if caller.may(Permission::ReadAudit) { Ok(()) } else { caller.require(Permission::ManagePolicies) }
+}
+
+/// The files in the order of their names, if they can be kept.
+fn in_order(mut files: Vec<PolicyFile>) -> Result<Vec<PolicyFile>, Refusal> {
+    let wrong = |reason: String| Err(Refusal::new(Code::InvalidField, reason).with("path", "files"));
+    if files.len() > FILE_LIMIT {
+        return wrong(format!("a policy set has at most {FILE_LIMIT} files"));
+    }
+    if files.iter().map(|file| file.text.len()).sum::<usize>() > TEXT_LIMIT {
+        return wrong(format!("a policy set has at most {TEXT_LIMIT} bytes"));
+    }
+    let is_name = |name: &str| {
+        let stem = name.strip_suffix(".cedar").or_else(|| name.strip_suffix(".test.yaml"));
+        stem.is_some_and(|stem| !stem.is_empty())
+            && name.len() <= 128
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+    };
+    if let Some(file) = files.iter().find(|file| !is_name(&file.name)) {
+        let reason = format!(
+            "`{}` is no name of a policy file: use letters, digits, . _ -, ending in .cedar or .test.yaml",
+            file.name.escape_default()
+        );
+        return wrong(reason);
+    }
+    files.sort_by(|left, right| left.name.cmp(&right.name));
+    if let Some([twice, _]) = files.array_windows().find(|[left, right]| left.name == right.name) {
+        return wrong(format!("`{}` is there twice", twice.name));
+    }
+    Ok(files)
+}
+
+fn require_right(checked: &CheckedPolicies) -> Result<(), Refusal> {
+    if let Some(problem) = checked.problems.first() {
+        let reason = format!("{}: {}", problem.file, problem.message);
+        let problems: Vec<_> = checked.problems.iter().map(PolicyProblem::to_json).collect();
+        return Err(Refusal::new(Code::PolicyInvalid, reason).with("problems", problems));
+    }
+    let failed: Vec<_> = checked.tests.iter().filter(|test| test.failure.is_some()).collect();
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => {
+            let why = first.failure.as_deref().unwrap_or_default();
+            let reason =
+                format!("{} of the tests beside the policies failed; the first: {}: {why}", failed.len(), first.name);
+            let failed: Vec<_> = failed.iter().map(|test| test.to_json()).collect();
+            Err(Refusal::new(Code::PolicyInvalid, reason).with("failed_tests", failed))
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Replay: an execution is judged again, step by step, by the policies of that moment. It must come to the same.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use toolgate_model::guard::VerdictKind;
+use toolgate_model::permission::Permission;
+
+use super::recorded::{Entry, policy_record};
+use super::simulation::{said, subject};
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::EventFilter;
+use crate::ports::policy_book::Rejudged;
+use crate::refusal::{Code, Refusal};
+
+/// An execution, judged again.
+#[derive(Debug)]
+pub struct Replay {
+    /// Its steps, in the order of the log.
+    pub steps: Vec<ReplayStep>,
+    /// Whether there is more than was looked through.
+    pub truncated: bool,
+}
+
+/// One decision, judged again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayStep {
+    /// Its place in the log.
+    pub sequence: u64,
+    /// The call.
+    pub invocation: Option<String>,
+    /// When.
+    pub time: String,
+    /// At which point.
+    pub hook: String,
+    /// Of which tool, or at which point.
+    pub subject: String,
+    /// By which version of the policies.
+    pub version: u64,
+    /// What they said then.
+    pub recorded: VerdictKind,
+    /// By which rules.
+    pub recorded_policies: Vec<String>,
+    /// How long that took, in microseconds: as recorded.
+    pub latency_us: u64,
+    /// What they say now.
+    pub replayed: Rejudged,
+    /// Whether it is the same; `None` where it cannot be known.
+    pub same: Option<bool>,
+}
+
+impl Gate {
+    /// Judges the decisions of an execution again.
+    pub async fn replay_policies(&self, caller: &Caller, run: &str) -> Result<Replay, Refusal> {
+        caller.require(Permission::ReadAudit)?;
+        let filter = EventFilter { run: Some(run.to_owned()), ..EventFilter::default() };
+        let found = self.recorded(caller, filter).await?;
+        if found.entries.is_empty() {
+            let reason = format!("the log has no calls and no decisions of the execution `{run}`");
+            return Err(Refusal::new(Code::RunNotFound, reason));
+        }
+        let mut by_version: BTreeMap<u64, Vec<Entry>> = BTreeMap::new();
+        for entry in found.entries {
+            let decision = entry.recorded.decision.as_ref();
+            let version = decision.and_then(|decision| decision.get("policy_version")).and_then(Value::as_u64);
+            if let Some(version) = version.filter(|_| policy_record(decision).is_some()) {
+                by_version.entry(version).or_default().push(entry);
+            }
+        }
+        let mut steps = Vec::new();
+        for (version, entries) in by_version {
+            let set = self.policy_version(caller, version).await?;
+            let (entries, judged) = self.rejudge(version, set.files, entries).await?;
+            steps.extend(entries.into_iter().zip(judged).map(|(entry, replayed)| step(entry, version, replayed)));
+        }
+        steps.sort_by_key(|step| step.sequence);
+        Ok(Replay { steps, truncated: found.truncated })
+    }
+}
+
+fn step(entry: Entry, version: u64, replayed: Rejudged) -> ReplayStep {
+    let record = policy_record(entry.recorded.decision.as_ref());
+    let policies = record.and_then(|record| record.get("policies")).and_then(Value::as_array);
+    let id = |policy: &Value| policy.get("policy_id").and_then(Value::as_str).map(str::to_owned);
+    let recorded_policies: Vec<String> = policies.into_iter().flatten().filter_map(id).collect();
+    let latency_us = record.and_then(|record| record.get("latency_us")).and_then(Value::as_u64).unwrap_or(0);
+    let hook = entry.recorded.decision.as_ref().and_then(|decision| decision.get("hook")).and_then(Value::as_str);
+    let hook = hook.unwrap_or_default().to_owned();
+    let recorded = said(&entry);
+    let same = match &replayed {
+        Rejudged::Verdict { kind, policies } => Some(*kind == recorded && *policies == recorded_policies),
+        Rejudged::Undecidable { .. } => None,
+    };
+    ReplayStep {
+        hook,
+        subject: subject(&entry),
+        sequence: entry.sequence,
+        invocation: entry.invocation,
+        time: entry.recorded.time,
+        version,
+        recorded,
+        recorded_policies,
+        latency_us,
+        replayed,
+        same,
+    }
+}

@@ -1,0 +1,109 @@
+//! What rules in shadow would have done: the evidence for putting them in force.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use toolgate_model::guard::VerdictKind;
+use toolgate_model::time::Timestamp;
+
+use super::recorded::Entry;
+use super::simulation::subject;
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::EventFilter;
+use crate::refusal::Refusal;
+use toolgate_model::permission::Permission;
+
+/// How many examples are shown for each rule.
+const EXAMPLES: usize = 10;
+
+/// What rules in shadow would have done.
+#[derive(Debug, Default)]
+pub struct ShadowReport {
+    /// How many decisions were looked at.
+    pub decisions: u64,
+    /// The rules, by id.
+    pub rules: Vec<ShadowRule>,
+    /// Whether the log has more than was looked through.
+    pub truncated: bool,
+}
+
+/// What one rule in shadow would have done.
+#[derive(Debug, Default)]
+pub struct ShadowRule {
+    /// Which.
+    pub policy: String,
+    /// How often it would have said what.
+    pub verdicts: BTreeMap<&'static str, u64>,
+    /// How often that was stricter than what came of it.
+    pub would_change: u64,
+    /// The newest of those.
+    pub examples: Vec<ShadowExample>,
+}
+
+/// A call that a rule in shadow would have judged more strictly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShadowExample {
+    /// Its place in the log.
+    pub sequence: u64,
+    /// The call.
+    pub invocation: Option<String>,
+    /// When.
+    pub time: String,
+    /// Whose.
+    pub agent: String,
+    /// Of which tool, or at which point.
+    pub subject: String,
+    /// What came of it.
+    pub effective: VerdictKind,
+    /// What the rule would have said.
+    pub would_be: VerdictKind,
+}
+
+impl Gate {
+    /// What rules in shadow would have done since then.
+    pub async fn shadow_report(&self, caller: &Caller, since: Timestamp) -> Result<ShadowReport, Refusal> {
+        caller.require(Permission::ReadAudit)?;
+        let filter = EventFilter { since: Some(since), ..EventFilter::default() };
+        let found = self.recorded(caller, filter).await?;
+        let mut rules: BTreeMap<String, ShadowRule> = BTreeMap::new();
+        let mut decisions = 0u64;
+        for entry in &found.entries {
+            let Some(decision) = &entry.recorded.decision else { continue };
+            decisions = decisions.saturating_add(1);
+            let effective = word(decision, "effective").unwrap_or(VerdictKind::Allow);
+            for would_be in decision.get("shadow").and_then(Value::as_array).into_iter().flatten() {
+                let policy = would_be.get("policy_id").and_then(Value::as_str).unwrap_or_default();
+                let Some(verdict) = word(would_be, "verdict") else { continue };
+                let rule = rules.entry(policy.to_owned()).or_default();
+                policy.clone_into(&mut rule.policy);
+                let count = rule.verdicts.entry(verdict.as_str()).or_default();
+                *count = count.saturating_add(1);
+                if verdict > effective {
+                    rule.would_change = rule.would_change.saturating_add(1);
+                    rule.examples.push(example(entry, effective, verdict));
+                    if rule.examples.len() > EXAMPLES {
+                        rule.examples.remove(0);
+                    }
+                }
+            }
+        }
+        Ok(ShadowReport { decisions, rules: rules.into_values().collect(), truncated: found.truncated })
+    }
+}
+
+fn word(data: &Value, name: &str) -> Option<VerdictKind> {
+    data.get(name).and_then(Value::as_str).and_then(VerdictKind::parse)
+}
+
+fn example(entry: &Entry, effective: VerdictKind, would_be: VerdictKind) -> ShadowExample {
+    ShadowExample {
+        sequence: entry.sequence,
+        invocation: entry.invocation.clone(),
+        time: entry.recorded.time.clone(),
+        agent: entry.recorded.agent.clone(),
+        subject: subject(entry),
+        effective,
+        would_be,
+    }
+}

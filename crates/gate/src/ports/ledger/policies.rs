@@ -1,0 +1,119 @@
+//! Commands on policies, and what the ledger knows of what an agent has done so far.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use toolgate_model::guard::{HookDecision, PolicyFile, PolicySetVersion};
+use toolgate_model::hook::RunId;
+use toolgate_model::principal::{PrincipalId, TenantId};
+
+use super::{Generation, Stamp};
+
+/// The policies of a tenant, as they stand.
+#[derive(Debug, Clone)]
+pub struct ActivePolicies {
+    /// Counts their changes; zero where there never was one.
+    pub revision: u64,
+    /// The version that is active; `None` where there never was one.
+    pub active: Option<Arc<PolicySetVersion>>,
+    /// The state that this was read from.
+    pub generation: Generation,
+}
+
+/// Why the policies of a tenant change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PolicyChange {
+    /// Somebody brought others.
+    Applied,
+    /// An earlier version is active again.
+    RolledBack {
+        /// Which.
+        to: u64,
+    },
+    /// A rule that was in shadow counts from now on.
+    Promoted {
+        /// Which.
+        policy: String,
+    },
+}
+
+/// Makes a new version of a tenant's policy set, and makes it the active one.
+#[derive(Debug, Clone)]
+pub struct ApplyPolicies {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// Why.
+    pub change: PolicyChange,
+    /// The files, in the order of their names.
+    pub files: Vec<PolicyFile>,
+    /// What is said about it.
+    pub note: Option<String>,
+    /// The version that must be active still; `None` does not care. Zero is none.
+    pub expected: Option<u64>,
+    /// How many rules it has, for the log.
+    pub rules: u64,
+    /// How many of them are in shadow, for the log.
+    pub shadowed: u64,
+}
+
+/// Writes down what guardians said about an event that is no call of the gate's own.
+#[derive(Debug, Clone)]
+pub struct RecordDecision {
+    /// Who and when.
+    pub stamp: Stamp,
+    /// For whom.
+    pub agent: PrincipalId,
+    /// The execution that it belongs to.
+    pub run: Option<RunId>,
+    /// What they said.
+    pub decision: Box<HookDecision>,
+}
+
+/// Whose earlier calls count as having led to one. A conversation that somebody else than the agent itself names keeps
+/// to itself; whatever the agent names itself could be a new one each time, and so all that it does counts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MarkScope {
+    /// The agent.
+    pub agent: PrincipalId,
+    /// The conversation; empty for all that the agent does.
+    pub session: String,
+}
+
+/// Labels that a call leaves on its conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    /// On which.
+    pub scope: MarkScope,
+    /// Which.
+    pub labels: BTreeSet<String>,
+}
+
+/// What is asked about what an agent has done so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Whose.
+    pub scope: MarkScope,
+    /// The execution that is looked at.
+    pub run: Option<RunId>,
+    /// From when on marks count.
+    pub marks_since: toolgate_model::time::Timestamp,
+    /// From when on calls and costs count: the beginning of the day.
+    pub since: toolgate_model::time::Timestamp,
+}
+
+/// What an agent has done so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    /// The labels of the tools that were used in this conversation.
+    pub marks: BTreeSet<String>,
+    /// How many calls the agent made today.
+    pub calls_today: u64,
+    /// What they cost, in millionths.
+    pub cost_today: u64,
+    /// How many calls there were in this execution.
+    pub calls_in_run: u64,
+    /// What they cost, in millionths.
+    pub cost_in_run: u64,
+}

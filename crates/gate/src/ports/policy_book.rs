@@ -1,0 +1,139 @@
+//! Policies as texts: whether they can be applied, what they would say. The gate keeps them and hands them out; what
+//! they mean is known behind this port.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate_model::guard::{PolicyFile, VerdictKind};
+use toolgate_model::service::ToolDefinition;
+
+/// A tool that rules can speak of.
+#[derive(Debug, Clone)]
+pub struct PolicyTool {
+    /// `service.tool`.
+    pub name: String,
+    /// Its service.
+    pub service: String,
+    /// What is known of it.
+    pub definition: Arc<ToolDefinition>,
+}
+
+/// Something that is wrong with a policy set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyProblem {
+    /// In which file.
+    pub file: String,
+    /// In which rule.
+    pub policy: Option<String>,
+    /// In which line.
+    pub line: Option<u32>,
+    /// What is wrong.
+    pub message: String,
+    /// What helps.
+    pub help: Option<String>,
+}
+
+impl PolicyProblem {
+    /// As it is told to whoever brought it.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "file": self.file, "policy_id": self.policy, "line": self.line, "message": self.message, "help": self.help,
+        })
+    }
+}
+
+/// A rule, as people list it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleSummary {
+    /// Its id.
+    pub id: String,
+    /// In which file.
+    pub file: String,
+    /// `deny`, `ask` or `redact`.
+    pub effect: &'static str,
+    /// Whether it only watches.
+    pub shadow: bool,
+    /// Why it is there.
+    pub reason: Option<String>,
+    /// What it is, for people.
+    pub description: Option<String>,
+}
+
+/// What came of a test that stands beside the policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyTestOutcome {
+    /// In which file.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// `None` where it passed; else what was expected and what came.
+    pub failure: Option<String>,
+}
+
+impl PolicyTestOutcome {
+    /// As it is told to whoever runs it.
+    pub fn to_json(&self) -> Value {
+        json!({"file": self.file, "name": self.name, "passed": self.failure.is_none(), "failure": self.failure})
+    }
+}
+
+/// A call, or another event, that is in the log: as far as it is there.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The data of its `hook.decided`, where there is one.
+    pub decision: Option<Value>,
+    /// The data of its `agent.toolCalled`, where it is a call.
+    pub called: Option<Value>,
+    /// Whose call it was.
+    pub agent: String,
+    /// Who made it.
+    pub actor: String,
+    /// When, RFC 3339.
+    pub time: String,
+    /// As part of which execution.
+    pub run: Option<String>,
+    /// The tool as it is known now, where it still is.
+    pub tool: Option<PolicyTool>,
+    /// The agent as it is known now.
+    pub principal: Option<Value>,
+}
+
+/// What policies say about something recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rejudged {
+    /// This.
+    Verdict {
+        /// In a word.
+        kind: VerdictKind,
+        /// By which rules.
+        policies: Vec<String>,
+    },
+    /// It cannot be known: rules look at what was not recorded.
+    Undecidable {
+        /// Which rules.
+        policies: Vec<String>,
+        /// What is missing.
+        missing: Vec<String>,
+    },
+}
+
+/// Reads policies.
+pub trait PolicyBook: Send + Sync {
+    /// What is wrong with these files, for a catalog of these tools.
+    fn check(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Vec<PolicyProblem>;
+    /// The rules in these files; `None` where they cannot be read.
+    fn rules(&self, files: &[PolicyFile]) -> Option<Vec<RuleSummary>>;
+    /// Runs the tests that stand beside the policies.
+    fn test(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Result<Vec<PolicyTestOutcome>, Vec<PolicyProblem>>;
+    /// The same files with this rule in force, where it was in shadow.
+    fn promote(&self, files: &[PolicyFile], policy: &str) -> Result<Vec<PolicyFile>, String>;
+    /// What rules can speak of, as a schema for people and editors.
+    fn schema(&self, tools: &[PolicyTool]) -> String;
+    /// What these policies say about what is in the log.
+    fn rejudge(
+        &self,
+        version: u64,
+        files: &[PolicyFile],
+        recorded: &[Recorded],
+    ) -> Result<Vec<Rejudged>, Vec<PolicyProblem>>;
+}

@@ -1,0 +1,116 @@
+//! Several guardians, one verdict. Any no is a no, changes are made in the declared order, and it is a yes only where
+//! all say yes to what came out in the end. A no to what came stays a no whoever else is asked, and one that may not
+//! change anything can only make a yes into a no.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::guard::{Content, GuardMode, PolicyRef, Verdict, WouldBe};
+
+pub use self::alarm::{Alarm, LogAlarm};
+use self::hearing::Hearing;
+use self::record::Minutes;
+use crate::remote::RemoteGuardian;
+use crate::time::now;
+
+mod alarm;
+mod hearing;
+mod record;
+mod seat;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+/// How long guardians have for one event, all together.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(2);
+/// How long those in shadow have, at least: a trial that never waits would hear nothing where nobody else is asked.
+const SHADOW_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Judges within this process, by the gate's own policies.
+#[async_trait]
+pub trait InProcess: Send + Sync {
+    /// An event, as if it had this content. A refusal means that the policies are not known, which is a no.
+    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal>;
+}
+
+/// What the gate's own policies say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyJudgement {
+    /// What they say.
+    pub verdict: Verdict,
+    /// The rules behind it.
+    pub policies: Vec<PolicyRef>,
+    /// What rules in shadow would have said.
+    pub shadow: Vec<WouldBe>,
+    /// Whether any rule was about this event, whatever it said.
+    pub concerned: bool,
+    /// The version of the set that is active; `None` where none is.
+    pub version: Option<u64>,
+    /// What rules could see besides the content.
+    pub facts: Option<Value>,
+    /// The state of the policies.
+    pub basis: PolicyBasis,
+}
+
+/// The gate's own policies and guardians of others.
+pub struct Guardians {
+    policy: Arc<dyn InProcess>,
+    /// INVARIANT: in the order in which they count, without those that are off.
+    remote: Vec<RemoteGuardian>,
+    budget: Duration,
+    alarm: Arc<dyn Alarm>,
+}
+
+impl Guardians {
+    /// These, in this order where their own order numbers do not say otherwise.
+    pub fn new(policy: Arc<dyn InProcess>, mut remote: Vec<RemoteGuardian>, alarm: Arc<dyn Alarm>) -> Self {
+        remote.retain(|guardian| guardian.settings().mode != GuardMode::Off);
+        remote.sort_by_key(|guardian| guardian.settings().order);
+        Self { policy, remote, budget: DEFAULT_BUDGET, alarm }
+    }
+
+    /// The same with another time for one event.
+    #[must_use]
+    pub fn with_budget(self, budget: Duration) -> Self {
+        Self { budget, ..self }
+    }
+
+    fn concerned<'a>(&'a self, hooked: &'a Hooked<'_>) -> impl Iterator<Item = &'a RemoteGuardian> {
+        self.remote.iter().filter(|guardian| guardian.settings().selector.selects(hooked))
+    }
+}
+
+#[async_trait]
+impl Guardian for Guardians {
+    async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
+        let started = now();
+        let first = self.policy.judge(hooked, &hooked.event.content).await?;
+        let basis = first.basis;
+        let seats: Vec<_> = match &first.verdict {
+            // Nobody else is asked: it is a no whatever they say.
+            Verdict::Deny(_) => Vec::new(),
+            Verdict::Pass { .. } => self.concerned(hooked).collect(),
+        };
+        if seats.is_empty() && !first.concerned && first.verdict == Verdict::allow() {
+            return Ok(Ruling { verdict: first.verdict, decision: None, basis });
+        }
+        let mut minutes = Minutes::new(hooked, &first, started.elapsed());
+        let verdict = if seats.is_empty() {
+            first.verdict
+        } else {
+            let hearing = Hearing::new(hooked, self, seats, &mut minutes);
+            hearing.run(first.verdict).await?
+        };
+        let decision = Some(Box::new(minutes.decision(&verdict)));
+        Ok(Ruling { verdict, decision, basis })
+    }
+
+    fn sends(&self, hooked: &Hooked<'_>) -> bool {
+        self.concerned(hooked).next().is_some()
+    }
+}

@@ -1,0 +1,108 @@
+//! The minutes of one event: what the policies said each time they were asked, what the others said, and the decision
+//! that is written from it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use toolgate_gate::ports::guardian::Hooked;
+use toolgate_model::arguments::arguments_hash;
+use toolgate_model::guard::{
+    Content, Dialect, GuardMode, GuardianRecord, HookDecision, Outcome, TraceIds, Verdict, WouldBe,
+};
+
+use super::PolicyJudgement;
+use super::seat::microseconds;
+
+/// The name of the gate's own policies among the guardians.
+const POLICY: &str = "policy";
+
+/// What is known so far.
+pub(super) struct Minutes<'a> {
+    hooked: &'a Hooked<'a>,
+    /// `None` where no policies are active.
+    policy: Option<GuardianRecord>,
+    version: Option<u64>,
+    shadow: Vec<WouldBe>,
+    facts: Option<Value>,
+    /// What the others said, in their order.
+    pub(super) others: Vec<GuardianRecord>,
+}
+
+impl<'a> Minutes<'a> {
+    /// What the policies said first.
+    pub(super) fn new(hooked: &'a Hooked<'a>, first: &PolicyJudgement, latency: Duration) -> Self {
+        let policy = first.version.map(|_| GuardianRecord {
+            guardian: POLICY.to_owned(),
+            dialect: Dialect::Native,
+            mode: GuardMode::Enforce,
+            verdict: None,
+            outcome: Outcome::Enforced,
+            reason: None,
+            policies: Vec::new(),
+            failure: None,
+            latency_us: 0,
+        });
+        let (version, facts) = (first.version, first.facts.clone());
+        let mut minutes = Self { hooked, policy, version, shadow: Vec::new(), facts, others: Vec::new() };
+        minutes.add(first, latency);
+        minutes
+    }
+
+    /// What the policies said, first or again. Of several verdicts the strictest is told.
+    pub(super) fn add(&mut self, judgement: &PolicyJudgement, latency: Duration) {
+        for would_be in &judgement.shadow {
+            if !self.shadow.contains(would_be) {
+                self.shadow.push(would_be.clone());
+            }
+        }
+        let Some(record) = &mut self.policy else { return };
+        let kind = judgement.verdict.kind();
+        if record.verdict.is_none_or(|told| told < kind) {
+            record.verdict = Some(kind);
+            record.reason = match &judgement.verdict {
+                Verdict::Deny(denial) => Some(denial.reason.clone()),
+                Verdict::Pass { asks, .. } => asks.first().map(|ask| ask.reason.clone()),
+            };
+        }
+        for policy in &judgement.policies {
+            if !record.policies.contains(policy) {
+                record.policies.push(policy.clone());
+            }
+        }
+        record.latency_us = record.latency_us.saturating_add(microseconds(latency));
+    }
+
+    /// What is written down.
+    pub(super) fn decision(self, verdict: &Verdict) -> HookDecision {
+        let Self { hooked, .. } = self;
+        let event = hooked.event;
+        let hash = |content: &Content<'_>| arguments_hash(&content.to_json(), hooked.secrets);
+        let hash_after = match verdict {
+            Verdict::Pass { content: Some(content), .. } => Some(hash(content)),
+            _ => None,
+        };
+        let owned = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(str::to_owned);
+        HookDecision {
+            hook: event.hook,
+            dialect: hooked.dialect,
+            invocation: hooked.invocation,
+            ids: TraceIds {
+                execution: owned(&event.execution),
+                session: owned(&event.session),
+                turn: owned(&event.turn),
+                step: owned(&event.step),
+                request: hooked.request.map(str::to_owned),
+            },
+            tool: owned(&event.tool),
+            guardians: self.policy.into_iter().chain(self.others).collect(),
+            shadow: self.shadow,
+            hash_before: hash(&event.content),
+            hash_after,
+            effective: verdict.kind(),
+            approval: None,
+            policy_version: self.version,
+            facts: self.facts,
+            content: None,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! One guardian of others while an event is judged: which content it has agreed to, the change that it asks for, and
+//! what is written down of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_model::guard::{
+    Content, Denial, DenialCause, FailureClass, GuardMode, GuardianRecord, Hook, Outcome, VerdictKind,
+};
+
+use super::alarm::Alarm;
+use super::words;
+use crate::remote::{Asked, RemoteGuardian, Said};
+
+/// One guardian while an event is judged.
+pub(super) struct Seat<'a> {
+    pub(super) guardian: &'a RemoteGuardian,
+    /// What it has agreed to, or made itself; `None` where it has not said anything.
+    pub(super) agreed: Option<Arc<Content<'a>>>,
+    /// What it wants instead of what it was asked about.
+    pub(super) change: Option<Content<'static>>,
+    record: GuardianRecord,
+}
+
+/// When a guardian is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// About the event as it came, or about what others made of it: any verdict will do.
+    Any,
+    /// About what others made of it, after it wanted a change of what came. A failure now would lose that change
+    /// without a word, and is never a pass.
+    Change,
+    /// About what came out in the end: it is a yes or a no.
+    Last,
+}
+
+impl<'a> Seat<'a> {
+    pub(super) fn new(guardian: &'a RemoteGuardian) -> Self {
+        let settings = guardian.settings();
+        let record = GuardianRecord {
+            guardian: settings.name.clone(),
+            dialect: settings.dialect,
+            mode: settings.mode,
+            verdict: None,
+            // Until something is heard of it.
+            outcome: Outcome::Cancelled,
+            reason: None,
+            policies: Vec::new(),
+            failure: None,
+            latency_us: 0,
+        };
+        Self { guardian, agreed: None, change: None, record }
+    }
+
+    pub(super) fn enforces(&self) -> bool {
+        self.record.mode == GuardMode::Enforce
+    }
+
+    /// Whether anything came of asking it.
+    pub(super) fn is_heard(&self) -> bool {
+        self.record.outcome != Outcome::Cancelled
+    }
+
+    /// Whether it has agreed to just this.
+    pub(super) fn agrees_to(&self, content: &Arc<Content<'a>>) -> bool {
+        self.agreed.as_ref().is_some_and(|agreed| Arc::ptr_eq(agreed, content) || agreed == content)
+    }
+
+    /// Takes in what it said about this content; answers its no where that counts.
+    pub(super) fn hear(
+        &mut self,
+        asked: Asked,
+        content: &Arc<Content<'a>>,
+        occasion: Occasion,
+        hook: Hook,
+        alarm: &dyn Alarm,
+    ) -> Option<Denial> {
+        let Asked { said, reason, policy, patience, latency } = asked;
+        self.record.latency_us = self.record.latency_us.saturating_add(microseconds(latency));
+        let said = match said {
+            Ok(Said::Modify(_)) if !self.guardian.settings().may_modify => Err(FailureClass::ModifyNotAllowed.into()),
+            Ok(Said::Modify(_)) if occasion == Occasion::Last => Err(FailureClass::BadModify.into()),
+            said => said,
+        };
+        let said = match said {
+            Ok(said) => said,
+            Err(failed) => {
+                let passes = self.guardian.passes(failed) && occasion != Occasion::Change;
+                return self.fail(failed.class, passes, alarm).then(|| {
+                    let guardian = self.record.guardian.clone();
+                    let reason = words::failure(&guardian, failed.class, patience, hook);
+                    let cause = DenialCause::Failure { guardian, class: failed.class };
+                    Denial { cause, reason, policy: None }
+                });
+            }
+        };
+        if let Some(policy) = policy.clone().filter(|policy| !self.record.policies.contains(policy)) {
+            self.record.policies.push(policy);
+        }
+        let denial = (said == Said::Deny && self.enforces()).then(|| {
+            let cause = DenialCause::Guardian(self.record.guardian.clone());
+            Denial { cause, reason: words::denial(&self.record.guardian, reason.as_deref()), policy }
+        });
+        let (kind, change) = match said {
+            Said::Allow => (VerdictKind::Allow, None),
+            Said::Deny => (VerdictKind::Deny, None),
+            Said::Modify(change) => (VerdictKind::Modify, Some(*change)),
+        };
+        self.agreed = (kind != VerdictKind::Deny).then(|| Arc::clone(content));
+        self.change = change;
+        // Of several answers the strictest is told.
+        if self.record.verdict.is_none_or(|told| told <= kind) {
+            self.record.verdict = Some(kind);
+            self.record.reason = reason.or(self.record.reason.take());
+        }
+        // What once passed by failure stays marked, unless it is a no in the end.
+        if self.record.outcome != Outcome::FailedOpen || kind == VerdictKind::Deny {
+            self.settle(Outcome::Enforced);
+        }
+        denial
+    }
+
+    /// It is in shadow, and nobody waits for it any longer.
+    pub(super) fn leave(&mut self, alarm: &dyn Alarm) {
+        self.fail(FailureClass::Timeout, false, alarm);
+    }
+
+    pub(super) fn into_record(self) -> GuardianRecord {
+        self.record
+    }
+
+    /// Answers whether it is a no that counts.
+    fn fail(&mut self, class: FailureClass, passes: bool, alarm: &dyn Alarm) -> bool {
+        alarm.failed(&self.record.guardian, class, passes && self.enforces());
+        self.record.failure = Some(class);
+        self.settle(if passes { Outcome::FailedOpen } else { Outcome::FailedClosed });
+        self.enforces() && !passes
+    }
+
+    fn settle(&mut self, outcome: Outcome) {
+        self.record.outcome = if self.enforces() { outcome } else { Outcome::Shadowed };
+    }
+}
+
+/// A length of time as records have it.
+pub(super) fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

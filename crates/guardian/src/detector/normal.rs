@@ -1,0 +1,94 @@
+//! The normal form of a text, for the search only: wide and foreign digits and letters as plain ones, encoded characters
+//! decoded, characters that nobody sees left out. It knows where each of its characters stands in the text, so that what
+//! is found in it is cut from the text as it was written.
+
+use std::ops::Range;
+
+/// A text in normal form.
+pub(super) struct Normal {
+    text: String,
+    /// For each byte where its character stands in the original; at last the length of that.
+    positions: Vec<usize>,
+}
+
+/// `None` where the text is in normal form already.
+pub(super) fn of(text: &str) -> Option<Normal> {
+    if text.bytes().all(|byte| byte.is_ascii() && byte != b'%') {
+        return None;
+    }
+    let mut normal = Normal { text: String::with_capacity(text.len()), positions: Vec::with_capacity(text.len() + 1) };
+    let mut is_changed = false;
+    let mut next = 0;
+    for (position, character) in text.char_indices() {
+        if position < next {
+            continue;
+        }
+        let (plain, length) = match character {
+            '%' => decoded(text.as_bytes(), position).map_or((Some('%'), 1), |plain| (Some(plain), 3)),
+            _ => (plain(character), character.len_utf8()),
+        };
+        next = position + length;
+        is_changed |= plain != Some(character);
+        if let Some(plain) = plain {
+            normal.text.push(plain);
+            normal.positions.extend(std::iter::repeat_n(position, plain.len_utf8()));
+        }
+    }
+    normal.positions.push(text.len());
+    is_changed.then_some(normal)
+}
+
+impl Normal {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same stretch in the text as it was written, together with what is not seen at its end.
+    pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        Some(*self.positions.get(range.start)?..*self.positions.get(range.end)?)
+    }
+}
+
+/// The visible character of ASCII that `%XX` stands for.
+fn decoded(bytes: &[u8], position: usize) -> Option<char> {
+    let digit = |offset| bytes.get(position + offset).and_then(|&byte| char::from(byte).to_digit(16));
+    let code = digit(1)? * 16 + digit(2)?;
+    char::from_u32(code).filter(|character| (' '..='~').contains(character))
+}
+
+/// The zeros of the scripts that have digits of their own.
+const ZEROS: [u32; 18] = [
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20, 0x1040,
+    0x17e0, 0x1810,
+];
+
+/// What the reader takes this character for; `None` where it is not seen.
+fn plain(character: char) -> Option<char> {
+    if character.is_ascii() {
+        return Some(character);
+    }
+    let code = u32::from(character);
+    let shifted = |from: u32, to: u32| char::from_u32(code - from + to);
+    match code {
+        0xad | 0x300..=0x36f | 0x61c | 0x115f | 0x1160 | 0x180b..=0x180e | 0x200b..=0x200f => None,
+        0x202a..=0x202e | 0x2060..=0x206f | 0x20d0..=0x20ff | 0x3164 | 0xfe00..=0xfe0f => None,
+        0xfeff | 0xffa0 | 0xe0000..=0xe01ef => None,
+        0xa0 | 0x1680 | 0x2000..=0x200a | 0x202f | 0x205f | 0x3000 => Some(' '),
+        0x2010..=0x2015 | 0x2212 | 0xfe58 | 0xfe63 => Some('-'),
+        0x2024 | 0x3002 | 0xfe52 | 0xff61 => Some('.'),
+        0xfe6b => Some('@'),
+        0xff01..=0xff5e => shifted(0xff01, 0x21),
+        0x1d400..=0x1d6a3 => Some(letter((code - 0x1d400) % 52)),
+        0x1d7ce..=0x1d7ff => char::from_digit((code - 0x1d7ce) % 10, 10),
+        _ => {
+            let zero = ZEROS.iter().find(|&&zero| (zero..zero + 10).contains(&code));
+            zero.and_then(|zero| char::from_digit(code - zero, 10)).or(Some(character))
+        }
+    }
+}
+
+/// The letter with this number among the capitals and the small ones.
+fn letter(number: u32) -> char {
+    let code = if number < 26 { u32::from('A') + number } else { u32::from('a') + number - 26 };
+    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+}

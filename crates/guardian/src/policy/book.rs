@@ -1,0 +1,149 @@
+//! What can be said about policies without a call: whether they are right, what they would have said. This is the gate's
+//! [`PolicyBook`].
+
+use serde_json::{Map, Value, json};
+use toolgate_gate::ports::policy_book::{
+    PolicyBook, PolicyProblem, PolicyTestOutcome, PolicyTool, Recorded, Rejudged, RuleSummary,
+};
+use toolgate_model::guard::PolicyFile;
+
+use super::beside;
+use super::known::Replayed;
+use super::problem::Problem;
+use super::remedy::Remedy;
+use super::scene::Scene;
+use super::schema;
+use super::set::CompiledSet;
+
+/// The annotation that keeps a rule in shadow, as it is written.
+const SHADOW: &str = "@mode(\"shadow\")";
+
+/// Reads policies in Cedar.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CedarBook;
+
+impl PolicyBook for CedarBook {
+    fn check(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Vec<PolicyProblem> {
+        let problems = match CompiledSet::compile(0, files) {
+            Ok(set) => set.check(&known(tools)),
+            Err(problems) => problems,
+        };
+        problems.into_iter().map(told).collect()
+    }
+
+    fn rules(&self, files: &[PolicyFile]) -> Option<Vec<RuleSummary>> {
+        let set = CompiledSet::compile(0, files).ok()?;
+        let summary = |rule: &std::sync::Arc<super::Rule>| RuleSummary {
+            id: rule.id.clone(),
+            file: rule.file.clone(),
+            effect: match rule.remedy {
+                None => "deny",
+                Some(Remedy::Ask(_)) => "ask",
+                Some(Remedy::Redact(_)) => "redact",
+            },
+            shadow: rule.shadow,
+            reason: rule.reason.clone(),
+            description: rule.description.clone(),
+        };
+        Some(set.rules().iter().map(summary).collect())
+    }
+
+    fn test(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Result<Vec<PolicyTestOutcome>, Vec<PolicyProblem>> {
+        let set =
+            CompiledSet::compile(0, files).map_err(|problems| problems.into_iter().map(told).collect::<Vec<_>>())?;
+        let find = |name: &str| tools.iter().find(|tool| tool.name == name).cloned();
+        beside::run(&set, files, &find)
+    }
+
+    fn promote(&self, files: &[PolicyFile], policy: &str) -> Result<Vec<PolicyFile>, String> {
+        let unreadable = |_| "the active policies cannot be read".to_owned();
+        let set = CompiledSet::compile(0, files).map_err(unreadable)?;
+        let rule = set.rules().iter().find(|rule| rule.id == policy);
+        let rule = rule.ok_or_else(|| format!("there is no rule `{policy}` in the active policies"))?;
+        if !rule.shadow {
+            return Err(format!("the rule `{policy}` is in force already"));
+        }
+        let text = rule.text();
+        let promoted = without_shadow(&text)
+            .ok_or_else(|| format!("take {SHADOW} out of the rule `{policy}` and apply the files again"))?;
+        let mut files = files.to_vec();
+        let file = files.iter_mut().find(|file| file.name == rule.file && file.text.contains(&text));
+        let file = file.ok_or_else(|| format!("take {SHADOW} out of the rule `{policy}` and apply the files again"))?;
+        file.text = file.text.replacen(&text, &promoted, 1);
+        Ok(files)
+    }
+
+    fn schema(&self, tools: &[PolicyTool]) -> String {
+        schema::schema_text(&known(tools))
+    }
+
+    fn rejudge(
+        &self,
+        version: u64,
+        files: &[PolicyFile],
+        recorded: &[Recorded],
+    ) -> Result<Vec<Rejudged>, Vec<PolicyProblem>> {
+        let set = CompiledSet::compile(version, files)
+            .map_err(|problems| problems.into_iter().map(told).collect::<Vec<_>>())?;
+        Ok(recorded.iter().map(|recorded| rejudge(&set, recorded)).collect())
+    }
+}
+
+fn rejudge(set: &CompiledSet, recorded: &Recorded) -> Rejudged {
+    let facts = recorded.decision.as_ref().and_then(|decision| decision.get("facts")).cloned();
+    let facts = facts.unwrap_or_else(|| known_facts(recorded));
+    let kept = |data: &Option<Value>, name: &str| data.as_ref().and_then(|data| data.get(name)).cloned();
+    let inputs = kept(&recorded.called, "inputs");
+    let find = |name: &str| recorded.tool.clone().filter(|tool| tool.name == name);
+    let replayed = match Scene::from_record(&facts, inputs.as_ref(), &find) {
+        Ok(scene) => scene.judge_known(set),
+        Err(reason) => return Rejudged::Undecidable { policies: Vec::new(), missing: vec![reason] },
+    };
+    match replayed {
+        Replayed::Known(judgement) => Rejudged::Verdict {
+            kind: judgement.verdict.kind(),
+            policies: judgement.policies.into_iter().map(|policy| policy.id).collect(),
+        },
+        Replayed::Undecidable { policies, missing } => Rejudged::Undecidable { policies, missing },
+    }
+}
+
+/// What is known of a call that no guardian was asked about.
+fn known_facts(recorded: &Recorded) -> Value {
+    let mut facts = Map::new();
+    let named = recorded.called.as_ref().and_then(|called| called.get("toolName")).cloned();
+    facts.insert("agent".to_owned(), recorded.principal.clone().unwrap_or_else(|| json!(recorded.agent)));
+    if recorded.actor != recorded.agent {
+        facts.insert("actor".to_owned(), json!(recorded.actor));
+    }
+    // A tool that there is no more is known by its name only.
+    let tool = match &recorded.tool {
+        Some(_) => named,
+        None => named.map(|name| json!({"name": name})),
+    };
+    facts.extend(tool.map(|tool| ("tool".to_owned(), tool)));
+    facts.insert("time".to_owned(), json!(recorded.time));
+    facts.extend(recorded.run.as_ref().map(|run| ("run".to_owned(), json!(run))));
+    Value::Object(facts)
+}
+
+/// The text of a rule without the annotation that keeps it in shadow; `None` where it is written in an unusual way.
+fn without_shadow(text: &str) -> Option<String> {
+    let (before, after) = text.split_once(SHADOW)?;
+    let after = after.strip_prefix('\n').or_else(|| after.strip_prefix(' ')).unwrap_or(after);
+    Some(format!("{before}{after}"))
+}
+
+fn known(tools: &[PolicyTool]) -> Vec<schema::PolicyTool> {
+    let tool = |tool: &PolicyTool| schema::PolicyTool {
+        name: tool.name.clone(),
+        service: tool.service.clone(),
+        definition: std::sync::Arc::clone(&tool.definition),
+    };
+    tools.iter().map(tool).collect()
+}
+
+fn told(problem: Problem) -> PolicyProblem {
+    let Problem { file, line, policy, message, help } = problem;
+    PolicyProblem { file, policy, line, message, help }
+}

@@ -1,0 +1,92 @@
+//! Slices that were made already. A slice is found only by exactly what it was made from, so that it is never a stale one:
+//! every change of a principal has another revision, and every change of a tool another definition.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use toolgate_model::guard::Hook;
+use toolgate_model::principal::PrincipalId;
+
+use super::entities::{Subject, tool_name};
+use super::slice::{Rulesets, Slice};
+
+/// How many slices are kept, and how many rules in them; beyond that all are let go.
+const MOST_SLICES: usize = 8_192;
+const MOST_RULES: usize = 200_000;
+
+/// What a slice is made from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct SubjectKey {
+    hook: Hook,
+    agent: PrincipalId,
+    agent_revision: Option<u64>,
+    actor: PrincipalId,
+    actor_revision: u64,
+    tool: Option<ToolKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ToolKey {
+    name: String,
+    external: bool,
+    /// INVARIANT: the slice that is found by it holds the definition, so that no other can come to be there.
+    definition: usize,
+}
+
+/// What was made already.
+#[derive(Default)]
+pub(super) struct Slices {
+    slices: HashMap<SubjectKey, Arc<Slice>>,
+    rulesets: HashMap<Vec<usize>, Arc<Rulesets>>,
+    kept_rules: usize,
+}
+
+impl SubjectKey {
+    /// `None` where it is not worth keeping: a tool that is in no registry is another one with every call.
+    pub(super) fn of(subject: &Subject<'_>) -> Option<Self> {
+        let tool = match subject.tool {
+            None => None,
+            Some(tool) if tool.registry.is_some() => Some(ToolKey {
+                name: tool_name(&tool),
+                external: tool.external,
+                definition: Arc::as_ptr(tool.definition).addr(),
+            }),
+            Some(_) => return None,
+        };
+        Some(Self {
+            hook: subject.hook,
+            agent: subject.agent.clone(),
+            agent_revision: subject.principal.map(|principal| principal.revision),
+            actor: subject.actor.id.clone(),
+            actor_revision: subject.actor.revision,
+            tool,
+        })
+    }
+}
+
+impl Slices {
+    pub(super) fn slice(&self, key: &SubjectKey) -> Option<Arc<Slice>> {
+        self.slices.get(key).cloned()
+    }
+
+    pub(super) fn rulesets(&self, numbers: &[usize]) -> Option<Arc<Rulesets>> {
+        self.rulesets.get(numbers).cloned()
+    }
+
+    pub(super) fn keep(&mut self, key: SubjectKey, slice: &Arc<Slice>) {
+        if self.slices.len() >= MOST_SLICES {
+            self.slices.clear();
+        }
+        self.slices.insert(key, Arc::clone(slice));
+    }
+
+    pub(super) fn keep_rulesets(&mut self, numbers: Vec<usize>, rulesets: &Arc<Rulesets>) {
+        self.kept_rules = self.kept_rules.saturating_add(numbers.len());
+        if self.kept_rules > MOST_RULES || self.rulesets.len() >= MOST_SLICES {
+            self.kept_rules = numbers.len();
+            self.rulesets.clear();
+            self.slices.clear();
+        }
+        self.rulesets.insert(numbers, Arc::clone(rulesets));
+    }
+}

@@ -1,0 +1,153 @@
+//! The engine: each tenant's active policies, read once for each change and shared by all calls. A set that cannot be
+//! read refuses everything: it was checked when it was applied, so something is badly wrong.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::OnceCell;
+use toolgate_gate::ports::clock::Clock;
+use toolgate_gate::ports::guardian::{Hooked, PolicyBasis};
+use toolgate_gate::ports::ledger::{ActivePolicies, History, HistoryQuery, Ledger};
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::guard::{Content, Denial, DenialCause, HookEvent};
+use toolgate_model::principal::TenantId;
+use toolgate_model::time::Timestamp;
+
+use super::entities::Subject;
+use super::facts::Facts;
+use super::judge::{Judgement, judge};
+use super::scene::facts_of;
+use super::set::CompiledSet;
+use crate::composition::{InProcess, PolicyJudgement};
+
+/// How long the labels of tools stay on a conversation.
+pub const MARKS_LAST: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+/// Judges by the policies that are active.
+pub struct PolicyEngine {
+    ledger: Arc<dyn Ledger>,
+    clock: Arc<dyn Clock>,
+    sets: Mutex<HashMap<TenantId, Arc<Loaded>>>,
+}
+
+/// The policies of one revision; read when they are first needed.
+struct Loaded {
+    revision: u64,
+    set: OnceCell<Result<Arc<CompiledSet>, String>>,
+}
+
+impl PolicyEngine {
+    /// With the policies that are kept there.
+    pub fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
+        Self { ledger, clock, sets: Mutex::default() }
+    }
+
+    /// The set of this revision.
+    async fn set(&self, tenant: &TenantId, policies: &ActivePolicies) -> Option<Result<Arc<CompiledSet>, String>> {
+        let active = policies.active.as_ref()?;
+        let loaded = {
+            let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+            match sets.get(tenant).filter(|loaded| loaded.revision == policies.revision) {
+                Some(loaded) => Arc::clone(loaded),
+                None => {
+                    let loaded = Arc::new(Loaded { revision: policies.revision, set: OnceCell::new() });
+                    // A call that was judged by an older set does not put that back: it is judged again anyway.
+                    let newer = sets.get(tenant).is_some_and(|known| known.revision > policies.revision);
+                    if !newer {
+                        sets.insert(tenant.clone(), Arc::clone(&loaded));
+                    }
+                    loaded
+                }
+            }
+        };
+        let read = || async {
+            let (version, files) = (active.version, active.files.clone());
+            // Thousands of rules take a while to read: beside the calls that are under way.
+            let reading = tokio::task::spawn_blocking(move || CompiledSet::compile(version, &files));
+            match reading.await {
+                Ok(Ok(set)) => Ok(Arc::new(set)),
+                Ok(Err(problems)) => {
+                    let first = problems.first().map_or_else(String::new, |problem| problem.message.clone());
+                    tracing::error!(%tenant, version, first, "the active policies cannot be read: everything is refused");
+                    Err(first)
+                }
+                Err(_) => Err("the reading broke off".to_owned()),
+            }
+        };
+        Some(loaded.set.get_or_init(read).await.clone())
+    }
+
+    async fn history(&self, hooked: &Hooked<'_>) -> Result<History, Refusal> {
+        let now = self.clock.now();
+        let query = HistoryQuery {
+            tenant: hooked.tenant.clone(),
+            scope: hooked.marks.clone(),
+            run: hooked.run.cloned(),
+            marks_since: now.minus(MARKS_LAST),
+            since: beginning_of_day(now),
+        };
+        self.ledger.history(&query).await
+    }
+}
+
+#[async_trait]
+impl InProcess for PolicyEngine {
+    async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal> {
+        let policies = self.ledger.policies(hooked.tenant, self.clock.now(), hooked.freshness).await?;
+        let basis = PolicyBasis { revision: policies.revision, generation: policies.generation };
+        let version = policies.active.as_ref().map(|active| active.version);
+        let said = |judgement: Judgement, facts| PolicyJudgement {
+            concerned: facts,
+            verdict: judgement.verdict,
+            policies: judgement.policies,
+            shadow: judgement.shadow,
+            version,
+            facts: None,
+            basis,
+        };
+        let set = match self.set(hooked.tenant, &policies).await {
+            None => return Ok(said(Judgement::allow(), false)),
+            Some(Ok(set)) => set,
+            Some(Err(_)) => {
+                let denial = Denial {
+                    cause: DenialCause::Unevaluable,
+                    reason: "the active policies cannot be read; whoever manages policies must apply others".to_owned(),
+                    policy: None,
+                };
+                return Ok(said(Judgement::deny(denial, Vec::new()), true));
+            }
+        };
+        let slice = set.slice(&Subject::of(hooked));
+        if slice.is_empty() {
+            return Ok(said(Judgement::allow(), false));
+        }
+        let history = if slice.needs().history { Some(self.history(hooked).await?) } else { None };
+        let run = hooked.run.map(|run| run.as_str());
+        let changed;
+        let event = match std::ptr::eq(content, &raw const hooked.event.content) {
+            true => hooked.event,
+            false => {
+                changed = HookEvent { content: content.clone(), ..hooked.event.clone() };
+                &changed
+            }
+        };
+        let facts = Facts {
+            event,
+            dialect: hooked.dialect,
+            run,
+            address: Some(hooked.address),
+            history: history.as_ref(),
+            arguments: hooked.arguments,
+        };
+        let judgement = judge(&slice, &facts);
+        Ok(PolicyJudgement { facts: Some(facts_of(hooked, history.as_ref())), ..said(judgement, true) })
+    }
+}
+
+fn beginning_of_day(now: Timestamp) -> Timestamp {
+    let millis = now.as_millis();
+    Timestamp::from_millis(millis - millis.rem_euclid(DAY_MILLIS)).unwrap_or(Timestamp::EPOCH)
+}

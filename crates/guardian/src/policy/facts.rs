@@ -1,0 +1,242 @@
+//! What rules can know about one event: made into Cedar's values, only as far as the rules at hand read it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use cedar_policy::{Context, RestrictedExpression};
+use serde_json::{Map, Value};
+use toolgate_gate::ports::ledger::History;
+use toolgate_model::canonical::to_canonical_string;
+use toolgate_model::guard::{Content, Dialect, Hook, HookEvent, Part, PartBody};
+use toolgate_model::time::Timestamp;
+
+use super::entities::{text, texts};
+use super::reads::{Members, Reads};
+use super::slice::Stage;
+use super::value::express_members;
+use crate::detector::{DetectorError, DetectorKind, Detectors};
+
+/// What rules see at every hook, at calls, at results and at all other hooks.
+const CIRCUMSTANCES: [&str; 12] = [
+    "reasoning",
+    "session",
+    "run",
+    "user",
+    "actor",
+    "dialect",
+    "marks",
+    "detected",
+    "spent",
+    "calls",
+    "time",
+    "address",
+];
+const OF_CALL: [&str; 2] = ["arguments", "argumentsText"];
+const OF_RESULT: [&str; 3] = ["arguments", "argumentsText", "result"];
+const OF_HOOK: [&str; 3] = ["text", "method", "tool"];
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+/// An event with all that is known about it.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// The event.
+    pub event: &'a HookEvent<'a>,
+    /// In whose words the gate was asked.
+    pub dialect: Dialect,
+    /// The execution that it belongs to.
+    pub run: Option<&'a str>,
+    /// From where it comes.
+    pub address: Option<IpAddr>,
+    /// What the agent has done so far, where rules need it.
+    pub history: Option<&'a History>,
+    /// The arguments of the call, where the event is its result and rules need them.
+    pub arguments: Option<&'a Map<String, Value>>,
+}
+
+/// Something that rules read and that cannot be shown to them. Never holds the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unseen {
+    /// The attribute of `context`.
+    pub(super) attribute: &'static str,
+    pub(super) reason: String,
+}
+
+/// A detector for each word that can be in `context.detected`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lookouts(Arc<[(&'static str, Detectors)]>);
+
+impl Lookouts {
+    pub(super) fn new() -> Result<Self, DetectorError> {
+        let kinds = [
+            ("email", DetectorKind::Email),
+            ("phone", DetectorKind::Phone),
+            ("card", DetectorKind::Card),
+            ("iban", DetectorKind::Iban),
+            ("national-id", DetectorKind::NationalId),
+            ("secret", DetectorKind::Secret),
+        ];
+        kinds.into_iter().map(|(name, kind)| Ok((name, Detectors::new(&[kind])?))).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Facts<'_> {
+    /// What is read, of an event with this content.
+    pub(super) fn context(&self, stage: &Stage, reads: &Reads, content: &Content<'_>) -> Result<Context, Unseen> {
+        let own = match stage.hook {
+            Hook::ToolCallRequest => OF_CALL.as_slice(),
+            Hook::ToolCallResult => OF_RESULT.as_slice(),
+            _ => OF_HOOK.as_slice(),
+        };
+        let mut pairs = Vec::new();
+        for &name in own.iter().chain(&CIRCUMSTANCES) {
+            if let Some(members) = reads.attribute(name) {
+                let value = self.value(name, members, stage, content);
+                let value = value.map_err(|reason| Unseen { attribute: name, reason })?;
+                pairs.extend(value.map(|value| (name.to_owned(), value)));
+            }
+        }
+        // What Cedar says would hold the value.
+        let refused =
+            |_| Unseen { attribute: "context", reason: "something in `context` is no value of Cedar".to_owned() };
+        Context::from_pairs(pairs).map_err(refused)
+    }
+
+    fn value(
+        &self,
+        name: &str,
+        members: &Members,
+        stage: &Stage,
+        content: &Content<'_>,
+    ) -> Result<Option<RestrictedExpression>, String> {
+        let event = self.event;
+        let optional = |value: Option<&str>| Ok(value.map(text));
+        match name {
+            "arguments" => {
+                let expressed = express_members(&stage.shape, self.arguments(content)?, members.names());
+                expressed.map(Some).map_err(|problem| format!("the argument {problem}"))
+            }
+            "argumentsText" => {
+                let arguments = Value::Object(self.arguments(content)?.clone());
+                Ok(Some(RestrictedExpression::new_string(to_canonical_string(&arguments))))
+            }
+            "result" => match content {
+                Content::Result { value, is_error } => {
+                    let is_error = RestrictedExpression::new_bool(*is_error);
+                    record(members, vec![("text", text(&plain(value))), ("isError", is_error)])
+                }
+                _ => Err("there is no result".to_owned()),
+            },
+            "text" => Ok(Some(RestrictedExpression::new_string(all_text(content)))),
+            "method" => optional(event.method.as_deref()),
+            "tool" => optional(event.tool.as_deref()),
+            "reasoning" => optional(event.reasoning.as_deref()),
+            "session" => optional(event.session.as_deref()),
+            "user" => optional(event.user.as_deref()),
+            "run" => optional(self.run),
+            "actor" => Ok(Some(RestrictedExpression::new_entity_uid(stage.actor.clone()))),
+            "dialect" => optional(Some(self.dialect.as_str())),
+            "detected" => {
+                let json = content.to_json();
+                let found = stage.lookouts.0.iter().filter(|(_, detectors)| detectors.redact_json(&json).is_some());
+                Ok(Some(texts(found.map(|(name, _)| *name))))
+            }
+            "marks" => Ok(Some(texts(self.history()?.marks.iter().map(String::as_str)))),
+            "spent" => {
+                let History { cost_today, cost_in_run, .. } = self.history()?;
+                record(members, vec![("today", decimal(*cost_today)), ("run", decimal(*cost_in_run))])
+            }
+            "calls" => {
+                let History { calls_today, calls_in_run, .. } = self.history()?;
+                record(members, vec![("today", count(*calls_today)), ("run", count(*calls_in_run))])
+            }
+            "time" => record(members, time(event.time)),
+            "address" => match self.address {
+                Some(address) => Ok(Some(RestrictedExpression::new_ip(address.to_string()))),
+                None => Err("the address is not known".to_owned()),
+            },
+            other => Err(format!("`{other}` is not known")),
+        }
+    }
+
+    fn arguments<'b>(&'b self, content: &'b Content<'_>) -> Result<&'b Map<String, Value>, String> {
+        match content {
+            Content::Arguments(arguments) => Ok(arguments),
+            _ => self.arguments.ok_or_else(|| "the arguments of the call are not known".to_owned()),
+        }
+    }
+
+    fn history(&self) -> Result<&History, String> {
+        self.history.ok_or_else(|| "what the agent did before is not known".to_owned())
+    }
+}
+
+fn record(
+    members: &Members,
+    fields: Vec<(&str, RestrictedExpression)>,
+) -> Result<Option<RestrictedExpression>, String> {
+    let wanted = fields.into_iter().filter(|(name, _)| members.contains(name));
+    let record = RestrictedExpression::new_record(wanted.map(|(name, value)| (name.to_owned(), value)));
+    record.map(Some).map_err(|_| "a record names a member twice".to_owned())
+}
+
+/// Millionths, in the four digits that Cedar has, rounded up.
+fn decimal(micros: u64) -> RestrictedExpression {
+    let units = micros.div_ceil(100);
+    RestrictedExpression::new_decimal(format!("{}.{:04}", units / 10_000, units % 10_000))
+}
+
+fn count(count: u64) -> RestrictedExpression {
+    RestrictedExpression::new_long(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// The time, in UTC.
+fn time(time: Timestamp) -> Vec<(&'static str, RestrictedExpression)> {
+    let written = time.to_string();
+    let part = |range: std::ops::Range<usize>| written.get(range).unwrap_or_default();
+    let number = |range| RestrictedExpression::new_long(part(range).parse().unwrap_or_default());
+    // The first day of 1970 was a Thursday.
+    let weekday = time.as_millis().div_euclid(DAY_MILLIS).saturating_add(3).rem_euclid(7);
+    let weekday = usize::try_from(weekday).ok().and_then(|day| WEEKDAYS.get(day)).copied();
+    vec![
+        ("now", RestrictedExpression::new_datetime(format!("{}Z", part(0..23)))),
+        ("hour", number(11..13)),
+        ("minute", number(14..16)),
+        ("weekday", text(weekday.unwrap_or_default())),
+        ("date", text(part(0..10))),
+    ]
+}
+
+/// A string as itself, everything else as its canonical JSON.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => to_canonical_string(other),
+    }
+}
+
+/// All text of a content, a line for each piece.
+fn all_text(content: &Content<'_>) -> String {
+    let lines: Vec<String> = match content {
+        Content::Parts(parts) => parts.iter().map(part_text).collect(),
+        Content::Memory(entries) => entries.clone(),
+        Content::Knowledge { query, keywords, results } => {
+            let found = results.iter().map(|result| &result.content);
+            query.iter().chain(keywords).chain(found).cloned().collect()
+        }
+        Content::Message(message) => vec![plain(message)],
+        other => vec![to_canonical_string(&other.to_json())],
+    };
+    lines.join("\n")
+}
+
+fn part_text(part: &Part) -> String {
+    match &part.body {
+        PartBody::Text(text) => text.clone(),
+        PartBody::Data(data) => plain(data),
+        PartBody::File(file) => {
+            let name = file.name.as_deref().unwrap_or_default();
+            format!("{name} {}", plain(&file.place))
+        }
+    }
+}

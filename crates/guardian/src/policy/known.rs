@@ -1,0 +1,120 @@
+//! Judging again what was recorded, where not everything was. A rule that reads something that is not known any more
+//! leaves the verdict open, unless it is a refusal whatever that rule says.
+
+use std::sync::Arc;
+
+use super::facts::Facts;
+use super::judge::{Judgement, enforce, evaluate, judge, would_be};
+use super::reads::Members;
+use super::remedy::Remedy;
+use super::rule::Rule;
+use super::slice::{Ruleset, Slice, Stage};
+use toolgate_model::guard::Hook;
+
+/// What is not known about an event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Which arguments of the call.
+    pub arguments: Members,
+    /// The content, where it is not the arguments: the result, or what was said.
+    pub content: bool,
+    /// Why the agent wanted it.
+    pub reasoning: bool,
+    /// From where it came.
+    pub address: bool,
+    /// What the agent had done before.
+    pub history: bool,
+}
+
+/// What can be said about an event of which not everything is known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Replayed {
+    /// The verdict does not depend on what is missing.
+    Known(Judgement),
+    /// It may.
+    Undecidable {
+        /// The rules that read what is missing.
+        policies: Vec<String>,
+        /// What they read and is missing.
+        missing: Vec<String>,
+    },
+}
+
+/// Judges an event of which not everything is known. Rules in shadow that read what is missing say nothing.
+pub fn judge_known(slice: &Slice, facts: &Facts<'_>, missing: &Missing) -> Replayed {
+    let Ok(stage) = &slice.stage else { return Replayed::Known(judge(slice, facts)) };
+    let (seeing, blind) = split(slice.rules.enforced.rules.values(), stage, missing);
+    let (watching, _) = split(slice.rules.shadow.rules.values(), stage, missing);
+    let (Ok(seeing), Ok(watching)) = (Ruleset::of(seeing.into_iter()), Ruleset::of(watching.into_iter())) else {
+        return undecidable(&blind);
+    };
+    if !blind.is_empty() {
+        // Only what holds for the content as it came counts: the blind ones might have changed it.
+        let satisfied = evaluate(slice, stage, &seeing, facts, &facts.event.content);
+        let refuses = satisfied.is_ok_and(|satisfied| satisfied.iter().any(|rule| rule.remedy.is_none()));
+        if !refuses {
+            return undecidable(&blind);
+        }
+    }
+    let shadow = would_be(slice, stage, &watching, facts);
+    Replayed::Known(Judgement { shadow, ..enforce(slice, stage, &seeing, facts) })
+}
+
+/// A rule, and what is missing of what it reads.
+type Blind<'r> = (&'r Arc<Rule>, Vec<String>);
+
+fn split<'r>(
+    rules: impl Iterator<Item = &'r Arc<Rule>>,
+    stage: &Stage,
+    missing: &Missing,
+) -> (Vec<&'r Arc<Rule>>, Vec<Blind<'r>>) {
+    let (mut seeing, mut blind) = (Vec::new(), Vec::new());
+    for rule in rules {
+        let unread = missing.of(rule, stage.hook);
+        if unread.is_empty() {
+            seeing.push(rule);
+        } else {
+            blind.push((rule, unread));
+        }
+    }
+    (seeing, blind)
+}
+
+fn undecidable(blind: &[Blind<'_>]) -> Replayed {
+    let mut missing: Vec<String> = blind.iter().flat_map(|(_, unread)| unread.iter().cloned()).collect();
+    missing.sort();
+    missing.dedup();
+    Replayed::Undecidable { policies: blind.iter().map(|(rule, _)| rule.id.clone()).collect(), missing }
+}
+
+impl Missing {
+    /// What a rule reads and is missing.
+    fn of(&self, rule: &Rule, hook: Hook) -> Vec<String> {
+        let reads = |names: &[&str]| rule.reads.any_of(names);
+        let is_call = hook == Hook::ToolCallRequest;
+        let content_is_missing = if is_call { !self.arguments.is_empty() } else { self.content };
+        let looks_at_content = reads(&["detected"]) || matches!(rule.remedy, Some(Remedy::Redact(_)));
+        let mut unread = Vec::new();
+        if let Some(read) = rule.reads.attribute("arguments") {
+            match (read, &self.arguments) {
+                (Members::All, missing) if missing.is_empty() => {}
+                (Members::Only(names), missing) => {
+                    let gone = names.iter().filter(|name| missing.contains(name));
+                    unread.extend(gone.map(|name| format!("arguments.{name}")));
+                }
+                (Members::All, _) => unread.push("arguments".to_owned()),
+            }
+        }
+        let whole = [
+            ("arguments", reads(&["argumentsText"]) && !self.arguments.is_empty()),
+            (if is_call { "arguments" } else { "content" }, looks_at_content && content_is_missing),
+            ("content", reads(&["result", "text"]) && self.content),
+            ("reasoning", reads(&["reasoning"]) && self.reasoning),
+            ("address", reads(&["address"]) && self.address),
+            ("history", reads(&["marks", "spent", "calls"]) && self.history),
+        ];
+        unread.extend(whole.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name.to_owned()));
+        unread.dedup();
+        unread
+    }
+}

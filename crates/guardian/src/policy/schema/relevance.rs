@@ -1,0 +1,88 @@
+//! Which part of a catalog matters to some rules: the tools and arguments that they name, and of the tools that look
+//! the same beyond that, one.
+
+use std::collections::BTreeSet;
+
+use cedar_policy::PolicySet;
+use serde_json::{Value, json};
+
+use super::PolicyTool;
+use super::text::write_type;
+use crate::policy::shape::Shape;
+
+/// The tools that matter, with those of their arguments that do.
+pub(super) fn relevant<'a>(tools: &'a [PolicyTool], rules: &PolicySet) -> Vec<(&'a str, Shape)> {
+    let named = rules.clone().to_json().ok().and_then(|rules| Named::of(&rules));
+    let mut known = BTreeSet::new();
+    let mut kept = Vec::new();
+    for tool in tools {
+        let (arguments, is_named) = match &named {
+            Some(named) => (named.members(tool.arguments()), named.tool(&tool.name)),
+            None => (tool.arguments(), true),
+        };
+        let mut looks = String::new();
+        write_type(&mut looks, &arguments, 0);
+        if is_named || known.insert(looks) {
+            kept.push((tool.name.as_str(), arguments));
+        }
+    }
+    kept
+}
+
+/// Every text in some rules, which is more than what they name.
+struct Named(BTreeSet<String>);
+
+impl Named {
+    /// `None` where a rule uses all arguments at once.
+    fn of(rules: &Value) -> Option<Self> {
+        let mut named = Self(BTreeSet::new());
+        named.add(rules);
+        let context = json!({"Var": "context"});
+        let arguments = json!({".": {"left": context, "attr": "arguments"}});
+        (!uses_whole(rules, &context, &arguments)).then_some(named)
+    }
+
+    fn add(&mut self, rules: &Value) {
+        match rules {
+            Value::String(text) => drop(self.0.insert(text.clone())),
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    self.0.insert(name.clone());
+                    self.add(value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tool(&self, name: &str) -> bool {
+        ["call", "result"].iter().any(|group| self.0.contains(&format!("{group}:{name}")))
+    }
+
+    fn members(&self, arguments: Shape) -> Shape {
+        match arguments {
+            Shape::Record(mut members) => {
+                members.retain(|name, _| self.0.contains(name));
+                Shape::Record(members)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Whether the context or the arguments are used otherwise than to look at one member.
+fn uses_whole(rules: &Value, context: &Value, arguments: &Value) -> bool {
+    if rules == context || rules == arguments {
+        return true;
+    }
+    match rules {
+        Value::Array(items) => items.iter().any(|item| uses_whole(item, context, arguments)),
+        Value::Object(members) => members.iter().any(|(operator, operands)| {
+            let looked_at = matches!(operator.as_str(), "." | "has").then(|| operands.get("left")).flatten();
+            let is_look = looked_at.is_some_and(|left| left == context || left == arguments);
+            !is_look && uses_whole(operands, context, arguments)
+        }),
+        _ => false,
+    }
+}

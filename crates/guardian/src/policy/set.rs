@@ -1,0 +1,169 @@
+//! A policy set that is ready for use: read from its files once, indexed, and kept in slices for those who come often.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cedar_policy::{Policy, PolicySet};
+use toolgate_model::guard::PolicyFile;
+
+use super::cache::{Slices, SubjectKey};
+use super::entities::{Cast, EntityTypes, Subject};
+use super::facts::Lookouts;
+use super::index::Index;
+use super::problem::{Cursor, Problem};
+use super::rule::{Rule, default_id};
+use super::slice::{Rulesets, Slice};
+
+/// How the files are called that have rules in them; others are not for the engine.
+pub(super) const EXTENSION: &str = ".cedar";
+
+/// A version of a tenant's policy set, ready for use.
+pub struct CompiledSet {
+    version: Arc<str>,
+    pub(super) files: Vec<PolicyFile>,
+    rules: Vec<Arc<Rule>>,
+    index: Index,
+    types: EntityTypes,
+    lookouts: Lookouts,
+    slices: Mutex<Slices>,
+}
+
+impl CompiledSet {
+    /// Reads the files, and finds all that is wrong in them. What needs the catalog is found by [`CompiledSet::check`].
+    pub fn compile(version: u64, files: &[PolicyFile]) -> Result<Self, Vec<Problem>> {
+        let files: Vec<PolicyFile> = files.iter().filter(|file| file.name.ends_with(EXTENSION)).cloned().collect();
+        let mut rules = Vec::new();
+        let mut problems = Vec::new();
+        for file in &files {
+            read_file(file, &mut rules, &mut problems);
+        }
+        find_twins(&rules, &mut problems);
+        let of_engine =
+            |message: String| Problem { file: String::new(), line: None, policy: None, message, help: None };
+        let types = EntityTypes::new().map_err(of_engine);
+        let lookouts = if rules.iter().any(|rule| rule.reads.any_of(&["detected"])) {
+            Lookouts::new().map_err(|error| of_engine(error.to_string()))
+        } else {
+            Ok(Lookouts::default())
+        };
+        match (types, lookouts) {
+            (Ok(types), Ok(lookouts)) if problems.is_empty() => {
+                let mut index = Index::default();
+                rules.iter().enumerate().for_each(|(number, rule)| index.insert(number, &rule.scope));
+                let slices = Mutex::default();
+                Ok(Self { version: version.to_string().into(), files, rules, index, types, lookouts, slices })
+            }
+            (types, lookouts) => {
+                problems.extend(types.err().into_iter().chain(lookouts.err()));
+                problems.sort();
+                Err(problems)
+            }
+        }
+    }
+
+    /// The rules, in the order of their files.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// Whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules that concern such an event, with all that can be known before it.
+    pub fn slice(&self, subject: &Subject<'_>) -> Arc<Slice> {
+        let key = SubjectKey::of(subject);
+        if let Some(slice) = key.as_ref().and_then(|key| self.slices().slice(key)) {
+            return slice;
+        }
+        let found = self.types.cast(subject).and_then(|cast| {
+            let rules = self.rulesets(&cast)?;
+            Ok((cast, rules))
+        });
+        let slice = Arc::new(Slice::new(&self.version, found, &self.types, subject, &self.lookouts));
+        if let Some(key) = key {
+            self.slices().keep(key, &slice);
+        }
+        slice
+    }
+
+    /// The rules whose scope fits, shared with all events of which that is true.
+    fn rulesets(&self, cast: &Cast) -> Result<Arc<Rulesets>, String> {
+        let Cast { principal, action, resource, .. } = cast;
+        let numbers = self.index.find(principal, action, resource);
+        let rule = |number: &usize| self.rules.get(*number);
+        let fits = |number: &usize| rule(number).is_some_and(|rule| rule.scope.fits(principal, action, resource));
+        let fitting: Vec<usize> = numbers.into_iter().filter(fits).collect();
+        if let Some(rulesets) = self.slices().rulesets(&fitting) {
+            return Ok(rulesets);
+        }
+        let rulesets = Arc::new(Rulesets::of(fitting.iter().filter_map(rule))?);
+        self.slices().keep_rulesets(fitting, &rulesets);
+        Ok(rulesets)
+    }
+
+    /// Whoever had a panic with this in hands left at most an entry too few.
+    fn slices(&self) -> std::sync::MutexGuard<'_, Slices> {
+        self.slices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read_file(file: &PolicyFile, rules: &mut Vec<Arc<Rule>>, problems: &mut Vec<Problem>) {
+    let PolicyFile { name, text } = file;
+    let set = match PolicySet::from_str(text) {
+        Ok(set) => set,
+        Err(errors) => return problems.extend(errors.iter().map(|error| Problem::of_cedar(error, name, text))),
+    };
+    for template in set.templates() {
+        problems.push(Problem {
+            file: name.clone(),
+            line: Cursor::new(text).line_of(&template.to_cedar()),
+            policy: None,
+            message: "a template concerns nobody here: write the principal or the resource in place of the slot"
+                .to_owned(),
+            help: None,
+        });
+    }
+    // Cedar counts the rules of a text in their order.
+    let number = |policy: &Policy| {
+        let id: &str = policy.id().as_ref();
+        id.strip_prefix("policy").and_then(|number| number.parse::<usize>().ok()).unwrap_or_default()
+    };
+    let mut policies: Vec<(usize, &Policy)> = set.policies().map(|policy| (number(policy), policy)).collect();
+    policies.sort_by_key(|(number, _)| *number);
+    let mut cursor = Cursor::new(text);
+    for (number, policy) in policies {
+        let place = number.saturating_add(1);
+        let line = policy.to_cedar().and_then(|written| cursor.line_of(&written));
+        match Rule::read(policy, name, place, line) {
+            Ok(rule) => rules.push(Arc::new(rule)),
+            Err(faults) => problems.extend(faults.into_iter().map(|fault| Problem {
+                file: name.clone(),
+                line,
+                policy: Some(policy.annotation("id").map_or_else(|| default_id(name, place), str::to_owned)),
+                message: fault.message,
+                help: fault.help,
+            })),
+        }
+    }
+}
+
+/// Records name rules by their ids: no two may have the same.
+fn find_twins(rules: &[Arc<Rule>], problems: &mut Vec<Problem>) {
+    let mut first: HashMap<&str, &Rule> = HashMap::new();
+    for rule in rules {
+        if let Some(other) = first.get(rule.id.as_str()) {
+            let line = other.line.map_or_else(String::new, |line| format!(" in line {line}"));
+            problems.push(Problem {
+                file: rule.file.clone(),
+                line: rule.line,
+                policy: Some(rule.id.clone()),
+                message: format!("another rule has this id already, in {}{line}: give each its own `@id`", other.file),
+                help: None,
+            });
+        }
+        first.entry(&rule.id).or_insert(rule);
+    }
+}

@@ -1,0 +1,155 @@
+//! The part of a policy set that concerns one kind of event: the rules that its scope can meet, with the entities and the
+//! shape of the arguments ready for Cedar.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cedar_policy::{Entities, EntityUid, PolicyId, PolicySet};
+use toolgate_model::guard::{Hook, PolicyRef};
+use toolgate_model::service::ToolDefinition;
+
+use super::entities::{Cast, EntityTypes, Subject};
+use super::facts::Lookouts;
+use super::reads::Reads;
+use super::rule::Rule;
+use super::shape::Shape;
+
+/// The rules that concern an agent, an actor and a tool at one point, and all that is known before the event.
+pub struct Slice {
+    pub(super) version: Arc<str>,
+    pub(super) rules: Arc<Rulesets>,
+    pub(super) stage: Result<Stage, String>,
+    /// The cache finds a slice by where this is, which is only sound as long as nothing else can be there.
+    _definition: Option<Arc<ToolDefinition>>,
+}
+
+/// What Cedar needs besides the rules and the circumstances.
+pub(super) struct Stage {
+    pub(super) hook: Hook,
+    pub(super) entities: Entities,
+    pub(super) principal: EntityUid,
+    pub(super) action: EntityUid,
+    pub(super) resource: EntityUid,
+    pub(super) actor: EntityUid,
+    pub(super) shape: Shape,
+    pub(super) lookouts: Lookouts,
+}
+
+/// The rules that count, and those that only watch.
+#[derive(Default)]
+pub(super) struct Rulesets {
+    pub(super) enforced: Ruleset,
+    pub(super) shadow: Ruleset,
+}
+
+/// Some rules, for Cedar.
+#[derive(Default)]
+pub(super) struct Ruleset {
+    pub(super) policies: PolicySet,
+    pub(super) rules: BTreeMap<PolicyId, Arc<Rule>>,
+    pub(super) reads: Reads,
+}
+
+/// What must be found out before a slice can judge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// What the agent has done so far.
+    pub history: bool,
+    /// The arguments of the call, where it is the result that is judged.
+    pub arguments: bool,
+    /// What detectors find in the content.
+    pub detected: bool,
+}
+
+impl Slice {
+    pub(super) fn new(
+        version: &Arc<str>,
+        found: Result<(Cast, Arc<Rulesets>), String>,
+        types: &EntityTypes,
+        subject: &Subject<'_>,
+        lookouts: &Lookouts,
+    ) -> Self {
+        let (rules, stage) = match found {
+            Ok((cast, rules)) => (Arc::clone(&rules), Stage::set(types, subject, cast, &rules, lookouts)),
+            Err(fault) => (Arc::default(), Err(fault)),
+        };
+        let definition = subject.tool.map(|tool| Arc::clone(tool.definition));
+        Self { version: Arc::clone(version), rules, stage, _definition: definition }
+    }
+
+    /// Whether no rule concerns the event, so that it may be.
+    pub fn is_empty(&self) -> bool {
+        self.stage.is_ok() && self.rules.enforced.is_empty() && self.rules.shadow.is_empty()
+    }
+
+    /// How many rules it has.
+    pub fn len(&self) -> usize {
+        self.rules.enforced.rules.len().saturating_add(self.rules.shadow.rules.len())
+    }
+
+    /// What must be found out first.
+    pub fn needs(&self) -> Needs {
+        let Rulesets { enforced, shadow } = &*self.rules;
+        let reads = |names: &[&str]| enforced.reads.any_of(names) || shadow.reads.any_of(names);
+        Needs {
+            history: reads(&["marks", "spent", "calls"]),
+            arguments: reads(&["arguments", "argumentsText"]),
+            detected: reads(&["detected"]),
+        }
+    }
+
+    /// How a rule of this slice is named in the record.
+    pub(super) fn name(&self, rule: &Rule) -> PolicyRef {
+        PolicyRef { id: rule.id.clone(), version: self.version.to_string() }
+    }
+}
+
+impl Stage {
+    fn set(
+        types: &EntityTypes,
+        subject: &Subject<'_>,
+        cast: Cast,
+        rules: &Rulesets,
+        lookouts: &Lookouts,
+    ) -> Result<Self, String> {
+        let is_idle = rules.enforced.is_empty() && rules.shadow.is_empty();
+        let entities = if is_idle { Vec::new() } else { types.entities(subject, &cast)? };
+        let shape = match subject.tool {
+            Some(tool) if !is_idle && !tool.external => Shape::of_parameters(tool.definition.parameters.as_ref()),
+            _ => Shape::of_parameters(None),
+        };
+        Ok(Self {
+            hook: subject.hook,
+            entities: Entities::from_entities(entities, None).map_err(|error| error.to_string())?,
+            principal: cast.principal.uid,
+            action: cast.action.uid,
+            resource: cast.resource.uid,
+            actor: cast.actor,
+            shape,
+            lookouts: lookouts.clone(),
+        })
+    }
+}
+
+impl Rulesets {
+    pub(super) fn of<'a>(rules: impl Iterator<Item = &'a Arc<Rule>>) -> Result<Self, String> {
+        let (shadow, enforced): (Vec<_>, Vec<_>) = rules.partition(|rule| rule.shadow);
+        Ok(Self { enforced: Ruleset::of(enforced.into_iter())?, shadow: Ruleset::of(shadow.into_iter())? })
+    }
+}
+
+impl Ruleset {
+    pub(super) fn of<'a>(rules: impl Iterator<Item = &'a Arc<Rule>>) -> Result<Self, String> {
+        let mut set = Self::default();
+        for rule in rules {
+            set.policies.add(rule.policy.clone()).map_err(|error| error.to_string())?;
+            set.reads.add(&rule.reads);
+            set.rules.insert(rule.policy.id().clone(), Arc::clone(rule));
+        }
+        Ok(set)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+}

@@ -1,0 +1,125 @@
+//! What leaves the gate for a guardian: the event without the secrets of the call, without keys of the gate, and
+//! without what the guardian's own redaction names. And the way back: what a change of it means for the event as it is.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use toolgate_model::arguments::without;
+use toolgate_model::guard::{AgentRef, Content, HookEvent};
+use toolgate_model::key;
+
+use super::merge::merged;
+use crate::detector::{DetectorError, DetectorKind, Detectors, FieldSelector, redact_fields};
+
+/// What a guardian is not shown, besides secrets.
+#[derive(Debug, Clone, Default)]
+pub struct Redaction {
+    /// Fields of the content, whatever is in them.
+    pub fields: Option<FieldSelector>,
+    /// What these find in the content, in the agent's reasoning and in whatever else people may have written.
+    pub detectors: Option<Detectors>,
+}
+
+/// Takes out what must not leave.
+#[derive(Debug)]
+pub(super) struct Filter {
+    redaction: Redaction,
+    /// Whoever gives a key of the gate as an argument must not have it carried outside.
+    keys: Detectors,
+}
+
+/// An event as a guardian is shown it.
+#[derive(Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) event: HookEvent<'a>,
+    /// The content before and after, where something was taken out of it.
+    hidden: Option<(Value, Value)>,
+}
+
+impl Filter {
+    pub(super) fn new(redaction: Redaction) -> Result<Self, DetectorError> {
+        let keys = Detectors::new(&[DetectorKind::Custom(key::PATTERN.to_owned())])?;
+        Ok(Self { redaction, keys })
+    }
+
+    /// The event without all that; `None` where its content would not be of its kind any more.
+    pub(super) fn outgoing<'a>(&self, event: &'a HookEvent<'_>, secrets: &[&[u8]]) -> Option<Outgoing<'a>> {
+        let original = event.content.to_json();
+        let (content, hidden) = match self.shown(&original, secrets) {
+            None => (borrowed(&event.content), None),
+            Some(shown) => (event.content.with_json(shown.clone())?, Some((original, shown))),
+        };
+        let text = |text: &'a str| self.text(text, secrets, self.redaction.detectors.as_ref());
+        // What says who does what to what stays readable, or there would be nothing to judge.
+        let name = |text: &'a str| self.text(text, secrets, None);
+        let event = HookEvent {
+            hook: event.hook,
+            agent: AgentRef { id: name(&event.agent.id), name: event.agent.name.as_deref().map(text) },
+            tool: event.tool.as_deref().map(name),
+            execution: event.execution.as_deref().map(name),
+            session: event.session.as_deref().map(text),
+            turn: event.turn.as_deref().map(text),
+            step: event.step.as_deref().map(text),
+            user: event.user.as_deref().map(text),
+            method: event.method.as_deref().map(name),
+            reasoning: event.reasoning.as_deref().map(text),
+            time: event.time,
+            content,
+        };
+        Some(Outgoing { event, hidden })
+    }
+
+    /// What is shown of a value; `None` where it is shown as it is.
+    fn shown(&self, original: &Value, secrets: &[&[u8]]) -> Option<Value> {
+        let mut shown = match without(original, secrets) {
+            Cow::Owned(shown) => Some(shown),
+            Cow::Borrowed(_) => None,
+        };
+        let mut then = |redact: &dyn Fn(&Value) -> Option<Value>| {
+            shown = redact(shown.as_ref().unwrap_or(original)).or(shown.take());
+        };
+        then(&|value| self.keys.redact_json(value));
+        if let Some(fields) = &self.redaction.fields {
+            then(&|value| redact_fields(value, fields, None));
+        }
+        if let Some(detectors) = &self.redaction.detectors {
+            then(&|value| detectors.redact_json(value));
+        }
+        shown
+    }
+
+    fn text<'a>(&self, text: &'a str, secrets: &[&[u8]], detectors: Option<&Detectors>) -> Cow<'a, str> {
+        let mut shown = Cow::Borrowed(text);
+        if !secrets.is_empty()
+            && let Cow::Owned(Value::String(redacted)) = without(&Value::from(text), secrets)
+        {
+            shown = Cow::Owned(redacted);
+        }
+        for detectors in [Some(&self.keys), detectors].into_iter().flatten() {
+            if let Some(redacted) = detectors.redact(&shown) {
+                shown = Cow::Owned(redacted);
+            }
+        }
+        shown
+    }
+}
+
+impl Outgoing<'_> {
+    /// What a guardian's change makes of the content as it is; `None` where that cannot be told.
+    pub(super) fn restored(&self, answered: Content<'static>) -> Option<Content<'static>> {
+        match &self.hidden {
+            None => Some(answered),
+            Some((original, shown)) => answered.with_json(merged(original, shown, &answered.to_json())?),
+        }
+    }
+}
+
+/// The same without a copy of what can be lent.
+fn borrowed<'a>(content: &'a Content<'_>) -> Content<'a> {
+    match content {
+        Content::Arguments(arguments) => Content::Arguments(Cow::Borrowed(arguments)),
+        Content::Result { value, is_error } => Content::Result { value: Cow::Borrowed(value), is_error: *is_error },
+        Content::Message(message) => Content::Message(Cow::Borrowed(message)),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,33 @@
+-- What policies and guardians know principals by, the policies themselves, and what calls leave on their conversations.
+
+ALTER TABLE principals ADD COLUMN labels TEXT NOT NULL DEFAULT '[]';
+
+-- Counts the changes of a tenant's policies: the number of the version that is active. A row for every tenant, so that an
+-- admission can hold it while it rests on there being none.
+ALTER TABLE registries ADD COLUMN policies INTEGER NOT NULL DEFAULT 0;
+INSERT INTO registries (tenant, revision) SELECT id, 0 FROM tenants WHERE true ON CONFLICT (tenant) DO NOTHING;
+
+CREATE TABLE policy_sets (
+    tenant TEXT NOT NULL REFERENCES tenants (id),
+    version INTEGER NOT NULL,
+    files TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    note TEXT,
+    applied_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, version)
+) STRICT;
+
+-- The session is empty where all that the agent does counts as one.
+CREATE TABLE session_marks (
+    tenant TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    session TEXT NOT NULL,
+    label TEXT NOT NULL,
+    marked_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, agent, session, label)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_marks_by_age ON session_marks (marked_at);
+
+-- What an execution has come to so far.
+CREATE INDEX invocations_of_run ON invocations (tenant, run, id) WHERE run IS NOT NULL;

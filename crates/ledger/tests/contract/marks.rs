@@ -1,0 +1,243 @@
+//! What calls leave on their conversations, and what an agent has done so far: told as of now, to nobody else.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use toolgate_gate::ports::ledger::{Admission, Admit, History, HistoryQuery, MarkScope, Marks, RecordDenial};
+use toolgate_model::constraint::Cost;
+use toolgate_model::hook::{RunId, ToolReturned};
+use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::time::Timestamp;
+use toolgate_testkit::ledger_fixture::{LedgerFixture, principal};
+
+use super::support::calls::{Caller, another};
+use super::support::number;
+use super::support::replicas::{Replicas, admitted, many};
+
+contract!(
+    the_marks_of_a_call_are_seen_by_the_next_look_at_every_replica,
+    the_marks_of_one_conversation_are_not_those_of_another,
+    a_call_that_is_not_admitted_leaves_no_mark,
+    a_mark_counts_from_its_last_time_and_never_grows_older,
+    marks_that_many_calls_leave_at_once_are_all_there,
+    old_marks_are_forgotten,
+    a_call_without_labels_leaves_nothing,
+    calls_and_costs_of_the_day_and_of_the_execution_are_counted,
+    what_others_did_does_not_count,
+);
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+fn scope(agent: &PrincipalId, session: &str) -> MarkScope {
+    MarkScope { agent: agent.clone(), session: session.to_owned() }
+}
+
+fn labels(labels: &[&str]) -> BTreeSet<String> {
+    labels.iter().map(|label| (*label).to_owned()).collect()
+}
+
+/// The call, leaving these labels on this conversation.
+fn marking(mut call: Admit, session: &str, left: &[&str]) -> Admit {
+    call.marks = Some(Marks { scope: scope(&call.invocation.agent, session), labels: labels(left) });
+    call
+}
+
+/// What is asked about this conversation of the caller's: all marks, and the calls of the last day.
+fn query(caller: &Caller, session: &str) -> HistoryQuery {
+    HistoryQuery {
+        tenant: caller.tenant.id.clone(),
+        scope: scope(&caller.agent, session),
+        run: None,
+        marks_since: Timestamp::from_millis(0).unwrap(),
+        since: caller.tenant.now().minus(DAY),
+    }
+}
+
+async fn history(caller: &Caller, query: HistoryQuery) -> History {
+    caller.tenant.ledger.history(&query).await.unwrap()
+}
+
+async fn marks(caller: &Caller, session: &str) -> BTreeSet<String> {
+    history(caller, query(caller, session)).await.marks
+}
+
+async fn the_marks_of_a_call_are_seen_by_the_next_look_at_every_replica(fixture: &LedgerFixture) {
+    let here = Caller::new(fixture).await;
+    let there = here.at_replica(fixture).await;
+    let grant = here.grant(None).await;
+    assert_eq!(marks(&there, "s").await, labels(&[]));
+    for (left, all) in [(&["private"][..], &["private"][..]), (&["private", "web"], &["private", "web"])] {
+        let call = marking(here.call(&grant).await, "s", left);
+        assert_eq!(here.send(call).await, Admission::Admitted);
+        for at in [&here, &there] {
+            assert_eq!(marks(at, "s").await, labels(all));
+        }
+    }
+}
+
+async fn the_marks_of_one_conversation_are_not_those_of_another(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    for (session, label) in [("", "of-all"), ("one", "of-one"), ("two", "of-two")] {
+        let call = marking(caller.call(&grant).await, session, &[label]);
+        assert_eq!(caller.send(call).await, Admission::Admitted);
+    }
+    for (session, expected) in [("", "of-all"), ("one", "of-one"), ("two", "of-two")] {
+        assert_eq!(marks(&caller, session).await, labels(&[expected]));
+    }
+    assert_eq!(marks(&caller, "three").await, labels(&[]));
+    let neighbour = Caller::of(&caller.tenant, "neighbour").await;
+    let stranger = Caller::new(fixture).await;
+    assert_eq!(stranger.agent, caller.agent, "of the same name, elsewhere");
+    for other in [neighbour, stranger] {
+        assert_eq!(marks(&other, "one").await, labels(&[]));
+    }
+}
+
+async fn a_call_that_is_not_admitted_leaves_no_mark(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(1).await;
+    let call = marking(caller.call(&grant).await, "s", &["private"]);
+    let mut stale = another(&call);
+    (stale.generation, stale.policies) = (0, 9);
+    assert_eq!(caller.send(stale).await, Admission::Stale);
+    assert_eq!(marks(&caller, "s").await, labels(&[]));
+    assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
+    let refused = caller.send(marking(another(&call), "s", &["web"])).await;
+    assert!(matches!(refused, Admission::Refused(_)), "{refused:?}");
+    assert_eq!(marks(&caller, "s").await, labels(&["private"]));
+}
+
+async fn a_mark_counts_from_its_last_time_and_never_grows_older(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let since = async |time| history(&caller, HistoryQuery { marks_since: time, ..query(&caller, "s") }).await.marks;
+    let first = marking(caller.call(&grant).await, "s", &["private"]);
+    let (made, next) = (first.stamp.time, first.stamp.time.plus(Duration::from_millis(1)));
+    caller.send(first.clone()).await;
+    assert_eq!((since(made).await, since(next).await), (labels(&["private"]), labels(&[])));
+
+    caller.tenant.wait(60);
+    let second = marking(caller.call(&grant).await, "s", &["private"]);
+    caller.send(second.clone()).await;
+    assert_eq!(since(second.stamp.time).await, labels(&["private"]));
+
+    // From a gate whose clock is slow.
+    assert_eq!(caller.send(another(&first)).await, Admission::Admitted);
+    assert_eq!(since(second.stamp.time).await, labels(&["private"]));
+}
+
+async fn marks_that_many_calls_leave_at_once_are_all_there(fixture: &LedgerFixture) {
+    let replicas = Replicas::of(fixture).await;
+    let caller = replicas.here();
+    let call = caller.call(&caller.grant(None).await).await;
+    let names: Vec<String> = (0..8).map(|number| format!("label-{number}")).collect();
+    // Forwards and backwards, so that two who took them as they come would wait for each other.
+    let calls = many(&call, 96).into_iter().enumerate().map(|(number, call)| {
+        let (one, other) = (names[number % 8].as_str(), names[7 - number % 8].as_str());
+        marking(call, ["one", "two"][number / 3 % 2], &[one, other, "all"])
+    });
+    let outcomes = replicas.send(calls.collect()).await;
+    assert_eq!(admitted(&outcomes).len(), 96);
+    let expected: BTreeSet<String> = names.iter().cloned().chain(["all".to_owned()]).collect();
+    for session in ["one", "two"] {
+        assert_eq!(marks(caller, session).await, expected);
+    }
+}
+
+async fn old_marks_are_forgotten(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let old: Vec<String> = (0..600).map(|number| format!("old-{number}")).collect();
+    let old: Vec<&str> = old.iter().map(String::as_str).collect();
+    caller.send(marking(caller.call(&grant).await, "s", &old)).await;
+    caller.send(marking(caller.call(&grant).await, "s", &["again"])).await;
+    caller.tenant.wait(29 * 24 * 3600);
+    caller.send(marking(caller.call(&grant).await, "s", &["again", "new"])).await;
+    caller.tenant.ledger.close_calls(caller.tenant.now()).await.unwrap();
+    assert_eq!(marks(&caller, "s").await.len(), 602);
+
+    caller.tenant.wait(24 * 3600 + 1);
+    caller.tenant.ledger.close_calls(caller.tenant.now()).await.unwrap();
+
+    assert_eq!(marks(&caller, "s").await, labels(&["again", "new"]));
+    assert_eq!(number(fixture, "SELECT COUNT(*) FROM session_marks").await, 2);
+}
+
+async fn a_call_without_labels_leaves_nothing(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    caller.running(&grant).await;
+    assert_eq!(caller.send(marking(caller.call(&grant).await, "s", &[])).await, Admission::Admitted);
+    assert_eq!(number(fixture, "SELECT COUNT(*) FROM session_marks").await, 0);
+}
+
+/// A call of the execution that costs so many millionths.
+async fn costing(caller: &Caller, run: Option<&str>, cost: Option<u64>) -> Admit {
+    let mut call = caller.call(&caller.grant(None).await).await;
+    call.invocation.cost = cost.and_then(Cost::from_micros);
+    call.invocation.trace.run = run.map(|run| RunId::parse(run).unwrap());
+    assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
+    call
+}
+
+async fn calls_and_costs_of_the_day_and_of_the_execution_are_counted(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let counted = async |caller: &Caller, since: Timestamp, run: &str| {
+        let run = Some(RunId::parse(run).unwrap());
+        let found = history(caller, HistoryQuery { since, run, ..query(caller, "") }).await;
+        [found.calls_today, found.cost_today, found.calls_in_run, found.cost_in_run]
+    };
+    let yesterday = caller.tenant.now();
+    assert_eq!(counted(&caller, yesterday, "run-1").await, [0; 4]);
+    costing(&caller, Some("run-1"), Some(5)).await;
+    caller.tenant.wait(24 * 3600);
+    let today = caller.tenant.now();
+
+    let settled = costing(&caller, Some("run-1"), Some(100)).await;
+    costing(&caller, Some("run-2"), Some(20)).await;
+    costing(&caller, None, None).await;
+    caller.settle(&settled, "{}").await;
+    let error = InvocationError { code: "POLICY_DENIED".to_owned(), reason: "no".to_owned() };
+    let refused = Invocation {
+        status: InvocationStatus::Denied,
+        error: Some(error.clone()),
+        id: another(&settled).invocation.id,
+        ..settled.invocation.clone()
+    };
+    let denial = RecordDenial {
+        stamp: caller.tenant.stamp_of(&caller.agent),
+        stage: "guard",
+        returned: ToolReturned::error(&refused, "POLICY_DENIED", "refused".to_owned(), None),
+        invocation: refused,
+        error,
+        about_authority: false,
+        decision: None,
+    };
+    fixture.ledger().record_denial(denial).await.unwrap();
+
+    assert_eq!(counted(&caller, today, "run-1").await, [3, 120, 2, 105]);
+    assert_eq!(counted(&caller, yesterday, "run-2").await, [4, 125, 1, 20]);
+    assert_eq!(counted(&caller, today.plus(Duration::from_millis(1)), "run-3").await, [0; 4]);
+    let without = history(&caller, query(&caller, "")).await;
+    assert_eq!((without.calls_today, without.calls_in_run, without.cost_in_run), (4, 0, 0));
+    let there = caller.at_replica(fixture).await;
+    assert_eq!(counted(&there, today, "run-1").await, [3, 120, 2, 105], "at every replica");
+}
+
+async fn what_others_did_does_not_count(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let neighbour = Caller::of(&caller.tenant, "neighbour").await;
+    let stranger = Caller::new(fixture).await;
+    costing(&caller, Some("run-1"), Some(1)).await;
+    costing(&neighbour, Some("run-1"), Some(10)).await;
+    costing(&stranger, Some("run-1"), Some(100)).await;
+
+    let asked = HistoryQuery { run: Some(RunId::parse("run-1").unwrap()), ..query(&caller, "") };
+    let found = history(&caller, asked.clone()).await;
+    assert_eq!((found.calls_today, found.cost_today), (1, 1));
+    assert_eq!((found.calls_in_run, found.cost_in_run), (2, 11), "an execution may be the work of several agents");
+    let nobody = HistoryQuery { scope: scope(&principal("nobody"), ""), run: None, ..asked };
+    assert_eq!(history(&caller, nobody).await, History::default());
+}

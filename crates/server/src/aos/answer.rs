@@ -1,0 +1,61 @@
+//! From what the gate says to what the runtime is told. Many runtimes go on where they are told of an error, and so what
+//! could not be decided is told as a no.
+
+use serde_json::{Map, Value, json};
+use toolgate_dialect::aos::{self, ModifiedForm};
+use toolgate_gate::call::HookAnswer;
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::guard::VerdictKind;
+
+/// The answer to a hook.
+pub(super) fn told(asked: &aos::HookQuestion, outcome: Result<HookAnswer, Refusal>, form: ModifiedForm) -> Value {
+    let answer = outcome.unwrap_or_else(|refusal| undecided(&refusal));
+    let code = answer.code.as_deref();
+    let mut written = aos::write(
+        asked,
+        &aos::Answer {
+            kind: answer.kind,
+            reason: &answer.reason,
+            codes: code.as_slice(),
+            policy: answer.policy.as_ref(),
+            data: Some(Value::Object(data(&answer))),
+            content: answer.content.as_ref(),
+            form,
+        },
+    );
+    // A change that cannot be told is written as a no: what stands here is what was written.
+    let waits = code.is_some_and(|code| code.eq_ignore_ascii_case(Code::ApprovalRequired.as_str()));
+    let effective = if waits { VerdictKind::Ask.as_str() } else { decision(&written) };
+    if let Some(data) = written.pointer_mut("/result/data").and_then(Value::as_object_mut) {
+        data.insert("effective".to_owned(), json!(effective));
+    }
+    written
+}
+
+/// What was told, in a word.
+pub(super) fn decision(answer: &Value) -> &'static str {
+    let decision = answer.pointer("/result/decision").and_then(Value::as_str).and_then(VerdictKind::parse);
+    decision.unwrap_or(VerdictKind::Deny).as_str()
+}
+
+/// What it belongs to.
+fn data(answer: &HookAnswer) -> Map<String, Value> {
+    let approval = answer.approval.map(|id| ("approvalId".to_owned(), json!(id)));
+    let invocation = answer.invocation.map(|id| ("invocationId".to_owned(), json!(id)));
+    approval.into_iter().chain(invocation).collect()
+}
+
+fn undecided(refusal: &Refusal) -> HookAnswer {
+    HookAnswer {
+        kind: VerdictKind::Deny,
+        reason: refusal.reason().to_owned(),
+        code: Some(refusal.code().as_str().to_ascii_lowercase()),
+        policy: None,
+        content: None,
+        approval: None,
+        invocation: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

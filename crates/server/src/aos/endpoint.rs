@@ -1,0 +1,103 @@
+//! The endpoint: one body, with one message or a batch of them, each answered on its own and in order.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde_json::Value;
+use toolgate_dialect::aos::{self, Incoming, Message};
+use toolgate_dialect::jsonrpc::RpcError;
+use toolgate_gate::refusal::{Code, Refusal};
+
+use super::answer::{decision, told};
+use super::asking::Asking;
+use super::question::question;
+use crate::body;
+use crate::router::App;
+
+/// The most messages of one batch.
+const BATCH_LIMIT: usize = 100;
+
+pub(super) async fn serve(State(app): State<Arc<App>>, asking: Asking, request: Request) -> Response {
+    match read(&app, &asking, request).await {
+        Ok(incoming) => answer_all(&app, asking, incoming).await,
+        Err(error) => {
+            app.metrics.hook_not_understood();
+            Json(aos::write_error(None, &error)).into_response()
+        }
+    }
+}
+
+/// Reads the body, whatever it is declared as.
+async fn read(app: &App, asking: &Asking, request: Request) -> Result<Incoming, RpcError> {
+    if let Err(refusal) = &asking.query {
+        return Err(RpcError::invalid_request(refusal.reason()));
+    }
+    let bytes = body::read(request, app.max_body).await.map_err(|refusal| match refusal.code() {
+        Code::BodyTooLarge => RpcError::invalid_request(refusal.reason()),
+        _ => RpcError::parse_error(refusal.reason()),
+    })?;
+    match aos::read(&bytes, app.gate.now())? {
+        Incoming::Batch(messages) if messages.len() > BATCH_LIMIT => {
+            Err(RpcError::invalid_request(format!("a batch has at most {BATCH_LIMIT} messages")))
+        }
+        incoming => Ok(incoming),
+    }
+}
+
+async fn answer_all(app: &App, mut asking: Asking, incoming: Incoming) -> Response {
+    let messages = match incoming {
+        Incoming::Single(message) => {
+            return match answer(app, &asking, Ok(()), message).await {
+                Some(answer) => Json(answer).into_response(),
+                None => StatusCode::NO_CONTENT.into_response(),
+            };
+        }
+        Incoming::Batch(messages) => messages,
+    };
+    let mut answers = Vec::with_capacity(messages.len());
+    // One after the other: what a message leaves behind counts for those that follow it.
+    for (number, message) in messages.into_iter().enumerate() {
+        let mut standing = Ok(());
+        if number > 0 {
+            // A question may have waited for a person for long.
+            match app.gate.identify_again(&asking.caller).await {
+                Ok(caller) => asking.caller = caller,
+                Err(refusal) => standing = Err(refusal),
+            }
+        }
+        answers.extend(answer(app, &asking, standing, message).await);
+    }
+    // Nothing but notifications: there is nobody to answer.
+    if answers.is_empty() { StatusCode::NO_CONTENT.into_response() } else { Json(answers).into_response() }
+}
+
+/// The answer to one message; `None` for a notification. Where the caller's key has ended meanwhile, hooks are denied.
+async fn answer(app: &App, asking: &Asking, standing: Result<(), Refusal>, message: Message) -> Option<Value> {
+    let asked = match message {
+        Message::Hook(asked) => asked,
+        Message::Ping(ping) => return Some(aos::write_pong(&ping.id, app.gate.now(), None)),
+        Message::Notification => return None,
+        Message::Invalid { id, error } => {
+            app.metrics.hook_not_understood();
+            return Some(aos::write_error(id.as_ref(), &error));
+        }
+    };
+    let profile = app.hooks.of(asking.caller.id());
+    let question = match question(&asked, asking, profile) {
+        Ok(question) => question,
+        Err(error) => {
+            app.metrics.hook_not_understood();
+            return Some(aos::write_error(Some(&asked.id), &error));
+        }
+    };
+    let outcome = match standing {
+        Ok(()) => app.gate.answer_hook(asking.caller.clone(), question).await,
+        Err(refusal) => Err(refusal),
+    };
+    let answer = told(&asked, outcome, profile.form);
+    app.metrics.hook_answered(asked.event.hook, decision(&answer));
+    Some(answer)
+}

@@ -1,0 +1,127 @@
+//! Changes of the policies: applying a folder, and putting a rule in force.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::difference::Difference;
+use super::findings::explained;
+use super::folder::{self, SetFile};
+use super::rule_text::promoted;
+use super::versions::{Active, made};
+use crate::client::Client;
+use crate::command::{Failure, object};
+use crate::output::{Report, clean, say};
+use crate::prompt;
+
+/// What to apply, and on which condition.
+#[derive(Args)]
+pub(crate) struct Apply {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// What is said about it in the list of versions
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Only if this version is still the active one; 0 means that there is none
+    #[arg(long, value_name = "VERSION")]
+    expected: Option<u64>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Which rule to put in force.
+#[derive(Args)]
+pub(crate) struct Promote {
+    /// The rule's id
+    policy: String,
+    /// Also take the rule out of shadow in the files of this folder
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+}
+
+impl Apply {
+    /// Shows what changes where a person can see it, and makes the folder the active policies.
+    pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
+        let files = folder::read(&self.folder)?;
+        let active = Active::fetch(client).await?;
+        let difference = compare(&active, &self.folder, &files);
+        let mut expected = self.expected;
+        if difference.is_empty() && expected.is_none_or(|expected| expected == active.version) {
+            let text = format!("These are the policies of {} already; nothing was changed.", active.name());
+            return Ok(Report::new(active.answer, text));
+        }
+        if !self.yes && prompt::interactive() {
+            say(&difference.summary());
+            prompt::confirm(&format!("this takes the place of {}", active.name()), false)?;
+            // What the person agreed to holds for the version that was compared with, and for no other.
+            expected = expected.or(Some(active.version));
+        }
+        let body = object([
+            ("files", Some(folder::to_json(&files))),
+            ("note", self.note.map(Value::from)),
+            ("expected_version", expected.map(Value::from)),
+        ]);
+        let answer = client.change(Method::PUT, "/api/v1/policies", Some(&Value::Object(body))).await;
+        Ok(made(answer.map_err(|error| explained(&self.folder, error))?, ""))
+    }
+}
+
+impl Promote {
+    /// Puts the rule in force, and in the folder too where one is named.
+    pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
+        // Looked at before the gate is asked, so that what cannot be written is found while nothing has changed.
+        let rewritten = match &self.write {
+            Some(folder) => Some(rewrite(folder, &self.policy)?),
+            None => None,
+        };
+        let body = json!({"policy_id": self.policy});
+        let answer = client.change(Method::POST, "/api/v1/policies/promote", Some(&body)).await?;
+        let mut how = format!("; {} is in force", clean(&self.policy));
+        if let Some((path, text)) = rewritten {
+            let name = clean(&path.display().to_string());
+            fs::write(&path, text).map_err(|error| Failure::io(format!("{name}: the rule is in force, but"), error))?;
+            how.push_str(&format!(", and {name} says so too"));
+        }
+        Ok(made(answer, &how))
+    }
+}
+
+/// What tells the folder from the active policies.
+pub(super) fn compare(active: &Active, folder: &Path, files: &[SetFile]) -> Difference {
+    let place = folder.display().to_string();
+    Difference::between(&active.name(), &active.files, place.trim_end_matches('/'), files)
+}
+
+/// The file of the folder that has the rule in shadow, and its text without that.
+fn rewrite(folder: &Path, policy: &str) -> Result<(PathBuf, String), Failure> {
+    let files = folder::read(folder)?;
+    let cedar = files.iter().filter(|file| file.name.ends_with(".cedar"));
+    let mut found = cedar.filter_map(|file| Some((folder.join(&file.name), promoted(&file.name, &file.text, policy)?)));
+    found.next().ok_or_else(|| {
+        let (policy, place) = (clean(policy), clean(&folder.display().to_string()));
+        Failure::Said(format!("{place}: no rule `{policy}` is in shadow there; leave out --write, or name its folder"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_promoted_in_the_file_that_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.cedar"), "@id(\"a\")\nforbid (principal, action, resource);\n").unwrap();
+        let shadowed = "@id(\"b\")\n@mode(\"shadow\")\nforbid (principal, action, resource);\n";
+        fs::write(folder.path().join("b.cedar"), shadowed).unwrap();
+        let (path, text) = rewrite(folder.path(), "b").unwrap();
+        assert_eq!((path, text), (folder.path().join("b.cedar"), shadowed.replace("@mode(\"shadow\")\n", "")));
+        for other in ["a", "c", "b:1"] {
+            assert!(rewrite(folder.path(), other).unwrap_err().to_string().contains("is in shadow there"), "{other}");
+        }
+    }
+}

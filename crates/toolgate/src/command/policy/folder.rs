@@ -1,0 +1,166 @@
+//! A policy set as a folder of files: `*.cedar` with rules, `*.test.yaml` with what they must say. Whatever else lies
+//! there is named and refused, so that no rule is left out by a slip in its file's name.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::command::Failure;
+use crate::output::clean;
+
+/// The most that is read from one file; the gate takes no more for all of them.
+const FILE_LIMIT: u64 = 8 * 1024 * 1024;
+
+/// One file of a policy set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SetFile {
+    /// Its name, without a folder.
+    pub(super) name: String,
+    /// What is in it.
+    pub(super) text: String,
+}
+
+/// Reads the files of a policy set, in the order of their names.
+pub(super) fn read(folder: &Path) -> Result<Vec<SetFile>, Failure> {
+    let shown = |path: &Path| clean(&path.display().to_string());
+    let entries = fs::read_dir(folder).map_err(|error| Failure::io(shown(folder), error))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| Failure::io(shown(folder), error))?;
+        let path = entry.path();
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") || name == "README.md" {
+            continue;
+        }
+        let kind = fs::metadata(&path).map_err(|error| Failure::io(shown(&path), error))?;
+        let Some(name) = name.to_str().filter(|name| is_of_a_set(name) && kind.is_file()) else {
+            let sentence = format!(
+                "{}: is no part of a policy set; only *.cedar and *.test.yaml files, a README.md and dot files may be \
+                 there, and no folders: rename it or move it away",
+                shown(&path)
+            );
+            return Err(Failure::Said(sentence));
+        };
+        files.push(SetFile { name: name.to_owned(), text: text_of(&path)? });
+    }
+    if !files.iter().any(|file| file.name.ends_with(".cedar")) {
+        let folder = shown(folder);
+        let sentence = format!("{folder}: there is no *.cedar file; begin with `toolgate policy init {folder}`");
+        return Err(Failure::Said(sentence));
+    }
+    files.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(files)
+}
+
+/// Writes files that are not there yet; nothing is written where one of them is.
+pub(super) fn write_new<'a>(
+    folder: &Path,
+    files: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let files = files
+        .into_iter()
+        .map(|(name, text)| match is_of_a_set(name) {
+            true => Ok((folder.join(name), text)),
+            false => Err(Failure::Said(format!("`{}` is no name of a policy file", clean(name)))),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+        let path = clean(&path.display().to_string());
+        return Err(Failure::Said(format!("{path} is there already, and nothing was written; name another folder")));
+    }
+    let failed = |path: &Path, error| Failure::io(clean(&path.display().to_string()), error);
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (path, text) in &files {
+        let made = OpenOptions::new().write(true).create_new(true).open(path);
+        made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| failed(path, error))?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+/// The files as requests carry them.
+pub(super) fn to_json(files: &[SetFile]) -> Value {
+    files.iter().map(|file| json!({"name": file.name, "text": file.text})).collect()
+}
+
+/// The files of an answer.
+pub(super) fn from_json(files: &Value) -> Vec<SetFile> {
+    let text = |file: &Value, name: &str| file.get(name).and_then(Value::as_str).map(str::to_owned);
+    let read = |file: &Value| Some(SetFile { name: text(file, "name")?, text: text(file, "text")? });
+    files.as_array().into_iter().flatten().filter_map(read).collect()
+}
+
+/// A plain name with one of the two endings: what the gate takes, and nothing that leads out of a folder.
+fn is_of_a_set(name: &str) -> bool {
+    let stem = name.strip_suffix(".cedar").or_else(|| name.strip_suffix(".test.yaml"));
+    stem.is_some_and(|stem| !stem.is_empty())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    let name = clean(&path.display().to_string());
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(path).map_err(|error| Failure::io(&name, error))?;
+    let read = opened.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(|error| Failure::io(&name, error))?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > FILE_LIMIT {
+        return Err(Failure::Said(format!("{name}: longer than {FILE_LIMIT} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::Said(format!("{name}: not UTF-8 text")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn only_rules_and_their_tests_are_read_in_the_order_of_their_names() {
+        let folder =
+            folder(&[("b.cedar", "b"), ("a.test.yaml", "t"), ("a.cedar", "a"), ("README.md", "r"), (".x", "x")]);
+        let files = read(folder.path()).unwrap();
+        let names: Vec<(&str, &str)> = files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
+        assert_eq!(names, [("a.cedar", "a"), ("a.test.yaml", "t"), ("b.cedar", "b")]);
+        assert_eq!(from_json(&to_json(&files)), files);
+    }
+
+    #[test]
+    fn whatever_else_lies_there_is_named() {
+        for name in ["b.ceder", "a.cedar~", "a.yaml", "notes.txt", "b c.cedar", "b.Cedar"] {
+            let folder = folder(&[("a.cedar", "a"), (name, "x")]);
+            let refused = read(folder.path()).unwrap_err();
+            assert!(refused.to_string().contains(&format!("{name}: is no part of a policy set")), "{refused}");
+        }
+        let folder = folder(&[("a.cedar", "a")]);
+        fs::create_dir(folder.path().join("deeper.cedar")).unwrap();
+        assert!(read(folder.path()).unwrap_err().to_string().contains("deeper.cedar: is no part"));
+    }
+
+    #[test]
+    fn a_folder_without_rules_is_not_taken_for_an_empty_set() {
+        let folder = folder(&[("a.test.yaml", "t")]);
+        assert!(read(folder.path()).unwrap_err().to_string().contains("toolgate policy init"));
+        assert!(read(&folder.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn nothing_is_written_over() {
+        let folder = folder(&[("b.cedar", "mine")]);
+        let refused = write_new(folder.path(), [("a.cedar", "new"), ("b.cedar", "new")]).unwrap_err();
+        assert!(refused.to_string().contains("b.cedar is there already"), "{refused}");
+        assert!(!folder.path().join("a.cedar").exists());
+        for outside in ["../a.cedar", "x/a.cedar", ".cedar", ""] {
+            assert!(write_new(folder.path(), [(outside, "new")]).is_err(), "{outside}");
+        }
+        let below = folder.path().join("new/set");
+        write_new(&below, [("a.cedar", "new")]).unwrap();
+        assert_eq!(read(&below).unwrap(), [SetFile { name: "a.cedar".to_owned(), text: "new".to_owned() }]);
+    }
+}

@@ -1,0 +1,67 @@
+//! The gate's guardians from their parts: the policy engine, the guardians of others with their links, and who is told
+//! when one of them fails.
+
+use std::sync::Arc;
+
+use http::HeaderName;
+use toolgate_egress::guardian_link::{GuardianLink, LinkAuthentication};
+use toolgate_gate::ports::clock::Clock;
+use toolgate_gate::ports::ledger::Ledger;
+use toolgate_guardian::composition::{Alarm, Guardians, LogAlarm};
+use toolgate_guardian::policy::PolicyEngine;
+use toolgate_guardian::remote::RemoteGuardian;
+use toolgate_model::guard::FailureClass;
+use toolgate_model::secret::Secret;
+use toolgate_server::operations::metrics::Metrics;
+
+use super::{StartError, guarded_client};
+use crate::configuration::{Configuration, GuardianAuthentication, GuardianEntry};
+
+/// Puts them together.
+pub(super) fn open(
+    configuration: &Configuration,
+    ledger: &Arc<dyn Ledger>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+) -> Result<Guardians, StartError> {
+    let policy = Arc::new(PolicyEngine::new(Arc::clone(ledger), clock));
+    let entries = &configuration.guardians.guardians;
+    let remote = entries.iter().map(|entry| guardian(configuration, entry)).collect::<Result<Vec<_>, _>>()?;
+    let alarm = Arc::new(CountingAlarm { log: LogAlarm::default(), metrics });
+    Ok(Guardians::new(policy, remote, alarm).with_budget(configuration.guardian_budget))
+}
+
+fn guardian(configuration: &Configuration, entry: &GuardianEntry) -> Result<RemoteGuardian, StartError> {
+    let refused = |reason: String| StartError::Guardian { name: entry.settings.name.clone(), reason };
+    let copy = |secret: &Secret| Secret::new(secret.expose().to_owned());
+    let authentication = match &entry.authentication {
+        GuardianAuthentication::None => LinkAuthentication::None,
+        GuardianAuthentication::Bearer(token) => LinkAuthentication::Bearer(copy(token)),
+        GuardianAuthentication::Header { name, value } => LinkAuthentication::Header {
+            name: HeaderName::try_from(name).map_err(|_| refused("`header` is no name of a header".to_owned()))?,
+            value: copy(value),
+        },
+    };
+    let link = GuardianLink::new(
+        guarded_client(configuration),
+        entry.url.clone(),
+        authentication,
+        entry.max_answer_bytes,
+        entry.ca_certificate.clone(),
+    );
+    let link = link.map_err(|error| refused(error.to_string()))?;
+    RemoteGuardian::new(entry.settings.clone(), Arc::new(link)).map_err(|error| refused(error.to_string()))
+}
+
+/// Counts failures besides telling the log.
+struct CountingAlarm {
+    log: LogAlarm,
+    metrics: Arc<Metrics>,
+}
+
+impl Alarm for CountingAlarm {
+    fn failed(&self, guardian: &str, class: FailureClass, open: bool) {
+        self.metrics.guardian_failed(guardian, class.as_str(), open);
+        self.log.failed(guardian, class, open);
+    }
+}

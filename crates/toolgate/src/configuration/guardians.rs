@@ -1,0 +1,399 @@
+//! The file of guardians: whom the gate asks about calls, and what is agreed with the runtimes that ask the gate. TOML, in
+//! which nothing is ignored. Secrets stand in files of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use toolgate_dialect::aos::ModifiedForm;
+use toolgate_gate::call::{AskForm, HookTerms, UnknownTools};
+use toolgate_guardian::detector::{DetectorKind, Detectors, FieldSelector};
+use toolgate_guardian::remote::{BreakerSettings, Redaction, RemoteSettings};
+use toolgate_guardian::selector::{NamePattern, Selector};
+use toolgate_model::approval::LONGEST_WAIT;
+use toolgate_model::descriptor::SafetyTier;
+use toolgate_model::guard::{Dialect, GuardMode, Hook, OnFailure};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::secret::Secret;
+use toolgate_model::text::{Label, check_identifier};
+use toolgate_server::aos::{HookProfile, HookSettings};
+use url::Url;
+
+use super::ConfigurationError;
+
+/// The longest that a guardian may have for an answer.
+const LONGEST_TIMEOUT: u64 = 60_000;
+
+/// What the file says.
+#[derive(Default)]
+pub struct GuardianSettings {
+    /// Whom the gate asks.
+    pub guardians: Vec<GuardianEntry>,
+    /// What is agreed with those who ask the gate.
+    pub hooks: HookSettings,
+}
+
+/// A guardian of somebody else.
+pub struct GuardianEntry {
+    /// Where it is.
+    pub url: Url,
+    /// How it is asked.
+    pub settings: RemoteSettings,
+    /// How the gate shows it who it is.
+    pub authentication: GuardianAuthentication,
+    /// The most that is read of its answers.
+    pub max_answer_bytes: usize,
+    /// Whom alone its certificate may come from, in PEM.
+    pub ca_certificate: Option<String>,
+}
+
+/// How the gate shows a guardian who it is.
+pub enum GuardianAuthentication {
+    /// Not at all.
+    None,
+    /// By a bearer token.
+    Bearer(Secret),
+    /// By a header of the guardian's own.
+    Header {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: Secret,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    guardian: Vec<Guardian>,
+    #[serde(default)]
+    hooks: Option<Terms>,
+    #[serde(default)]
+    caller: Vec<Caller>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Guardian {
+    name: String,
+    url: String,
+    #[serde(default)]
+    dialect: Option<String>,
+    #[serde(default)]
+    hooks: Vec<String>,
+    #[serde(default)]
+    agents: Vec<String>,
+    #[serde(default)]
+    tools: Vec<String>,
+    #[serde(default)]
+    tiers: Vec<String>,
+    #[serde(default)]
+    labels: Vec<String>,
+    #[serde(default)]
+    principal_labels: Vec<String>,
+    #[serde(default)]
+    tenants: Vec<String>,
+    #[serde(default)]
+    order: i32,
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    may_modify: bool,
+    #[serde(default)]
+    timeout_milliseconds: Option<u64>,
+    #[serde(default)]
+    on_failure: Option<String>,
+    #[serde(default)]
+    max_concurrency: Option<usize>,
+    #[serde(default)]
+    retries: u32,
+    #[serde(default)]
+    breaker_failures: Option<u32>,
+    #[serde(default)]
+    breaker_seconds: Option<u64>,
+    #[serde(default)]
+    max_request_bytes: Option<usize>,
+    #[serde(default)]
+    max_answer_bytes: Option<usize>,
+    #[serde(default)]
+    redact: Vec<String>,
+    #[serde(default)]
+    leave_out: Vec<String>,
+    #[serde(default)]
+    bearer_token_file: Option<PathBuf>,
+    #[serde(default)]
+    header: Option<String>,
+    #[serde(default)]
+    header_value_file: Option<PathBuf>,
+    #[serde(default)]
+    ca_certificate_file: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Terms {
+    ask: Option<String>,
+    unknown_tools: Option<String>,
+    modified_request: Option<String>,
+    wait_seconds: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Caller {
+    id: String,
+    ask: Option<String>,
+    unknown_tools: Option<String>,
+    modified_request: Option<String>,
+    wait_seconds: Option<u64>,
+}
+
+/// Reads the file.
+pub(super) fn read(path: &Path) -> Result<GuardianSettings, ConfigurationError> {
+    let place = path.display();
+    let at = |problem: String| ConfigurationError::one(format!("{place}: {problem}"));
+    let text = std::fs::read_to_string(path).map_err(|error| at(format!("cannot be read: {error}")))?;
+    let base = path.parent().unwrap_or(Path::new("."));
+    parse(&text, base).map_err(|problems| {
+        ConfigurationError(problems.into_iter().map(|problem| format!("{place}: {problem}")).collect())
+    })
+}
+
+fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
+    // What TOML says of a wrong value would show it, and it may be a secret that stands in the wrong place.
+    let file: File = toml::from_str(text).map_err(|error| {
+        let line =
+            error.span().map_or(1, |span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1);
+        vec![format!("line {line}: {}", error.message().lines().next().unwrap_or_default())]
+    })?;
+    let mut problems = Vec::new();
+    let mut guardians = Vec::new();
+    let mut names = BTreeSet::new();
+    for guardian in &file.guardian {
+        if !names.insert(guardian.name.clone()) {
+            problems.push(format!("guardian `{}` is there twice", guardian.name));
+        }
+        match entry(guardian, base) {
+            Ok(entry) => guardians.push(entry),
+            Err(problem) => problems.push(format!("guardian `{}`: {problem}", guardian.name)),
+        }
+    }
+    let usual = HookProfile::default();
+    let default = profile(file.hooks.unwrap_or_default(), &usual).unwrap_or_else(|problem| {
+        problems.push(format!("hooks: {problem}"));
+        HookProfile::default()
+    });
+    let mut callers = BTreeMap::new();
+    for Caller { id, ask, unknown_tools, modified_request, wait_seconds } in file.caller {
+        let terms = Terms { ask, unknown_tools, modified_request, wait_seconds };
+        let read = PrincipalId::parse(&id).map_err(|error| format!("`id` {error}"));
+        match read.and_then(|caller| Ok((caller, profile(terms, &default)?))) {
+            Ok((caller, profile)) => {
+                if callers.insert(caller, profile).is_some() {
+                    problems.push(format!("caller `{id}` is there twice"));
+                }
+            }
+            Err(problem) => problems.push(format!("caller `{id}`: {problem}")),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(GuardianSettings { guardians, hooks: HookSettings { default, callers } }),
+        false => Err(problems),
+    }
+}
+
+fn profile(terms: Terms, usual: &HookProfile) -> Result<HookProfile, String> {
+    let ask = word(terms.ask.as_deref(), "ask", &[("hold", AskForm::Hold), ("deny", AskForm::Deny)])?;
+    let unknown = [("judge", UnknownTools::Judge), ("deny", UnknownTools::Deny)];
+    let unknown = word(terms.unknown_tools.as_deref(), "unknown_tools", &unknown)?;
+    let forms = [("whole", ModifiedForm::Whole), ("fragment", ModifiedForm::Fragment)];
+    let form = word(terms.modified_request.as_deref(), "modified_request", &forms)?;
+    let wait = match terms.wait_seconds.map(Duration::from_secs) {
+        Some(wait) if wait.is_zero() || wait > LONGEST_WAIT => {
+            return Err(format!("`wait_seconds` must be from 1 to {}", LONGEST_WAIT.as_secs()));
+        }
+        wait => wait,
+    };
+    Ok(HookProfile {
+        form: form.unwrap_or(usual.form),
+        terms: HookTerms {
+            ask: ask.unwrap_or(usual.terms.ask),
+            unknown_tools: unknown.unwrap_or(usual.terms.unknown_tools),
+            wait: wait.or(usual.terms.wait),
+        },
+    })
+}
+
+fn entry(given: &Guardian, base: &Path) -> Result<GuardianEntry, String> {
+    check_identifier(&given.name).map_err(|error| format!("`name` {error}"))?;
+    if ["policy", "gate"].contains(&given.name.as_str()) {
+        return Err("this name is the gate's own in the record; choose another".to_owned());
+    }
+    let url = Url::parse(&given.url).map_err(|_| "`url` is no address")?;
+    if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
+        return Err("`url` must be http or https, without a user in it".to_owned());
+    }
+    let dialects = [("aos", Dialect::Aos), ("joch", Dialect::Joch)];
+    let dialect = word(given.dialect.as_deref(), "dialect", &dialects)?.unwrap_or(Dialect::Aos);
+    let mut settings = RemoteSettings::new(given.name.clone(), dialect);
+    settings.selector = selector(given)?;
+    settings.order = given.order;
+    let modes = [GuardMode::Enforce, GuardMode::Shadow, GuardMode::Off].map(|mode| (mode.as_str(), mode));
+    settings.mode = word(given.mode.as_deref(), "mode", &modes)?.unwrap_or_default();
+    settings.may_modify = given.may_modify;
+    let postures = [OnFailure::Deny, OnFailure::Allow].map(|posture| (posture.as_str(), posture));
+    settings.on_failure = word(given.on_failure.as_deref(), "on_failure", &postures)?.unwrap_or_default();
+    if let Some(timeout) = given.timeout_milliseconds {
+        if !(1..=LONGEST_TIMEOUT).contains(&timeout) {
+            return Err(format!("`timeout_milliseconds` must be from 1 to {LONGEST_TIMEOUT}"));
+        }
+        settings.timeout = Duration::from_millis(timeout);
+    }
+    if let Some(places) = given.max_concurrency {
+        settings.max_concurrency = places;
+    }
+    settings.retries_connecting = match given.retries {
+        0 => false,
+        1 => true,
+        _ => return Err("`retries` must be 0 or 1".to_owned()),
+    };
+    let usual = BreakerSettings::default();
+    settings.breaker = BreakerSettings {
+        failures: given.breaker_failures.unwrap_or(usual.failures),
+        rest: given.breaker_seconds.map_or(usual.rest, Duration::from_secs),
+    };
+    if given.max_concurrency == Some(0) || settings.breaker.failures == 0 {
+        return Err("`max_concurrency` and `breaker_failures` must be at least 1".to_owned());
+    }
+    if let Some(limit) = given.max_request_bytes {
+        settings.max_request_bytes = limit;
+    }
+    settings.redaction = redaction(given)?;
+    let certificate = |file: &PathBuf| {
+        std::fs::read_to_string(base.join(file))
+            .map_err(|error| format!("`ca_certificate_file` cannot be read: {error}"))
+    };
+    Ok(GuardianEntry {
+        url,
+        settings,
+        authentication: authentication(given, base)?,
+        max_answer_bytes: given.max_answer_bytes.unwrap_or(1024 * 1024),
+        ca_certificate: given.ca_certificate_file.as_ref().map(certificate).transpose()?,
+    })
+}
+
+fn selector(given: &Guardian) -> Result<Selector, String> {
+    let hook = |name: &String| Hook::parse(name).ok_or_else(|| format!("`hooks`: there is no hook `{name}`"));
+    let tier = |name: &String| SafetyTier::parse(name).ok_or_else(|| format!("`tiers`: there is no tier `{name}`"));
+    let patterns = |member: &str, names: &[String]| -> Result<Vec<NamePattern>, String> {
+        names.iter().map(|name| NamePattern::parse(name).map_err(|error| format!("`{member}`: {error}"))).collect()
+    };
+    let labels = |member: &str, names: &[String]| -> Result<BTreeSet<Label>, String> {
+        names.iter().map(|name| Label::parse(name).map_err(|error| format!("`{member}`: a label {error}"))).collect()
+    };
+    let tenant = |name: &String| TenantId::parse(name).map_err(|error| format!("`tenants`: a tenant {error}"));
+    Ok(Selector {
+        hooks: given.hooks.iter().map(hook).collect::<Result<_, _>>()?,
+        agents: patterns("agents", &given.agents)?,
+        tools: patterns("tools", &given.tools)?,
+        tiers: given.tiers.iter().map(tier).collect::<Result<_, _>>()?,
+        tool_labels: labels("labels", &given.labels)?,
+        principal_labels: labels("principal_labels", &given.principal_labels)?,
+        tenants: given.tenants.iter().map(tenant).collect::<Result<_, _>>()?,
+    })
+}
+
+fn redaction(given: &Guardian) -> Result<Redaction, String> {
+    let kinds = given.redact.iter().map(|name| DetectorKind::parse(name)).collect::<Result<Vec<_>, _>>();
+    let kinds = kinds.map_err(|error| format!("`redact`: {error}"))?;
+    let detectors = match kinds.is_empty() {
+        true => None,
+        false => Some(Detectors::new(&kinds).map_err(|error| format!("`redact`: {error}"))?),
+    };
+    let fields = match given.leave_out.is_empty() {
+        true => None,
+        false => {
+            let fields = FieldSelector::parse(&given.leave_out.join(","));
+            Some(fields.map_err(|error| format!("`leave_out`: {error}"))?)
+        }
+    };
+    Ok(Redaction { fields, detectors })
+}
+
+fn authentication(given: &Guardian, base: &Path) -> Result<GuardianAuthentication, String> {
+    let secret = |member: &str, file: &PathBuf| -> Result<Secret, String> {
+        let text = std::fs::read_to_string(base.join(file));
+        let text = text.map_err(|error| format!("`{member}` cannot be read: {error}"))?;
+        Ok(Secret::new(text.trim_end_matches(['\r', '\n']).to_owned()))
+    };
+    match (&given.bearer_token_file, &given.header, &given.header_value_file) {
+        (None, None, None) => Ok(GuardianAuthentication::None),
+        (Some(file), None, None) => Ok(GuardianAuthentication::Bearer(secret("bearer_token_file", file)?)),
+        (None, Some(name), Some(file)) => {
+            Ok(GuardianAuthentication::Header { name: name.clone(), value: secret("header_value_file", file)? })
+        }
+        _ => Err("give `bearer_token_file`, or `header` with `header_value_file`, or none of them".to_owned()),
+    }
+}
+
+fn word<T: Copy>(given: Option<&str>, member: &str, words: &[(&str, T)]) -> Result<Option<T>, String> {
+    let Some(given) = given else { return Ok(None) };
+    let found = words.iter().find(|(word, _)| *word == given).map(|(_, meaning)| *meaning);
+    let expected: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    found.map(Some).ok_or_else(|| format!("`{member}` must be one of {}", expected.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        parse(text, Path::new(".")).err().unwrap()
+    }
+
+    const SECURITY: &str = "[[guardian]]\nname = \"security\"\nurl = \"https://guardian.example/aos\"\n";
+
+    #[test]
+    fn what_is_not_said_is_the_strictest() {
+        let settings = parse(SECURITY, Path::new(".")).ok().unwrap();
+        let [guardian] = settings.guardians.as_slice() else { panic!("one guardian") };
+        assert_eq!(guardian.settings.on_failure, OnFailure::Deny);
+        assert_eq!(guardian.settings.mode, GuardMode::Enforce);
+        assert!(!guardian.settings.may_modify);
+        assert_eq!(settings.hooks, HookSettings::default());
+    }
+
+    #[test]
+    fn whatever_is_wrong_is_named_and_nothing_is_ignored() {
+        for (line, told) in [
+            ("timeout = 5", "timeout"),
+            ("mode = \"observe\"", "`mode` must be one of enforce, shadow, off"),
+            ("hooks = [\"toolCall\"]", "there is no hook `toolCall`"),
+            ("retries = 2", "`retries` must be 0 or 1"),
+            ("redact = [\"mail\"]", "`redact`"),
+            ("tools = [\"a*b\"]", "`tools`"),
+            ("header = \"X-Key\"", "header_value_file"),
+            ("bearer_token_file = \"nowhere/at/all\"", "`bearer_token_file` cannot be read"),
+            ("max_concurrency = 0", "at least 1"),
+        ] {
+            let found = problems(&format!("{SECURITY}{line}\n"));
+            assert!(found.iter().any(|problem| problem.contains(told)), "{line}: {found:?}");
+        }
+        assert!(problems(&format!("{SECURITY}{SECURITY}"))[0].contains("twice"));
+        assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("gate's own"));
+        assert!(problems("[hooks]\nask = \"maybe\"\n")[0].contains("`ask` must be one of hold, deny"));
+    }
+
+    #[test]
+    fn a_caller_differs_only_in_what_is_said_of_it() {
+        let text =
+            "[hooks]\nwait_seconds = 30\n[[caller]]\nid = \"joch\"\nmodified_request = \"fragment\"\nask = \"deny\"\n";
+        let hooks = parse(text, Path::new(".")).ok().unwrap().hooks;
+        let joch = hooks.of(&PrincipalId::parse("joch").unwrap());
+        assert_eq!((joch.form, joch.terms.ask), (ModifiedForm::Fragment, AskForm::Deny));
+        assert_eq!(joch.terms.wait, Some(Duration::from_secs(30)));
+        assert_eq!(hooks.default.terms.ask, AskForm::Hold);
+    }
+}
