@@ -113,7 +113,7 @@ impl World {
             service: ServiceName::parse("bank").unwrap(),
             name: ToolName::parse("pay").unwrap(),
             definition: Arc::new(definition),
-            history: History { marks: ["private-data".to_owned()].into(), ..History::default() },
+            history: History { marks: ["private-data".to_owned()].into(), cost_today: 1_250_000, ..History::default() },
         }
     }
 

@@ -25,6 +25,7 @@ const RULES: [Rule; 2] = [
         free_in_tests: false,
         places: &[
             Place { path: "crates/egress/src/time.rs", reason: "deadlines, and the ages of connections" },
+            Place { path: "crates/guardian/src/time.rs", reason: "deadlines of guardians, and how long they took" },
             Place { path: "crates/gate/src/ports/clock.rs", reason: "it is the clock" },
             Place { path: "crates/server/src/listener.rs", reason: "draining ends after a while, whoever hangs on" },
             Place { path: "crates/server/src/operations/metrics.rs", reason: "times requests for the operator" },

@@ -35,7 +35,8 @@ const OF_CALL: [&str; 2] = ["arguments", "argumentsText"];
 const OF_RESULT: [&str; 3] = ["arguments", "argumentsText", "result"];
 const OF_HOOK: [&str; 3] = ["text", "method", "tool"];
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+const MINUTE_MILLIS: i64 = 60 * 1000;
+const DAY_MINUTES: i64 = 24 * 60;
 
 /// An event with all that is known about it.
 #[derive(Clone, Copy)]
@@ -122,8 +123,8 @@ impl Facts<'_> {
             }
             "result" => match content {
                 Content::Result { value, is_error } => {
-                    let is_error = RestrictedExpression::new_bool(*is_error);
-                    record(members, vec![("text", text(&plain(value))), ("isError", is_error)])
+                    let is_error = || RestrictedExpression::new_bool(*is_error);
+                    record(members, &[("text", &|| text(&plain(value))), ("isError", &is_error)])
                 }
                 _ => Err("there is no result".to_owned()),
             },
@@ -144,13 +145,13 @@ impl Facts<'_> {
             "marks" => Ok(Some(texts(self.history()?.marks.iter().map(String::as_str)))),
             "spent" => {
                 let History { cost_today, cost_in_run, .. } = self.history()?;
-                record(members, vec![("today", decimal(*cost_today)), ("run", decimal(*cost_in_run))])
+                record(members, &[("today", &|| decimal(*cost_today)), ("run", &|| decimal(*cost_in_run))])
             }
             "calls" => {
                 let History { calls_today, calls_in_run, .. } = self.history()?;
-                record(members, vec![("today", count(*calls_today)), ("run", count(*calls_in_run))])
+                record(members, &[("today", &|| count(*calls_today)), ("run", &|| count(*calls_in_run))])
             }
-            "time" => record(members, time(event.time)),
+            "time" => time(members, event.time),
             "address" => match self.address {
                 Some(address) => Ok(Some(RestrictedExpression::new_ip(address.to_string()))),
                 None => Err("the address is not known".to_owned()),
@@ -171,12 +172,12 @@ impl Facts<'_> {
     }
 }
 
-fn record(
-    members: &Members,
-    fields: Vec<(&str, RestrictedExpression)>,
-) -> Result<Option<RestrictedExpression>, String> {
-    let wanted = fields.into_iter().filter(|(name, _)| members.contains(name));
-    let record = RestrictedExpression::new_record(wanted.map(|(name, value)| (name.to_owned(), value)));
+/// A member of a record, made only where it is read: a decimal or a time costs more than a whole rule.
+type Field<'a> = (&'static str, &'a dyn Fn() -> RestrictedExpression);
+
+fn record(members: &Members, fields: &[Field<'_>]) -> Result<Option<RestrictedExpression>, String> {
+    let wanted = fields.iter().filter(|(name, _)| members.contains(name));
+    let record = RestrictedExpression::new_record(wanted.map(|(name, value)| ((*name).to_owned(), value())));
     record.map(Some).map_err(|_| "a record names a member twice".to_owned())
 }
 
@@ -191,20 +192,22 @@ fn count(count: u64) -> RestrictedExpression {
 }
 
 /// The time, in UTC.
-fn time(time: Timestamp) -> Vec<(&'static str, RestrictedExpression)> {
-    let written = time.to_string();
-    let part = |range: std::ops::Range<usize>| written.get(range).unwrap_or_default();
-    let number = |range| RestrictedExpression::new_long(part(range).parse().unwrap_or_default());
+fn time(members: &Members, time: Timestamp) -> Result<Option<RestrictedExpression>, String> {
+    let minutes = time.as_millis().div_euclid(MINUTE_MILLIS);
     // The first day of 1970 was a Thursday.
-    let weekday = time.as_millis().div_euclid(DAY_MILLIS).saturating_add(3).rem_euclid(7);
+    let weekday = minutes.div_euclid(DAY_MINUTES).saturating_add(3).rem_euclid(7);
     let weekday = usize::try_from(weekday).ok().and_then(|day| WEEKDAYS.get(day)).copied();
-    vec![
-        ("now", RestrictedExpression::new_datetime(format!("{}Z", part(0..23)))),
-        ("hour", number(11..13)),
-        ("minute", number(14..16)),
-        ("weekday", text(weekday.unwrap_or_default())),
-        ("date", text(part(0..10))),
-    ]
+    let written = |end: usize| time.to_string().get(..end).unwrap_or_default().to_owned();
+    record(
+        members,
+        &[
+            ("now", &|| RestrictedExpression::new_datetime(format!("{}Z", written(23)))),
+            ("hour", &|| RestrictedExpression::new_long(minutes.rem_euclid(DAY_MINUTES).div_euclid(60))),
+            ("minute", &|| RestrictedExpression::new_long(minutes.rem_euclid(60))),
+            ("weekday", &|| text(weekday.unwrap_or_default())),
+            ("date", &|| text(&written(10))),
+        ],
+    )
 }
 
 /// A string as itself, everything else as its canonical JSON.

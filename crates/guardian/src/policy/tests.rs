@@ -1,3 +1,5 @@
+//! The policy engine, by its rules. The world that the tests share stands here.
+
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The words of guarding keep their meaning on the way through JSON.
+
 use std::borrow::Cow;
 
 use serde_json::{Map, json};

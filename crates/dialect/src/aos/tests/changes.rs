@@ -1,3 +1,5 @@
+//! What guardians may change, and what they must not.
+
 use toolgate_model::guard::{Direction, FailureClass, Role};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Every point at which AOS contradicts itself: all forms are read, one is written.
+
 use toolgate_model::guard::Direction;
 
 use super::*;

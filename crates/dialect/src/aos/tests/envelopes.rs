@@ -1,3 +1,5 @@
+//! Bad envelopes: each gets the right error of JSON-RPC.
+
 use toolgate_model::guard::FailureClass;
 
 use super::*;

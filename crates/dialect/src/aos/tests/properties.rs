@@ -1,3 +1,5 @@
+//! Whatever is sent is read or refused, and what is written reads back.
+
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 

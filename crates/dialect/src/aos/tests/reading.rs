@@ -1,3 +1,5 @@
+//! What is read of each hook, and how what is wrong is named.
+
 use toolgate_model::guard::Role;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The table: every hook, every decision, both dialects, both forms of a change.
+
 use super::*;
 
 fn may_be_changed(hook: Hook) -> bool {

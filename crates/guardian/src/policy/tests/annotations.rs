@@ -1,3 +1,5 @@
+//! Annotations: what they mean, and that nothing in them is ignored.
+
 use super::*;
 
 fn one_problem(text: &str) -> Problem {

@@ -1,3 +1,5 @@
+//! Rules against the catalog: what does not exist cannot be spoken of.
+
 use super::*;
 
 fn check(text: &str) -> Vec<Problem> {

@@ -1,3 +1,5 @@
+//! The index: a slice says what the whole set would say.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! What holds for all rules and all events.
+
 use cedar_policy::{Authorizer, PolicySet, Request};
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,3 +1,5 @@
+//! Judging again what was recorded in part.
+
 use super::*;
 
 fn replay(text: &str, missing: &Missing) -> Replayed {

@@ -1,3 +1,5 @@
+//! What a rule does: refuses, asks, takes out, watches.
+
 use toolgate_model::guard::{DenialCause, Part, PolicyRef, Role};
 
 use super::*;

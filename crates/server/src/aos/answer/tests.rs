@@ -1,3 +1,5 @@
+//! How answers to hooks are written.
+
 use std::borrow::Cow;
 
 use toolgate_model::guard::{Content, PolicyRef};

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::office::{Office, TOKEN, decisions, open};
+use super::office::{Office, decisions, open};
 use super::third_party::{ThirdParty, walk};
 use crate::world::{World, on_both_engines, send};
 
@@ -114,13 +114,14 @@ fn what_one_third_party_asks_another_answers_through_the_gate() {
 fn a_change_by_one_third_party_reaches_the_other_through_the_gate() {
     let guardian = ThirdParty::start(json!([{"do": "modify"}]));
     let office = Office::with(&guardian, "may_modify = true");
-    let inputs = json!({"to": "team", "body": format!("ann@example.org and {TOKEN}")}).to_string();
+    let key = &office.agent.key;
+    let inputs = json!({"body": "by ann@example.org", "password": key}).to_string();
     let walked = walk(&office.world.gate.url(), &office.agent, &["--tool", "mail.send", "--inputs", &inputs]);
     assert!(walked.right, "{:?}", walked.lines);
     let line = walked.line("tool_call_request");
     assert_eq!(line["decision"], "modify");
-    let body = json!({"name": "body", "value": format!("[REDACTED-PII] and {TOKEN}")});
-    assert!(line["performed"]["inputs"].as_array().unwrap().contains(&body), "{line}");
+    let inputs = json!([{"name": "body", "value": "by [REDACTED-PII]"}, {"name": "password", "value": key}]);
+    assert_eq!(line["performed"]["inputs"], inputs, "what the guardian was not shown stays as it was: {line}");
     let questions = json!(guardian.asked_about("steps/toolCallRequest")).to_string();
-    assert!(!questions.contains(TOKEN), "the secret of the agent's credential: {questions}");
+    assert!(!questions.contains(key), "{questions}");
 }

@@ -115,7 +115,8 @@ fn the_deny_of_the_specification_is_understood_and_passed_on() {
     let decided = decisions(&office.admin);
     assert_eq!(said(&decided[0], "joch")["reason"], "external_write requires approval; approval not granted");
     let asked = guardian.received()[0].json();
-    assert_eq!(asked["params"]["toolCallRequest"]["toolId"], "c264f381-10cf-4403-bd11-383014c0fcc6");
+    let tool = asked["params"]["toolCallRequest"]["toolId"].as_str().unwrap();
+    assert!(tool.ends_with("c264f381-10cf-4403-bd11-383014c0fcc6"), "{tool}");
     assert_eq!(asked["params"]["reasoning"], "Customer is eligible for refund. I will create a Zendesk ticket.");
     assert_eq!(asked["params"]["context"]["session"]["id"], "84c36ebb-83aa-4bc9-8670-7aba4cedc70f");
 }

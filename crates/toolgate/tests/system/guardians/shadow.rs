@@ -17,8 +17,11 @@ fn what_a_guardian_in_shadow_says_is_written_down_and_changes_nothing() {
         (json!({"do": "hold"}), Value::Null, json!("timeout")),
     ] {
         guardian.follow(&json!([rule]));
-        let reply = office.call("inbox", json!({}));
-        assert_eq!(reply.ok()["result"]["from"], "ann@example.org", "{rule}");
+        assert_eq!(office.call("inbox", json!({})).ok()["result"]["from"], "ann@example.org", "{rule}");
+        let reply = office.send("write to ann@example.org");
+        reply.ok();
+        let sent = json!({"to": "team", "body": "write to ann@example.org"});
+        assert_eq!(office.sent().last(), Some(&sent), "{rule}");
         let decision = office.decision(&reply);
         assert_eq!((&decision["effective"], &decision["hash_after"]), (&json!("allow"), &Value::Null), "{rule}");
         let said = said(&decision, "security");

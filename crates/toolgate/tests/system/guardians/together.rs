@@ -57,26 +57,31 @@ fn one_no_is_a_no_and_the_others_are_not_waited_for() {
 fn changes_are_made_in_order_and_each_sees_the_last_ones() {
     let set =
         |name: &str, value: &str| json!([{"do": "modify", "method": "steps/toolCallRequest", "set": {name: value}}]);
-    let guardians = start_three([set("body", "of the last"), set("body", "of the first"), json!([])]);
+    let guardians = start_three([set("body", "of the last"), set("to", "of the first"), json!([])]);
     let office = office(&guardians, ["may_modify = true\norder = 20", "may_modify = true\norder = 10", ""]);
     let reply = office.send("of the agent");
     reply.ok();
-    assert_eq!(office.sent(), [json!({"to": "team", "body": "of the last"})]);
-    let bodies = |guardian: &ThirdParty| -> Vec<String> {
+    assert_eq!(office.sent(), [json!({"to": "of the first", "body": "of the last"})]);
+    let seen = |guardian: &ThirdParty, to: &str, body: &str| {
+        let inputs = json!([{"name": "to", "value": to}, {"name": "body", "value": body}]);
         let asked = guardian.asked_about("steps/toolCallRequest");
-        let inputs = |question: &serde_json::Value| {
-            let inputs = question["body"]["params"]["toolCallRequest"]["inputs"].as_array().unwrap().clone();
-            let body = inputs.iter().find(|input| input["name"] == "body").unwrap();
-            body["value"].as_str().unwrap().to_owned()
-        };
-        asked.iter().map(inputs).collect()
+        asked.iter().any(|question| question["body"]["params"]["toolCallRequest"]["inputs"] == inputs)
     };
-    assert!(bodies(&guardians[0]).contains(&"of the first".to_owned()), "{:?}", bodies(&guardians[0]));
-    assert!(bodies(&guardians[2]).contains(&"of the last".to_owned()), "who changes nothing sees what came out");
-    let names: Vec<_> =
-        office.decision(&reply)["guardians"].as_array().unwrap().iter().map(|one| one["guardian"].clone()).collect();
-    let position = |name: &str| names.iter().position(|found| found == name).unwrap();
-    assert!(position("two") < position("one"), "{names:?}");
+    assert!(seen(&guardians[0], "of the first", "of the agent"), "{:?}", guardians[0].questions());
+    assert!(seen(&guardians[2], "of the first", "of the last"), "who changes nothing sees what came out");
+    let decision = office.decision(&reply);
+    let names = decision["guardians"].as_array().unwrap().iter().map(|said| said["guardian"].as_str().unwrap());
+    let names: Vec<_> = names.filter(|name| *name != "policy").collect();
+    assert_eq!(names, ["three", "two", "one"], "in the order in which they count");
+}
+
+#[test]
+fn guardians_that_undo_each_others_changes_end_in_a_no() {
+    let set = |value: &str| json!([{"do": "modify", "method": "steps/toolCallRequest", "set": {"body": value}}]);
+    let guardians = start_three([set("mine"), set("no, mine"), json!([])]);
+    let office = office(&guardians, ["may_modify = true", "may_modify = true\non_failure = \"allow\"", ""]);
+    office.send("hello").refused(503, "GUARDIAN_FAILED");
+    assert_eq!(office.mail.count(), 0);
 }
 
 #[test]
