@@ -151,8 +151,10 @@ pub(crate) struct AskedHook {
     pub(crate) ids: TraceIds,
     pub(crate) user: Option<String>,
     pub(crate) method: Option<String>,
-    /// Whether it is about a tool that the gate knows.
+    /// Whether it is about a tool that the gate knows: then the agent must have what it needs to call it here.
     pub(crate) governed: bool,
+    /// What whoever asks calls the tool.
+    pub(crate) tool: Option<String>,
     pub(crate) content: Content<'static>,
 }
 
@@ -277,14 +279,6 @@ impl Gate {
         freshness: Freshness,
         reached: &mut Reached,
     ) -> Result<constrain::Constrained, Refusal> {
-        if call.asked.as_ref().is_some_and(|asked| asked.governed) {
-            // Somebody else will carry it out, and may only if the agent could have had it done here.
-            let own = call.without_own();
-            let resolved = self.resolve(&own, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
-            reached.found = resolved.first();
-            let authorized = self.authorize(&own, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
-            self.constrain(&own, authorized).map_err(|refusal| refusal.at(Stage::Constrain))?;
-        }
         let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
         reached.found = resolved.first();
         let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
@@ -409,32 +403,6 @@ impl Call {
             trace: self.trace(found),
             reported: false,
             created_at: self.arrived,
-        }
-    }
-
-    /// The same call, of the tool that the catalog has under its name.
-    fn without_own(&self) -> Self {
-        Self {
-            id: self.id,
-            caller: self.caller.clone(),
-            agent: self.agent.clone(),
-            tool: self.tool.clone(),
-            version: self.version.clone(),
-            grant: self.grant,
-            parameters: self.parameters.clone(),
-            idempotency_key: None,
-            context: self.context.clone(),
-            run: self.run.clone(),
-            session: self.session,
-            approval_session: self.approval_session.clone(),
-            approval_wait: self.approval_wait,
-            label: None,
-            observer: None,
-            reasoning: None,
-            asked: None,
-            own_tool: None,
-            address: self.address,
-            arrived: self.arrived,
         }
     }
 

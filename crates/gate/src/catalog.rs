@@ -102,7 +102,7 @@ impl Tool {
             version: self.version.clone(),
             name: self.name.clone(),
             definition: Arc::clone(&self.definition),
-            base_url: None,
+            base_url: self.base_url.clone(),
             backing: Backing::External(self.category()),
             source: self.source,
             required_scopes: self.required_scopes.clone(),

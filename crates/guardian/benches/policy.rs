@@ -28,6 +28,10 @@ use toolgate_model::service::{ToolDefinition, ToolName};
 use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
+/// As in the program itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SAMPLES: usize = 200;
 const PER_SAMPLE: u32 = 200;
 /// Those that concern the call, each reading something else of it.
@@ -45,7 +49,7 @@ const CONCERNED: [&str; 5] = [
 fn main() {
     let world = World::new();
     println!("{:>8}  {:>12}  {:>12}  {:>14}", "policies", "minimum us", "median us", "compiled in ms");
-    let mut medians = Vec::new();
+    let mut least = Vec::new();
     for count in [1, 100, 10_000] {
         let file = PolicyFile { name: "rules.cedar".to_owned(), text: rules(count) };
         let started = Instant::now();
@@ -59,9 +63,9 @@ fn main() {
             micros(median),
             compiled.as_secs_f64() * 1e3
         );
-        medians.push(median);
+        least.push(minimum);
     }
-    println!("10,000 cost {:.2} times what 100 cost", medians[2].as_secs_f64() / medians[1].as_secs_f64());
+    println!("10,000 cost {:.2} times what 100 cost", least[2].as_secs_f64() / least[1].as_secs_f64());
 }
 
 fn rules(count: usize) -> String {

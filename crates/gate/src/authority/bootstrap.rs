@@ -1,6 +1,6 @@
 //! The first start: the tenant `default`, its administrator, and the token that opens everything else.
 
-use toolgate_model::key::{ApiKey, digest_of};
+use toolgate_model::key::{self, ApiKey, digest_of};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, TenantId};
 use toolgate_model::secret::Secret;
@@ -90,6 +90,15 @@ fn token(chosen: Option<&Secret>, now: Timestamp) -> Result<(NewKey, Bootstrap),
             if text.len() < SHORTEST_TOKEN || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
                 let reason = format!(
                     "the administrator's token must have at least {SHORTEST_TOKEN} printable characters without spaces"
+                );
+                return Err(Refusal::new(Code::InvalidField, reason));
+            }
+            // One that looks like a key and is none would be taken for mistyped whenever it is shown.
+            if text.starts_with(key::PREFIX) && ApiKey::parse(text).is_none() {
+                let reason = format!(
+                    "the administrator's token begins with {} like the keys that Toolgate makes, and is none; choose \
+                     another beginning",
+                    key::PREFIX
                 );
                 return Err(Refusal::new(Code::InvalidField, reason));
             }

@@ -89,6 +89,10 @@ impl Gate {
         judged: &Judged,
     ) -> Result<Outcome, Refusal> {
         let parameters = modified.unwrap_or(&call.parameters);
+        if call.asked.is_some() && !matches!(fit.errand, Errand::External) {
+            // INVARIANT: what another runtime asks about is resolved to a tool that it carries out itself.
+            return Err(Refusal::new(Code::Internal, "a question came to be carried out here"));
+        }
         let mut caller = call.caller.clone();
         let mut policies = judged.basis.generation;
         for _ in 0..ATTEMPTS {

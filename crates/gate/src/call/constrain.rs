@@ -79,7 +79,12 @@ pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Resu
         }
         (Backing::Workspace(_), _) => Errand::Workspace,
         (Backing::Question, _) => Errand::Question,
-        (Backing::External(_), _) => Errand::External,
+        (Backing::External(_), Some(holding)) => {
+            // Whoever carries it out may do what the grant would have let the gate do, and no more.
+            connect(call, &candidate, holding, parameters)?;
+            Errand::External
+        }
+        (Backing::External(_), None) => Errand::External,
         (Backing::Conformance { fails }, _) => Errand::Conformance { fails },
     };
     Ok(Fit { candidate, errand })

@@ -27,11 +27,11 @@ pub(super) type Opened = Option<Result<Material, Refusal>>;
 impl Gate {
     /// Opens the one credential of a call.
     pub(super) async fn open(&self, fit: &Fit) -> Opened {
-        match &fit.errand {
-            Errand::Connector { holding, .. } => Some(self.open_credential(&holding.credential).await),
-            Errand::Fetch(_) | Errand::Workspace | Errand::Question | Errand::External | Errand::Conformance { .. } => {
-                None
-            }
+        match (&fit.errand, fit.candidate.holding()) {
+            (Errand::Connector { holding, .. }, _) => Some(self.open_credential(&holding.credential).await),
+            // It is not used, but nothing of it may be seen in what is said about the call.
+            (Errand::External, Some(holding)) => Some(self.open_credential(&holding.credential).await),
+            _ => None,
         }
     }
 

@@ -140,7 +140,10 @@ impl Call {
                 id: Cow::Borrowed(self.agent.as_str()),
                 name: candidate.agent.as_ref().and_then(|agent| Some(Cow::Borrowed(agent.name.as_ref()?.as_str()))),
             },
-            tool: Some(Cow::Owned(candidate.tool_name())),
+            tool: match asked.and_then(|asked| asked.tool.as_deref()) {
+                Some(named) => Some(Cow::Borrowed(named)),
+                None => Some(Cow::Owned(candidate.tool_name())),
+            },
             execution: match asked.and_then(|asked| asked.ids.execution.as_deref()) {
                 Some(execution) => Some(Cow::Borrowed(execution)),
                 None => Some(Cow::Owned(self.id.to_string())),

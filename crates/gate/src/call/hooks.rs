@@ -386,6 +386,7 @@ impl Gate {
             user: owned(&event.user),
             method: owned(&event.method),
             governed,
+            tool: owned(&event.tool),
             content: content.clone(),
         };
         let named = match governed {
@@ -394,7 +395,8 @@ impl Gate {
         };
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest { observer: Some(observer), ..self.request(&question, named, parameters) };
-        let own = Own { tool: Some(tool), asked: Some(Arc::new(asked_hook)) };
+        // A tool that the gate knows is found again on the path, with the grants that open it.
+        let own = Own { tool: (!governed).then_some(tool), asked: Some(Arc::new(asked_hook)) };
         let mut walking = Box::pin(self.invoke_with(caller, request, own));
         let (mut approval, mut modified) = (None, None);
         let outcome = loop {

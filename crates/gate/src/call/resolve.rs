@@ -47,7 +47,7 @@ impl Gate {
             let agent = holdings.agent.clone();
             let generation = holdings.generation;
             let candidate = Candidate { opening: Opening::Scopes, agent, generation, tool, registry: None };
-            return Ok(Resolved { candidates: vec![candidate] });
+            return Ok(Resolved { candidates: vec![as_asked(call, candidate)] });
         }
         let held = self.held(call, &holdings).await?;
         let catalog = self.catalog(tenant, freshness).await?;
@@ -60,7 +60,7 @@ impl Gate {
         let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
         match tools.len() {
             0 => Err(self.explain_missing(call, &held, freshness).await?),
-            1 => Ok(Resolved { candidates }),
+            1 => Ok(Resolved { candidates: candidates.into_iter().map(|found| as_asked(call, found)).collect() }),
             _ => {
                 let names: Vec<_> = tools.iter().map(|(service, tool)| format!("{service}.{tool}")).collect();
                 let reason = format!("`{}` names several tools; write one of {}", call.tool, names.join(", "));
@@ -92,7 +92,7 @@ impl Gate {
         let name = before.tool.name.as_str();
         let looking = Looking { call, agent: holdings.agent.as_ref(), catalog: &catalog };
         let gone = || Refusal::new(Code::ToolNotFound, format!("there is no tool `{}` any more", call.tool));
-        looking.named(&holding, name).ok_or_else(gone)
+        looking.named(&holding, name).map(|found| as_asked(call, found)).ok_or_else(gone)
     }
 
     /// The grants to look at: the one that the call names, or all that the agent holds.
@@ -225,6 +225,14 @@ impl<'a> Looking<'a> {
             tool,
             registry,
         }
+    }
+}
+
+/// The candidate as the call is about it: what another runtime asks about is carried out there, never here.
+fn as_asked(call: &Call, found: Candidate) -> Candidate {
+    match &call.asked {
+        Some(_) if !found.tool.is_external() => Candidate { tool: Arc::new(found.tool.as_external()), ..found },
+        _ => found,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Guardians through the real binary: those of others, which allow, deny, change, hang and break, and the gate itself as
-//! the guardian of other agents' runtimes. Both sides of the protocol are programs in Python that know only the
+//! Guardians through the real binary: those of others, which allow, deny, change, hang and break, and the gate itself
+//! as the guardian of other agents' runtimes. Both sides of the protocol are programs in Python that know only the
 //! specification.
 
 mod changes;

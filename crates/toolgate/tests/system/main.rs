@@ -32,6 +32,7 @@ mod oauth2;
 mod openapi;
 mod openintent_sdk;
 mod openwop;
+mod policies;
 mod rate_limit;
 mod rekey;
 mod replicas;

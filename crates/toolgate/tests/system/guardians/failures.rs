@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::office::{Office, said};
 use super::third_party::ThirdParty;
 
-/// Never left alone, so that each failure shows as what it is; and impatient.
-const SETTINGS: &str = "may_modify = true\nbreaker_failures = 1000\ntimeout_milliseconds = 1500";
+/// Never left alone, so that each failure shows as what it is.
+const SETTINGS: &str = "may_modify = true\nbreaker_failures = 1000";
 
 /// What a guardian does, the class of that, and whether it is a no whatever a failure means.
 fn table() -> Vec<(Value, &'static str, bool)> {
@@ -36,6 +36,24 @@ fn rules(mut rule: Value) -> Value {
     json!([rule])
 }
 
+/// A gate with a guardian that is waited for, and one with a guardian that is not: no failure may pass for a timeout.
+struct Offices {
+    patient: Office,
+    impatient: Office,
+}
+
+impl Offices {
+    fn open(guardian: &ThirdParty, more: &str) -> Self {
+        let settings = format!("{SETTINGS}\n{more}");
+        let patient = Office::with(guardian, &settings);
+        Self { patient, impatient: Office::with(guardian, &format!("{settings}\ntimeout_milliseconds = 300")) }
+    }
+
+    fn of(&self, class: &str) -> &Office {
+        if class == "timeout" { &self.impatient } else { &self.patient }
+    }
+}
+
 fn code(class: &str) -> &'static str {
     if class == "timeout" { "GUARDIAN_TIMED_OUT" } else { "GUARDIAN_FAILED" }
 }
@@ -43,8 +61,9 @@ fn code(class: &str) -> &'static str {
 #[test]
 fn every_failure_is_a_no_that_says_which_and_the_service_is_never_called() {
     let guardian = ThirdParty::start(json!([]));
-    let office = Office::with(&guardian, SETTINGS);
+    let offices = Offices::open(&guardian, "");
     for (rule, class, _) in table() {
+        let office = offices.of(class);
         guardian.follow(&rules(rule.clone()));
         let reply = office.send("hello");
         let error = reply.refused(503, code(class));
@@ -61,8 +80,9 @@ fn every_failure_is_a_no_that_says_which_and_the_service_is_never_called() {
 #[test]
 fn where_failures_pass_each_pass_is_marked_and_answers_that_are_no_yes_still_deny() {
     let guardian = ThirdParty::start(json!([]));
-    let office = Office::with(&guardian, &format!("{SETTINGS}\non_failure = \"allow\""));
+    let offices = Offices::open(&guardian, "on_failure = \"allow\"");
     for (rule, class, always_denies) in table() {
+        let office = offices.of(class);
         guardian.follow(&rules(rule.clone()));
         let before = office.mail.count();
         let reply = office.send("hello");
@@ -99,7 +119,7 @@ fn a_timeout_reads_differently_from_a_no_and_a_late_yes_runs_nothing() {
 #[test]
 fn a_late_no_takes_nothing_back_and_counts_for_no_later_call() {
     let guardian = ThirdParty::start(rules(json!({"do": "hold", "then": "deny"})));
-    let office = Office::with(&guardian, "timeout_milliseconds = 300\non_failure = \"allow\"");
+    let office = Office::with(&guardian, "timeout_milliseconds = 2000\non_failure = \"allow\"");
     let reply = office.send("hello");
     reply.ok();
     guardian.follow(&json!([]));

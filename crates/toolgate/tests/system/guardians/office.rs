@@ -1,5 +1,5 @@
-//! What these scenarios need: a gate with guardians, a mail service behind it, an agent that may use all of it, and short
-//! ways to call and to look at what was decided.
+//! What these scenarios need: a gate with guardians, a mail service behind it, an agent that may use all of it, and
+//! short ways to call and to look at what was decided.
 
 use serde_json::{Value, json};
 use toolgate_testkit::upstream::{Reply as Answer, Upstream};

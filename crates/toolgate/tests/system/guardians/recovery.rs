@@ -1,4 +1,5 @@
-//! A guardian that dies: nothing passes while it is gone, it is left alone after a while, and asked again when it is back.
+//! A guardian that dies: nothing passes while it is gone, it is left alone after a while, and asked again when it is
+//! back.
 
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use crate::world::until;
 #[test]
 fn a_guardian_that_crashes_and_comes_back_is_left_alone_and_then_asked_again() {
     let mut guardian = ThirdParty::restartable(json!([{"do": "exit"}]));
-    let office = Office::with(&guardian, "breaker_failures = 3\nbreaker_seconds = 2");
+    let office = Office::with(&guardian, "breaker_failures = 3\nbreaker_seconds = 3");
     let failure = || {
         let error = office.send("hello").refused(503, "GUARDIAN_FAILED");
         error["failure"].as_str().unwrap().to_owned()

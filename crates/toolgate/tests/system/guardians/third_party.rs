@@ -1,5 +1,5 @@
-//! Programs of somebody else, in Python and from their own reading of the specification: a guardian that does whatever it
-//! is told, and the runtime of an agent that asks at every hook.
+//! Programs of somebody else, in Python and from their own reading of the specification: a guardian that does whatever
+//! it is told, and the runtime of an agent that asks at every hook.
 
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
