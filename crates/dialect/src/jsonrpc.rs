@@ -119,8 +119,8 @@ pub fn failure(id: Option<&Id>, error: &RpcError) -> Value {
 }
 
 /// Reads the envelope of one request or notification.
-pub(crate) fn read_envelope(members: &Map<String, Value>) -> Result<Envelope<'_>, BadEnvelope> {
-    let bad = |id: Option<Id>, reason: &str| BadEnvelope { id, error: RpcError::invalid_request(reason) };
+pub(crate) fn read_envelope(members: &Map<String, Value>) -> Result<Envelope<'_>, Box<BadEnvelope>> {
+    let bad = |id: Option<Id>, reason: &str| Box::new(BadEnvelope { id, error: RpcError::invalid_request(reason) });
     let id = match members.get("id") {
         None => None,
         Some(value) => match Id::read(value) {

@@ -147,6 +147,7 @@ impl World {
             address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             history: Some(&self.history),
             arguments: None,
+            secrets: &[],
         };
         let verdict = || {
             let subject = Subject {

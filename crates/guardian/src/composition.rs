@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::guard::{Content, GuardMode, PolicyRef, Verdict, WouldBe};
+use toolgate_model::guard::{Content, GuardMode, PolicyRef, Verdict, VerdictKind, WouldBe};
 
 pub use self::alarm::{Alarm, LogAlarm};
 use self::hearing::Hearing;
@@ -53,6 +53,8 @@ pub struct PolicyJudgement {
     pub version: Option<u64>,
     /// What rules could see besides the content.
     pub facts: Option<Value>,
+    /// Whether rules look for the secrets of the call, and these are not known: nothing is said before they are.
+    pub lacks_secrets: bool,
     /// The state of the policies.
     pub basis: PolicyBasis,
 }
@@ -91,13 +93,17 @@ impl Guardian for Guardians {
         let started = now();
         let first = self.policy.judge(hooked, &hooked.event.content).await?;
         let basis = first.basis;
+        let leaves = first.verdict.kind() != VerdictKind::Deny && self.concerned(hooked).next().is_some();
+        if hooked.secrets.is_none() && (first.lacks_secrets || leaves) {
+            return Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: true });
+        }
         let seats: Vec<_> = match &first.verdict {
             // Nobody else is asked: it is a no whatever they say.
             Verdict::Deny(_) => Vec::new(),
             Verdict::Pass { .. } => self.concerned(hooked).collect(),
         };
         if seats.is_empty() && !first.concerned && first.verdict == Verdict::allow() {
-            return Ok(Ruling { verdict: first.verdict, decision: None, basis });
+            return Ok(Ruling { verdict: first.verdict, decision: None, basis, lacks_secrets: false });
         }
         let mut minutes = Minutes::new(hooked, &first, started.elapsed());
         let verdict = if seats.is_empty() {
@@ -107,10 +113,6 @@ impl Guardian for Guardians {
             hearing.run(first.verdict).await?
         };
         let decision = Some(Box::new(minutes.decision(&verdict)));
-        Ok(Ruling { verdict, decision, basis })
-    }
-
-    fn sends(&self, hooked: &Hooked<'_>) -> bool {
-        self.concerned(hooked).next().is_some()
+        Ok(Ruling { verdict, decision, basis, lacks_secrets: false })
     }
 }

@@ -70,7 +70,7 @@ impl Gate {
             // INVARIANT: there is one.
             return Err(Refusal::new(Code::Internal, "a call came to its guardians without a way to be made"));
         };
-        let Ruling { verdict, decision, basis } = self.rule_on(call, preferred, freshness).await?;
+        let Ruling { verdict, decision, basis, .. } = self.rule_on(call, preferred, freshness).await?;
         reached.decision.clone_from(&decision);
         let (content, asks) = match verdict {
             Verdict::Deny(denial) => return Err(refusal_of(denial)),
@@ -114,17 +114,17 @@ impl Gate {
         };
         let event =
             call.event(&fit.candidate, call.asked.as_ref().map_or(Hook::ToolCallRequest, |asked| asked.hook), content);
-        let hooked = call.hooked(&fit.candidate, &event, freshness, &[]);
-        if !self.guardian.sends(&hooked) {
-            return self.guardian.judge(&hooked).await;
+        let hooked = call.hooked(&fit.candidate, &event, freshness, None);
+        let ruling = self.guardian.judge(&hooked).await?;
+        if !ruling.lacks_secrets {
+            return Ok(ruling);
         }
-        // Part of it leaves the gate, and nothing of the secret may.
         let opened = self.open(fit).await;
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
         }
         let secrets = admit::secrets(&opened);
-        self.guardian.judge(&Hooked { secrets: &secrets, ..hooked }).await
+        self.guardian.judge(&Hooked { secrets: Some(&secrets), ..hooked }).await
     }
 }
 
@@ -165,7 +165,7 @@ impl Call {
         candidate: &'a Candidate,
         event: &'a HookEvent<'a>,
         freshness: Freshness,
-        secrets: &'a [&'a [u8]],
+        secrets: Option<&'a [&'a [u8]]>,
     ) -> Hooked<'a> {
         let tool = &candidate.tool;
         let asked = self.asked.as_deref();

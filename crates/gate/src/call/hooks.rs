@@ -225,7 +225,7 @@ impl Gate {
             marks: mark_scope(caller, question),
             address: question.address,
             freshness: Freshness::Recent,
-            secrets: &[],
+            secrets: Some(&[]),
         };
         self.guardian.judge(&hooked).await
     }

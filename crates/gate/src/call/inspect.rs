@@ -94,7 +94,7 @@ impl Gate {
         let content = Content::Result { value: Cow::Borrowed(result), is_error };
         let event = call.event(candidate, Hook::ToolCallResult, content);
         // Every form of the secret was taken out of the result before it came here.
-        let hooked = call.hooked(candidate, &event, Freshness::Recent, &[]);
+        let hooked = call.hooked(candidate, &event, Freshness::Recent, Some(&[]));
         self.guardian.judge(&Hooked { arguments: admitted.parameters().as_object(), ..hooked }).await
     }
 }

@@ -46,8 +46,8 @@ pub struct Hooked<'a> {
     pub address: IpAddr,
     /// How new the policies must be that it is judged by.
     pub freshness: Freshness,
-    /// What must not be in anything that leaves the gate.
-    pub secrets: &'a [&'a [u8]],
+    /// What must not be in anything that leaves the gate; `None` where it is not known yet.
+    pub secrets: Option<&'a [&'a [u8]]>,
 }
 
 /// A tool that a guardian is asked about.
@@ -74,6 +74,8 @@ pub struct Ruling {
     pub decision: Option<Box<HookDecision>>,
     /// The policies that it rests on.
     pub basis: PolicyBasis,
+    /// Whether nothing was said because the secrets of the call must be known first: ask again with them.
+    pub lacks_secrets: bool,
 }
 
 /// The state of the policies that a ruling rests on.
@@ -90,9 +92,6 @@ pub struct PolicyBasis {
 pub trait Guardian: Send + Sync {
     /// On an event. A refusal means that nobody could be asked, which is a no.
     async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal>;
-
-    /// Whether what is judged would leave the gate: then its secrets must be known, to be taken out.
-    fn sends(&self, hooked: &Hooked<'_>) -> bool;
 }
 
 /// The guardian of a gate that has none.
@@ -104,10 +103,6 @@ impl Guardian for AllowAll {
     async fn judge(&self, _hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
         // Nothing is as new as this: the admission has nothing to compare.
         let basis = PolicyBasis { revision: 0, generation: Generation::MAX };
-        Ok(Ruling { verdict: Verdict::allow(), decision: None, basis })
-    }
-
-    fn sends(&self, _hooked: &Hooked<'_>) -> bool {
-        false
+        Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: false })
     }
 }

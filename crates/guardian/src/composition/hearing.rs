@@ -106,7 +106,7 @@ impl<'a, 'm> Hearing<'a, 'm> {
         let Self { hooked, alarm, until, ref original, ref mut seats, .. } = *self;
         let ask = move |(position, seat): (usize, &Seat<'a>)| {
             let guardian = seat.guardian;
-            async move { (position, guardian.ask(hooked.event, hooked.secrets, until).await) }
+            async move { (position, guardian.ask(hooked.event, hooked.secrets.unwrap_or_default(), until).await) }
         };
         let mut answers: FuturesUnordered<_> = seats.iter().enumerate().map(ask).collect();
         let mut awaited = seats.iter().filter(|seat| seat.enforces()).count();
@@ -142,7 +142,7 @@ impl<'a, 'm> Hearing<'a, 'm> {
             let change = if is_outdated {
                 let content = current.as_ref().unwrap_or(redacted);
                 let event = about(self.hooked.event, content);
-                let asked = seat.guardian.ask(&event, self.hooked.secrets, self.until).await;
+                let asked = seat.guardian.ask(&event, self.hooked.secrets.unwrap_or_default(), self.until).await;
                 let occasion = if wanted.is_some() { Occasion::Change } else { Occasion::Any };
                 if let Some(denial) = seat.hear(asked, content, occasion, event.hook, self.alarm) {
                     return Err(denial);
@@ -181,7 +181,7 @@ impl<'a, 'm> Hearing<'a, 'm> {
         let Self { hooked, alarm, until, ref mut seats, .. } = *self;
         let ask = move |(position, seat): (usize, &Seat<'a>)| {
             let guardian = seat.guardian;
-            async move { (position, guardian.ask(event, hooked.secrets, until).await) }
+            async move { (position, guardian.ask(event, hooked.secrets.unwrap_or_default(), until).await) }
         };
         let open = seats.iter().enumerate().filter(|(_, seat)| seat.enforces() && !seat.agrees_to(content));
         let mut answers: FuturesUnordered<_> = open.map(ask).collect();

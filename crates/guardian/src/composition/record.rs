@@ -76,7 +76,7 @@ impl<'a> Minutes<'a> {
     pub(super) fn decision(self, verdict: &Verdict) -> HookDecision {
         let Self { hooked, .. } = self;
         let event = hooked.event;
-        let hash = |content: &Content<'_>| arguments_hash(&content.to_json(), hooked.secrets);
+        let hash = |content: &Content<'_>| arguments_hash(&content.to_json(), hooked.secrets.unwrap_or_default());
         let hash_after = match verdict {
             Verdict::Pass { content: Some(content), .. } => Some(hash(content)),
             _ => None,

@@ -45,6 +45,7 @@ impl InProcess for FakePolicy {
         self.seen.lock().unwrap().push(content);
         let rule = PolicyRef { id: format!("rule-{}", verdict.kind().as_str()), version: "7".to_owned() };
         Ok(PolicyJudgement {
+            lacks_secrets: false,
             verdict,
             policies: self.version.map(|_| rule).into_iter().collect(),
             shadow: Vec::new(),

@@ -138,7 +138,13 @@ fn redaction(given: &BTreeMap<&str, &str>) -> Result<Redaction, String> {
         None => None,
         Some(list) => Some(detectors(list).map_err(|error| format!("`@detectors`: {error}"))?),
     };
-    Ok(Redaction { fields, detectors })
+    let list = given.get("detectors").copied().unwrap_or_default();
+    Ok(Redaction {
+        wanted: format!("{}|{list}", given.get("fields").copied().unwrap_or("*")),
+        by_value: list.split(',').any(|name| name.trim() == "secret"),
+        fields,
+        detectors,
+    })
 }
 
 /// A list with commas between; an expression goes on to the end, whatever is in it.

@@ -93,7 +93,9 @@ fn rejudge(set: &CompiledSet, recorded: &Recorded) -> Rejudged {
     let facts = recorded.decision.as_ref().and_then(|decision| decision.get("facts")).cloned();
     let facts = facts.unwrap_or_else(|| known_facts(recorded));
     let kept = |data: &Option<Value>, name: &str| data.as_ref().and_then(|data| data.get(name)).cloned();
-    let inputs = kept(&recorded.called, "inputs");
+    // What was kept is what was sent: where guardians changed the arguments, it is not what they were shown.
+    let was_changed = kept(&recorded.decision, "hash_after").is_some();
+    let inputs = kept(&recorded.called, "inputs").filter(|_| !was_changed);
     let find = |name: &str| recorded.tool.clone().filter(|tool| tool.name == name);
     let replayed = match Scene::from_record(&facts, inputs.as_ref(), &find) {
         Ok(scene) => scene.judge_known(set),

@@ -106,6 +106,7 @@ impl InProcess for PolicyEngine {
             shadow: judgement.shadow,
             version,
             facts: None,
+            lacks_secrets: false,
             basis,
         };
         let set = match self.set(hooked.tenant, &policies).await {
@@ -120,6 +121,9 @@ impl InProcess for PolicyEngine {
                 return Ok(said(Judgement::deny(denial, Vec::new()), true));
             }
         };
+        if hooked.secrets.is_none() && set.looks_for_secrets() {
+            return Ok(PolicyJudgement { lacks_secrets: true, ..said(Judgement::allow(), false) });
+        }
         let slice = set.slice(&Subject::of(hooked));
         if slice.is_empty() {
             return Ok(said(Judgement::allow(), false));
@@ -141,9 +145,11 @@ impl InProcess for PolicyEngine {
             address: Some(hooked.address),
             history: history.as_ref(),
             arguments: hooked.arguments,
+            secrets: hooked.secrets.unwrap_or_default(),
         };
         let judgement = judge(&slice, &facts);
-        Ok(PolicyJudgement { facts: Some(facts_of(hooked, history.as_ref())), ..said(judgement, true) })
+        let facts = facts_of(hooked, history.as_ref(), &judgement.found);
+        Ok(PolicyJudgement { facts: Some(facts), ..said(judgement, true) })
     }
 }
 

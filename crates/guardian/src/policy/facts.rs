@@ -53,6 +53,8 @@ pub struct Facts<'a> {
     pub history: Option<&'a History>,
     /// The arguments of the call, where the event is its result and rules need them.
     pub arguments: Option<&'a Map<String, Value>>,
+    /// The secrets of the call, where they are known.
+    pub secrets: &'a [&'a [u8]],
 }
 
 /// Something that rules read and that cannot be shown to them. Never holds the value.

@@ -27,16 +27,24 @@ pub struct Judgement {
     pub shadow: Vec<WouldBe>,
     /// Why, where it is not simply allowed.
     pub reason: Option<String>,
+    /// What was looked for in the content, and whether it was found.
+    pub found: BTreeMap<String, bool>,
 }
 
 impl Judgement {
     /// That it may be as it is.
     pub(super) fn allow() -> Self {
-        Self { verdict: Verdict::allow(), policies: Vec::new(), shadow: Vec::new(), reason: None }
+        Self {
+            verdict: Verdict::allow(),
+            policies: Vec::new(),
+            shadow: Vec::new(),
+            reason: None,
+            found: BTreeMap::new(),
+        }
     }
 
     pub(super) fn deny(denial: Denial, policies: Vec<PolicyRef>) -> Self {
-        Self { reason: Some(denial.reason.clone()), verdict: Verdict::Deny(denial), policies, shadow: Vec::new() }
+        Self { reason: Some(denial.reason.clone()), verdict: Verdict::Deny(denial), policies, ..Self::allow() }
     }
 }
 
@@ -73,7 +81,7 @@ pub(super) fn enforce(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fac
             return judgement;
         }
         remedies.add(satisfied);
-        let Some(redacted) = remedies.redact(&content) else { return remedies.pass(slice, content) };
+        let Some(redacted) = remedies.redact(&content, facts.secrets) else { return remedies.pass(slice, content) };
         match content.with_json(redacted) {
             Some(changed) => content = Cow::Owned(changed),
             None => return remedies.refuse(slice, "what a policy takes out cannot be taken out of this"),
@@ -104,14 +112,14 @@ impl<'r> Remedies<'r> {
     }
 
     /// What the content becomes; `None` where nothing is found in it.
-    fn redact(&mut self, content: &Content<'_>) -> Option<Value> {
+    fn redact(&mut self, content: &Content<'_>, secrets: &[&[u8]]) -> Option<Value> {
         if self.redacting.is_empty() {
             return None;
         }
         let json = content.to_json();
         let mut changed = None;
         for (id, (_, redaction)) in &self.redacting {
-            if let Some(redacted) = redaction.apply(changed.as_ref().unwrap_or(&json)) {
+            if let Some(redacted) = redaction.apply(changed.as_ref().unwrap_or(&json), secrets) {
                 changed = Some(redacted);
                 self.effective.insert(id);
             }
@@ -126,7 +134,12 @@ impl<'r> Remedies<'r> {
         let redacting = self.redacting.values().filter(|(rule, _)| self.effective.contains(rule.id.as_str()));
         let determining: Vec<&Rule> =
             self.asking.values().map(|(rule, _)| *rule).chain(redacting.map(|(rule, _)| *rule)).collect();
+        let mut found = BTreeMap::new();
+        for (rule, redaction) in self.redacting.values() {
+            *found.entry(redaction.wanted.clone()).or_insert(false) |= self.effective.contains(rule.id.as_str());
+        }
         Judgement {
+            found,
             policies: determining.iter().map(|rule| slice.name(rule)).collect(),
             shadow: Vec::new(),
             reason: match asks.first() {
@@ -209,7 +222,7 @@ pub(super) fn would_be(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fa
     let content = &facts.event.content;
     let word = |rule: &Rule, verdict| WouldBe { policy: slice.name(rule), verdict };
     if let Ok(satisfied) = evaluate(slice, stage, rules, facts, content) {
-        let would = |rule: &&Rule| Some(word(rule, would_say(stage, rule, content)?));
+        let would = |rule: &&Rule| Some(word(rule, would_say(stage, rule, content, facts.secrets)?));
         return satisfied.iter().filter_map(would).collect();
     }
     // One of them cannot be evaluated, which says nothing about the others.
@@ -219,7 +232,9 @@ pub(super) fn would_be(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fa
         let satisfied = alone.as_ref().map(|alone| evaluate(slice, stage, alone, facts, content));
         match satisfied {
             Ok(Ok(satisfied)) if satisfied.is_empty() => {}
-            Ok(Ok(_)) => words.extend(would_say(stage, rule, content).map(|verdict| word(rule, verdict))),
+            Ok(Ok(_)) => {
+                words.extend(would_say(stage, rule, content, facts.secrets).map(|verdict| word(rule, verdict)))
+            }
             Ok(Err(_)) | Err(_) => words.push(word(rule, VerdictKind::Deny)),
         }
     }
@@ -227,12 +242,12 @@ pub(super) fn would_be(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fa
 }
 
 /// What a satisfied rule would say; `None` where it finds nothing to take out.
-fn would_say(stage: &Stage, rule: &Rule, content: &Content<'_>) -> Option<VerdictKind> {
+fn would_say(stage: &Stage, rule: &Rule, content: &Content<'_>, secrets: &[&[u8]]) -> Option<VerdictKind> {
     match &rule.remedy {
         _ if refuses(stage, rule) => Some(VerdictKind::Deny),
         Some(Remedy::Redact(redaction)) => {
             let json = content.to_json();
-            let redacted = redaction.apply(&json)?;
+            let redacted = redaction.apply(&json, secrets)?;
             Some(if content.with_json(redacted).is_some() { VerdictKind::Modify } else { VerdictKind::Deny })
         }
         Some(Remedy::Ask(_)) | None => Some(VerdictKind::Ask),

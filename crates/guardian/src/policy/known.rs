@@ -1,6 +1,7 @@
 //! Judging again what was recorded, where not everything was. A rule that reads something that is not known any more
 //! leaves the verdict open, unless it is a refusal whatever that rule says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::facts::Facts;
@@ -9,7 +10,7 @@ use super::reads::Members;
 use super::remedy::Remedy;
 use super::rule::Rule;
 use super::slice::{Ruleset, Slice, Stage};
-use toolgate_model::guard::Hook;
+use toolgate_model::guard::{Hook, Verdict};
 
 /// What is not known about an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Missing {
     pub address: bool,
     /// What the agent had done before.
     pub history: bool,
+    /// What was looked for in the content that is missing, and whether it was found: see [`Judgement::found`].
+    pub found: BTreeMap<String, bool>,
 }
 
 /// What can be said about an event of which not everything is known.
@@ -43,21 +46,45 @@ pub enum Replayed {
 /// Judges an event of which not everything is known. Rules in shadow that read what is missing say nothing.
 pub fn judge_known(slice: &Slice, facts: &Facts<'_>, missing: &Missing) -> Replayed {
     let Ok(stage) = &slice.stage else { return Replayed::Known(judge(slice, facts)) };
-    let (seeing, blind) = split(slice.rules.enforced.rules.values(), stage, missing);
+    let (seeing, mut blind) = split(slice.rules.enforced.rules.values(), stage, missing);
     let (watching, _) = split(slice.rules.shadow.rules.values(), stage, missing);
     let (Ok(seeing), Ok(watching)) = (Ruleset::of(seeing.into_iter()), Ruleset::of(watching.into_iter())) else {
         return undecidable(&blind);
     };
+    // Whether a rule applies that takes something out can be known, where what it would have taken out is not.
+    let content_is_missing = missing.content_of(stage.hook);
+    let satisfied = evaluate(slice, stage, &seeing, facts, &facts.event.content).unwrap_or_default();
+    let redacting = satisfied.iter().filter_map(|rule| match &rule.remedy {
+        Some(Remedy::Redact(redaction)) if content_is_missing => Some((*rule, missing.found.get(&redaction.wanted))),
+        _ => None,
+    });
+    let mut changing = Vec::new();
+    for (rule, found) in redacting {
+        match found {
+            Some(true) => changing.push(rule),
+            Some(false) => {}
+            None => blind.extend(seeing.rules.get(rule.policy.id()).map(|rule| (rule, vec![content_name(stage.hook)]))),
+        }
+    }
     if !blind.is_empty() {
         // Only what holds for the content as it came counts: the blind ones might have changed it.
-        let satisfied = evaluate(slice, stage, &seeing, facts, &facts.event.content);
-        let refuses = satisfied.is_ok_and(|satisfied| satisfied.iter().any(|rule| rule.remedy.is_none()));
-        if !refuses {
+        if !satisfied.iter().any(|rule| rule.remedy.is_none()) {
             return undecidable(&blind);
         }
     }
     let shadow = would_be(slice, stage, &watching, facts);
-    Replayed::Known(Judgement { shadow, ..enforce(slice, stage, &seeing, facts) })
+    let mut judgement = Judgement { shadow, ..enforce(slice, stage, &seeing, facts) };
+    if let (Verdict::Pass { content: changed @ None, .. }, false) = (&mut judgement.verdict, changing.is_empty()) {
+        // What it became is not known; that it was changed is.
+        *changed = Some(Box::new(facts.event.content.clone().into_owned()));
+        judgement.policies.extend(changing.into_iter().map(|rule| slice.name(rule)));
+    }
+    Replayed::Known(judgement)
+}
+
+/// What the content of an event is called.
+fn content_name(hook: Hook) -> String {
+    if hook == Hook::ToolCallRequest { "arguments" } else { "content" }.to_owned()
 }
 
 /// A rule, and what is missing of what it reads.
@@ -88,12 +115,14 @@ fn undecidable(blind: &[Blind<'_>]) -> Replayed {
 }
 
 impl Missing {
+    /// Whether something of the content is missing.
+    fn content_of(&self, hook: Hook) -> bool {
+        if hook == Hook::ToolCallRequest { !self.arguments.is_empty() } else { self.content }
+    }
+
     /// What a rule reads and is missing.
     fn of(&self, rule: &Rule, hook: Hook) -> Vec<String> {
         let reads = |names: &[&str]| rule.reads.any_of(names);
-        let is_call = hook == Hook::ToolCallRequest;
-        let content_is_missing = if is_call { !self.arguments.is_empty() } else { self.content };
-        let looks_at_content = reads(&["detected"]) || matches!(rule.remedy, Some(Remedy::Redact(_)));
         let mut unread = Vec::new();
         if let Some(read) = rule.reads.attribute("arguments") {
             match (read, &self.arguments) {
@@ -105,9 +134,10 @@ impl Missing {
                 (Members::All, _) => unread.push("arguments".to_owned()),
             }
         }
+        let content = if hook == Hook::ToolCallRequest { "arguments" } else { "content" };
         let whole = [
             ("arguments", reads(&["argumentsText"]) && !self.arguments.is_empty()),
-            (if is_call { "arguments" } else { "content" }, looks_at_content && content_is_missing),
+            (content, reads(&["detected"]) && self.content_of(hook)),
             ("content", reads(&["result", "text"]) && self.content),
             ("reasoning", reads(&["reasoning"]) && self.reasoning),
             ("address", reads(&["address"]) && self.address),

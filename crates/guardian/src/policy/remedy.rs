@@ -1,6 +1,9 @@
 //! What a satisfied rule does instead of refusing: it asks a person, or takes out what it names.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
+use toolgate_model::arguments::without;
 use toolgate_model::guard::{Ask, PolicyRef};
 
 use crate::detector::{Detectors, FieldSelector, redact_fields};
@@ -28,6 +31,10 @@ pub struct Asking {
 /// What is taken out, and where.
 #[derive(Debug, Clone)]
 pub struct Redaction {
+    /// Fields and detectors as they were written: what is looked for, in a word.
+    pub wanted: String,
+    /// Whether the secrets of the call are taken out too, by their values and wherever they stand.
+    pub by_value: bool,
     /// Below which fields.
     pub fields: FieldSelector,
     /// What is looked for there; without it the fields are replaced as a whole.
@@ -49,7 +56,15 @@ impl Asking {
 
 impl Redaction {
     /// What the content becomes; `None` where nothing is found in it.
-    pub(super) fn apply(&self, content: &Value) -> Option<Value> {
-        redact_fields(content, &self.fields, self.detectors.as_ref()).filter(|redacted| redacted != content)
+    pub(super) fn apply(&self, content: &Value, secrets: &[&[u8]]) -> Option<Value> {
+        let known: &[&[u8]] = if self.by_value { secrets } else { &[] };
+        let without = without(content, known);
+        let redacted = redact_fields(&without, &self.fields, self.detectors.as_ref());
+        redacted
+            .or(match without {
+                Cow::Owned(changed) => Some(changed),
+                Cow::Borrowed(_) => None,
+            })
+            .filter(|redacted| redacted != content)
     }
 }

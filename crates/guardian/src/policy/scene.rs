@@ -2,7 +2,7 @@
 //! Both are written the same way, so that what happened once can be pasted as a test.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -149,6 +149,8 @@ impl Scene {
             reasoning: facts.get("has_reasoning").and_then(Value::as_bool) != Some(false),
             address: scene.address.is_none(),
             history: !is_known("marks"),
+            found: serde_json::from_value(facts.get("found").cloned().unwrap_or_else(|| json!({})))
+                .map_err(|_| "`found` must say true or false for each")?,
         };
         if let (Some(inputs), true) = (inputs.and_then(Value::as_object), is_call) {
             scene.event.content = Content::Arguments(Cow::Owned(inputs.clone()));
@@ -190,12 +192,13 @@ impl Scene {
             address: self.address,
             history: Some(&self.history),
             arguments: self.arguments.as_ref(),
+            secrets: &[],
         }
     }
 }
 
 /// What is written down of an event, besides its content: enough to judge it again.
-pub(super) fn facts_of(hooked: &Hooked<'_>, history: Option<&History>) -> Value {
+pub(super) fn facts_of(hooked: &Hooked<'_>, history: Option<&History>, found: &BTreeMap<String, bool>) -> Value {
     let event = hooked.event;
     let mut facts = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -227,6 +230,9 @@ pub(super) fn facts_of(hooked: &Hooked<'_>, history: Option<&History>) -> Value 
     put("address", json!(hooked.address));
     put("dialect", json!(hooked.dialect.as_str()));
     put("has_reasoning", json!(event.reasoning.is_some()));
+    if !found.is_empty() {
+        put("found", json!(found));
+    }
     if let Some(history) = history {
         put("marks", json!(history.marks));
         put("spent", json!({"today_micros": history.cost_today, "run_micros": history.cost_in_run}));

@@ -117,6 +117,7 @@ impl World {
             address: self.address,
             history: self.history.as_ref(),
             arguments: None,
+            secrets: &[],
         }
     }
 

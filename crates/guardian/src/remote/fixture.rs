@@ -197,7 +197,7 @@ impl World {
             marks: MarkScope { agent: self.agent.clone(), session: String::new() },
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             freshness: Freshness::Recent,
-            secrets: &[],
+            secrets: Some(&[]),
         }
     }
 }

@@ -89,6 +89,10 @@ fn step(entry: Entry, version: u64, replayed: Rejudged) -> ReplayStep {
     let hook = hook.unwrap_or_default().to_owned();
     let recorded = said(&entry);
     let same = match &replayed {
+        // Of a refusal it is enough that it stands: rules that read what was not recorded are not asked again.
+        Rejudged::Verdict { kind: kind @ VerdictKind::Deny, policies } => {
+            Some(*kind == recorded && policies.iter().all(|policy| recorded_policies.contains(policy)))
+        }
         Rejudged::Verdict { kind, policies } => Some(*kind == recorded && *policies == recorded_policies),
         Rejudged::Undecidable { .. } => None,
     };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// All that can be said about an event.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     "hook",
     "agent",
     "actor",
@@ -24,6 +24,7 @@ const KNOWN: [&str; 20] = [
     "time",
     "address",
     "dialect",
+    "found",
 ];
 
 /// The members of an object.

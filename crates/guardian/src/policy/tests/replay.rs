@@ -64,3 +64,23 @@ fn a_rule_in_shadow_that_cannot_see_says_nothing() {
     let Replayed::Known(judgement) = replay(&text, &Missing::default()) else { panic!() };
     assert_eq!(judgement.shadow.len(), 1);
 }
+
+#[test]
+fn what_was_found_in_content_that_was_not_kept_decides_about_what_was_taken_out() {
+    let text = r#"@id("mails") @remedy("redact") @detectors("email") forbid(principal, action, resource);"#;
+    let kept = |found: &[(&str, bool)]| Missing {
+        arguments: Members::All,
+        found: found.iter().map(|(wanted, found)| ((*wanted).to_owned(), *found)).collect(),
+        ..Missing::default()
+    };
+    let Replayed::Known(judgement) = replay(text, &kept(&[("*|email", true)])) else { panic!() };
+    assert_eq!((judgement.verdict.kind(), ids(&judgement)), (VerdictKind::Modify, vec!["mails"]));
+    let Replayed::Known(judgement) = replay(text, &kept(&[("*|email", false)])) else { panic!() };
+    assert_eq!(judgement.verdict, Verdict::allow());
+    // What another rule looked for says nothing.
+    assert!(matches!(replay(text, &kept(&[("*|card", false)])), Replayed::Undecidable { .. }));
+    let never = r#"@id("mails") @remedy("redact") @detectors("email") forbid(principal, action, resource)
+        when { principal.kind == "service" };"#;
+    let Replayed::Known(judgement) = replay(never, &kept(&[])) else { panic!() };
+    assert_eq!(judgement.verdict, Verdict::allow());
+}

@@ -144,7 +144,25 @@ fn a_redaction_changes_what_it_finds_and_nothing_else() {
     assert_eq!(judgement.verdict, Verdict::modify(Content::Arguments(Cow::Owned(members(&expected)))));
     assert_eq!(ids(&judgement), ["r"]);
     let judgement = world.call(&set, &json!({"to": "ann@example.org", "body": "ask bob"}));
-    assert_eq!(judgement, Judgement::allow());
+    assert_eq!(judgement.verdict, Verdict::allow());
+    assert_eq!(judgement.found, [("body|email".to_owned(), false)].into());
+}
+
+#[test]
+fn a_redaction_of_secrets_takes_out_those_of_the_call_by_their_values_and_no_others() {
+    let world = World::new();
+    let arguments = members(&json!({"to": "ann", "body": "use open-sesame-2026 there"}));
+    let event = world.event(Hook::ToolCallRequest, Content::Arguments(Cow::Owned(arguments)));
+    let secrets: [&[u8]; 1] = [b"open-sesame-2026"];
+    let facts = Facts { secrets: &secrets, ..world.facts(&event) };
+    for (detectors, kind) in [("secret", VerdictKind::Modify), ("email", VerdictKind::Allow)] {
+        let set = compile(&format!(r#"@remedy("redact") @detectors("{detectors}") {EVERYTHING};"#));
+        let judgement = judge(&set.slice(&world.subject(Hook::ToolCallRequest)), &facts);
+        assert_eq!(judgement.verdict.kind(), kind, "{detectors}");
+        if let Verdict::Pass { content: Some(content), .. } = &judgement.verdict {
+            assert!(!content.to_json().to_string().contains("sesame"), "{content:?}");
+        }
+    }
 }
 
 #[test]

@@ -44,9 +44,8 @@ impl Office {
         let credential = id(&admin.post(&format!("/api/v1/vaults/{}/credentials", admin.vault()), &body).created());
         let agent = world.agent("clerk", &["tools.invoke"]);
         admin.grants(&credential, "clerk", json!({"scopes": TOOLS}));
-        let host = admin.registers_as(
-            &json!({"id": "host", "kind": "service", "permissions": ["tools.invoke", "agents.act_as"]}),
-        );
+        let host = admin
+            .registers_as(&json!({"id": "host", "kind": "service", "permissions": ["tools.invoke", "agents.act_as"]}));
         let ann = admin.registers_as(&json!({"id": "ann", "kind": "user", "permissions": ["approvals.decide"]}));
         Self { desk, admin, agent, host, ann }
     }
@@ -152,7 +151,7 @@ fn definition() -> Value {
     let tool = |method: &str, path: &str, more: Value| merged(json!({"http": {"method": method, "path": path}}), more);
     let message = json!({"to": {"type": "string"}, "text": {"type": "string"}, "count": {"type": "integer"}});
     json!({
-        "service": "desk", "version": "1",
+        "service": "desk", "version": "1", "source": "host-extension",
         "tools": {
             "page": tool("GET", "/page", json!({"safety_tier": "read", "labels": ["untrusted-content"]})),
             "customers": tool("GET", "/customers", json!({"safety_tier": "read", "labels": ["private-data"]})),

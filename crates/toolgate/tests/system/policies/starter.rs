@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::office::{KEY, Office, Waiting, call, call_with};
 use super::terminal::Terminal;
-use crate::world::{Actor, Reply, World, on_both_engines, text};
+use crate::world::{Reply, World, on_both_engines, text};
 
 on_both_engines! {
     the_starter_set_is_written_checked_tested_and_applied_by_the_command_line,
@@ -37,11 +37,6 @@ fn denied_by(reply: &Reply, policy: &str) {
     let error = reply.refused(403, "POLICY_DENIED");
     assert_eq!((&error["policy_id"], &error["policy_version"]), (&json!(policy), &json!("1")), "{error}");
     assert_eq!(error["stage"], "guard", "{error}");
-}
-
-/// A session has a mode too, which asks before writes; policies are what is looked at here.
-fn let_writes_pass(caller: &Actor, session: &str) {
-    caller.ask("PUT", &format!("/api/v1/approval-sessions/{session}"), Some(&json!({"mode": "auto_edit"}))).ok();
 }
 
 fn the_starter_set_is_written_checked_tested_and_applied_by_the_command_line(world: &World) {
@@ -141,7 +136,6 @@ fn an_agent_that_names_another_session_itself_does_not_shed_its_marks(world: &Wo
         office.call(tool, json!({})).ok();
     }
     for session in ["one", "another"] {
-        let_writes_pass(&office.agent, session);
         denied_by(&office.agent.invokes(in_session("send", session)), "no-way-out-with-private-data");
     }
     assert_eq!(office.sent("send").len(), 0);
@@ -149,13 +143,13 @@ fn an_agent_that_names_another_session_itself_does_not_shed_its_marks(world: &Wo
 
 fn sessions_that_a_host_names_for_the_agent_are_separate(world: &World) {
     let office = open(world);
-    for session in ["one", "two"] {
-        let_writes_pass(&office.host, session);
-    }
     for tool in ["customers", "page"] {
         office.host.invokes(in_session(tool, "one")).ok();
     }
     denied_by(&office.host.invokes(in_session("send", "one")), "no-way-out-with-private-data");
-    office.host.invokes(in_session("note", "two")).ok();
-    assert_eq!((office.sent("send").len(), office.sent("note").len()), (0, 1));
+    // In a session the mode asks before every write; but no policy does.
+    let waiting = office.asks_as(&office.host, in_session("send", "two"));
+    assert!(!waiting.approval["reasons"].to_string().contains("policy"), "{}", waiting.approval);
+    waiting.decided(&office.ann, "approve").ok();
+    assert_eq!(office.sent("send").len(), 1);
 }
