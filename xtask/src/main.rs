@@ -23,7 +23,7 @@ Commands:
   test           everything that must hold: house rules, format, lints, all tests, documentation.
                  Installs and prepares what the tests need (PostgreSQL, the official Python client).
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
-                 or both. Installs what they need (PostgreSQL, nginx, wrk).
+                 guard, or all. Installs what they need (PostgreSQL, nginx, wrk).
   tidy           the house rules alone
 ";
 

@@ -16,7 +16,7 @@ use toolgate_model::descriptor::{
 use toolgate_model::principal_scope::RequiredScope;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{FieldRule, LoggingRule, ToolDefinition, ToolName};
-use toolgate_model::text::Line;
+use toolgate_model::text::{Label, Line};
 
 use crate::catalog::{Backing, Tool};
 
@@ -172,6 +172,8 @@ fn http_fetch() -> Option<Builtin> {
         replay_policy: Some(ReplayPolicy::NonDeterministic),
         latency_hint: Some(Hint::Medium),
         parameters: Some(parameters.clone()),
+        // Whatever is fetched was written by strangers, and a request can carry anything to them.
+        labels: BTreeSet::from([Label::parse("untrusted-content").ok()?, Label::parse("sends-outside").ok()?]),
         ..ToolDefinition::of_scope(Scope::parse(HTTP_FETCH).ok()?)
     };
     let descriptor = ToolDescriptor::new(DescriptorFields {

@@ -115,4 +115,10 @@ impl Guardian for Guardians {
         let decision = Some(Box::new(minutes.decision(&verdict)));
         Ok(Ruling { verdict, decision, basis, lacks_secrets: false })
     }
+
+    async fn rehearse(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
+        let judgement = self.policy.judge(hooked, &hooked.event.content).await?;
+        let others = self.concerned(hooked).map(|guardian| guardian.settings().name.clone()).collect();
+        Ok((judgement.verdict, others))
+    }
 }

@@ -15,7 +15,7 @@ use toolgate_model::service::{LoggingRule, ToolName};
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
-use crate::ports::ledger::{InvocationFilter, Page, PageRequest, ReportInvocation};
+use crate::ports::ledger::{EventFilter, InvocationFilter, Page, PageRequest, ReportInvocation};
 use crate::refusal::{Code, Refusal};
 
 /// A call that its caller made by itself.
@@ -57,6 +57,30 @@ impl Gate {
             Some(grant) if self.visible_grant(caller, grant).await.is_ok() => Ok(invocation),
             _ => Err(missing()),
         }
+    }
+
+    /// What guardians said about a call that the caller can see, in the order of the log.
+    pub async fn invocation_decisions(&self, invocation: &Invocation) -> Result<Vec<Value>, Refusal> {
+        self.integrate_if_possible().await;
+        let filter = EventFilter {
+            kinds: vec!["hook.decided".to_owned()],
+            run: Some(invocation.run_id()),
+            agent: Some(invocation.agent.clone()),
+            since: Some(invocation.created_at),
+            ..EventFilter::default()
+        };
+        let id = invocation.id.to_string();
+        let mut decisions = Vec::new();
+        let events = self.ledger.events(&invocation.tenant, filter, PageRequest::first(PageRequest::LIMIT)).await?;
+        for event in events.items {
+            let unreadable = |_| Refusal::new(Code::Internal, "an event of the log cannot be read");
+            let mut event: Value = serde_json::from_str(&event.canonical).map_err(unreadable)?;
+            let data = event.get_mut("data").map(Value::take).unwrap_or_default();
+            if data.get("invocation_id").and_then(Value::as_str) == Some(&id) {
+                decisions.push(data);
+            }
+        }
+        Ok(decisions)
     }
 
     /// The invocations that fit the filter and that the caller can see, newest first.

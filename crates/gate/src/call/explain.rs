@@ -1,11 +1,13 @@
 //! The path, run dry: why an agent can or cannot call a tool. The same code as for a call, up to the admission, with
 //! nothing reserved, sent or written down.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_model::context::GrantContext;
+use toolgate_model::guard::{Content, Hook, Verdict};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::ServiceVersion;
@@ -13,6 +15,7 @@ use toolgate_model::service::ServiceVersion;
 use super::authorize::authorizes;
 use super::constrain::fit;
 use super::fit::Candidate;
+use super::guard::refusal_of;
 use super::{Call, CallRequest};
 use crate::gate::Gate;
 use crate::identify::Caller;
@@ -101,10 +104,44 @@ impl Gate {
         if given && fits == 0 {
             return Ok(false);
         }
+        if let (Some(candidate), true) = (passed.first(), given) {
+            if !self.tell_of_guardians(&call, candidate, told).await? {
+                return Ok(false);
+            }
+        }
         for candidate in &passed {
             self.tell_of_limits(&call, candidate, told);
         }
         Ok(true)
+    }
+
+    /// What the policies say, and who else would be asked.
+    async fn tell_of_guardians(
+        &self,
+        call: &Call,
+        candidate: &Candidate,
+        told: &mut Telling,
+    ) -> Result<bool, Refusal> {
+        let nothing = Map::new();
+        let arguments = call.parameters.as_object().unwrap_or(&nothing);
+        let event = call.event(candidate, Hook::ToolCallRequest, Content::Arguments(Cow::Borrowed(arguments)));
+        let hooked = call.hooked(candidate, &event, Freshness::Newest, Some(&[]));
+        let (verdict, others) = self.guardian.rehearse(&hooked).await?;
+        for name in others {
+            told.notes(Stage::Guard, &format!("guardian `{name}` would be asked too; what it says is not known here"));
+        }
+        Ok(match verdict {
+            Verdict::Deny(denial) => told.says(Stage::Guard, "the policies".to_owned(), Err(refusal_of(denial))),
+            Verdict::Pass { content, asks } => {
+                if content.is_some() {
+                    told.notes(Stage::Guard, "the policies take something out of the parameters");
+                }
+                for ask in asks {
+                    told.notes(Stage::Approve, &format!("a person must approve: {}", ask.reason));
+                }
+                told.says(Stage::Guard, "the policies let it pass".to_owned(), Ok(()))
+            }
+        })
     }
 
     fn dry(&self, caller: &Caller, question: Question) -> Result<Arc<Call>, Refusal> {

@@ -92,6 +92,10 @@ pub struct PolicyBasis {
 pub trait Guardian: Send + Sync {
     /// On an event. A refusal means that nobody could be asked, which is a no.
     async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal>;
+
+    /// What is known about a ruling without asking anybody outside: what the gate's own policies say, and who else would
+    /// be asked.
+    async fn rehearse(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal>;
 }
 
 /// The guardian of a gate that has none.
@@ -104,5 +108,9 @@ impl Guardian for AllowAll {
         // Nothing is as new as this: the admission has nothing to compare.
         let basis = PolicyBasis { revision: 0, generation: Generation::MAX };
         Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: false })
+    }
+
+    async fn rehearse(&self, _hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
+        Ok((Verdict::allow(), Vec::new()))
     }
 }

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::guardian::{Hooked, PolicyBasis};
-use toolgate_gate::ports::ledger::{ActivePolicies, History, HistoryQuery, Ledger};
+use toolgate_gate::ports::ledger::{ActivePolicies, Freshness, History, HistoryQuery, Ledger};
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::guard::{Content, Denial, DenialCause, HookEvent};
+use toolgate_model::guard::{Content, Denial, DenialCause, HookEvent, VerdictKind};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
@@ -96,7 +96,32 @@ impl PolicyEngine {
 #[async_trait]
 impl InProcess for PolicyEngine {
     async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal> {
-        let policies = self.ledger.policies(hooked.tenant, self.clock.now(), hooked.freshness).await?;
+        let policies = self.policies(hooked, hooked.freshness).await?;
+        let judgement = self.judge_by(&policies, hooked, content).await?;
+        // A pass is checked again when the call is admitted. Nobody looks at a refusal or a question again, so those
+        // must come from the newest policies.
+        if hooked.freshness == Freshness::Newest || judgement.verdict.kind() < VerdictKind::Ask {
+            return Ok(judgement);
+        }
+        let newest = self.policies(hooked, Freshness::Newest).await?;
+        if newest.revision == policies.revision {
+            return Ok(judgement);
+        }
+        self.judge_by(&newest, hooked, content).await
+    }
+}
+
+impl PolicyEngine {
+    async fn policies(&self, hooked: &Hooked<'_>, freshness: Freshness) -> Result<Arc<ActivePolicies>, Refusal> {
+        self.ledger.policies(hooked.tenant, self.clock.now(), freshness).await
+    }
+
+    async fn judge_by(
+        &self,
+        policies: &ActivePolicies,
+        hooked: &Hooked<'_>,
+        content: &Content<'_>,
+    ) -> Result<PolicyJudgement, Refusal> {
         let basis = PolicyBasis { revision: policies.revision, generation: policies.generation };
         let version = policies.active.as_ref().map(|active| active.version);
         let said = |judgement: Judgement, facts| PolicyJudgement {
@@ -109,7 +134,7 @@ impl InProcess for PolicyEngine {
             lacks_secrets: false,
             basis,
         };
-        let set = match self.set(hooked.tenant, &policies).await {
+        let set = match self.set(hooked.tenant, policies).await {
             None => return Ok(said(Judgement::allow(), false)),
             Some(Ok(set)) => set,
             Some(Err(_)) => {

@@ -116,7 +116,13 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<InvocationId>,
 ) -> Result<Json<Value>, Denied> {
-    Ok(Json(shape(&app.gate.invocation(&caller, id).await?)))
+    let invocation = app.gate.invocation(&caller, id).await?;
+    let mut shape = shape(&invocation);
+    if let Value::Object(members) = &mut shape {
+        let decisions = app.gate.invocation_decisions(&invocation).await?;
+        members.insert("hook_decisions".to_owned(), Value::Array(decisions.iter().map(decision).collect()));
+    }
+    Ok(Json(shape))
 }
 
 pub(super) async fn report(
@@ -182,6 +188,13 @@ fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<Invocation
         until: query.until,
         vault_owner: None,
     })
+}
+
+/// What of a decision belongs to the call that it is about: who said what, by which rule, and what came of it.
+fn decision(data: &Value) -> Value {
+    let kept = ["hook", "dialect", "effective", "guardians", "policy_version", "approval_id", "hash_before", "hash_after"];
+    let members = kept.iter().filter_map(|name| Some(((*name).to_owned(), data.get(*name)?.clone())));
+    Value::Object(members.collect())
 }
 
 fn shape(invocation: &Invocation) -> Value {

@@ -1,0 +1,9 @@
+//! The benchmark of policies and guardians, which is a program of its own under `crates/toolgate/benches`.
+
+use crate::process::{cargo, run as run_program};
+
+/// Runs the parts that are named, or all.
+pub fn run(parts: &[&str]) -> Result<(), String> {
+    let mut benchmark = cargo(&["bench", "--package", "toolgate", "--bench", "guard", "--"]);
+    run_program(benchmark.args(parts))
+}
