@@ -116,12 +116,7 @@ impl Gate {
     }
 
     /// What the policies say, and who else would be asked.
-    async fn tell_of_guardians(
-        &self,
-        call: &Call,
-        candidate: &Candidate,
-        told: &mut Telling,
-    ) -> Result<bool, Refusal> {
+    async fn tell_of_guardians(&self, call: &Call, candidate: &Candidate, told: &mut Telling) -> Result<bool, Refusal> {
         let nothing = Map::new();
         let arguments = call.parameters.as_object().unwrap_or(&nothing);
         let event = call.event(candidate, Hook::ToolCallRequest, Content::Arguments(Cow::Borrowed(arguments)));

@@ -192,7 +192,8 @@ fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<Invocation
 
 /// What of a decision belongs to the call that it is about: who said what, by which rule, and what came of it.
 fn decision(data: &Value) -> Value {
-    let kept = ["hook", "dialect", "effective", "guardians", "policy_version", "approval_id", "hash_before", "hash_after"];
+    let kept =
+        ["hook", "dialect", "effective", "guardians", "policy_version", "approval_id", "hash_before", "hash_after"];
     let members = kept.iter().filter_map(|name| Some(((*name).to_owned(), data.get(*name)?.clone())));
     Value::Object(members.collect())
 }

@@ -44,7 +44,7 @@ const UNKNOWN: [Wrong; 4] = [
                 when { context.arguments has text && context.arguments.txet == \"x\" };\n",
         line: 3,
         policy: "no-parameter",
-        message: "`txet`",
+        message: "arguments.txet",
         help: Some("text"),
     },
     Wrong {
