@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::ports::policy_book::{
     PolicyBook, PolicyProblem, PolicyTestOutcome, PolicyTool, Recorded, Rejudged, RuleSummary,
 };
+use toolgate_model::arguments::arguments_hash;
 use toolgate_model::guard::PolicyFile;
 
 use super::beside;
@@ -92,12 +93,8 @@ impl PolicyBook for CedarBook {
 fn rejudge(set: &CompiledSet, recorded: &Recorded) -> Rejudged {
     let facts = recorded.decision.as_ref().and_then(|decision| decision.get("facts")).cloned();
     let facts = facts.unwrap_or_else(|| known_facts(recorded));
-    let kept = |data: &Option<Value>, name: &str| data.as_ref().and_then(|data| data.get(name)).cloned();
-    // What was kept is what was sent: where guardians changed the arguments, it is not what they were shown.
-    let was_changed = kept(&recorded.decision, "hash_after").is_some();
-    let inputs = kept(&recorded.called, "inputs").filter(|_| !was_changed);
     let find = |name: &str| recorded.tool.clone().filter(|tool| tool.name == name);
-    let replayed = match Scene::from_record(&facts, inputs.as_ref(), &find) {
+    let replayed = match Scene::from_record(&facts, whole_inputs(recorded), &find) {
         Ok(scene) => scene.judge_known(set),
         Err(reason) => return Rejudged::Undecidable { policies: Vec::new(), missing: vec![reason] },
     };
@@ -108,6 +105,15 @@ fn rejudge(set: &CompiledSet, recorded: &Recorded) -> Rejudged {
         },
         Replayed::Undecidable { policies, missing } => Rejudged::Undecidable { policies, missing },
     }
+}
+
+/// The arguments as guardians were shown them, where the log has all of them. It may have less, by the tool's logging
+/// rule, or what guardians made of them: the hash tells.
+fn whole_inputs(recorded: &Recorded) -> Option<&Value> {
+    let member = |data: &Option<Value>, name: &str| data.as_ref().and_then(|data| data.get(name)).cloned();
+    let came = member(&recorded.decision, "hash_before").or_else(|| member(&recorded.called, "argsHash"))?;
+    let inputs = recorded.called.as_ref()?.get("inputs")?;
+    (came == arguments_hash(inputs, &[])).then_some(inputs)
 }
 
 /// What is known of a call that no guardian was asked about.

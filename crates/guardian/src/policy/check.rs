@@ -12,23 +12,34 @@ use super::rule::Rule;
 use super::schema::{EXTERNAL, PolicyTool, schema_about};
 use super::set::CompiledSet;
 
+/// How many rules are looked at together.
+const TOGETHER: usize = 250;
+
 impl CompiledSet {
     /// Everything that does not fit these tools, in the order of the files.
     pub fn check(&self, tools: &[PolicyTool]) -> Vec<Problem> {
-        let of_catalog =
-            |message: String| Problem { file: String::new(), line: None, policy: None, message, help: None };
-        let policies = match PolicySet::from_policies(self.rules().iter().map(|rule| rule.policy.clone())) {
-            Ok(policies) => policies,
-            Err(error) => return vec![of_catalog(error.to_string())],
-        };
-        let schema = match schema_about(tools, &policies) {
-            Ok(schema) => schema,
-            Err(problem) => return vec![of_catalog(problem.to_string())],
-        };
         let names = Names::of(tools);
         let mut problems: Vec<Problem> = self.rules().iter().flat_map(|rule| names.unknown_in(rule)).collect();
+        // Every rule is looked at for every action in the schema: rules about the same actions are looked at together,
+        // by a schema that has no others.
+        let mut rules: Vec<&Rule> = self.rules().iter().map(|rule| &**rule).collect();
+        rules.sort_by(|left, right| left.scope.actions().cmp(&right.scope.actions()));
+        for rules in rules.chunks(TOGETHER) {
+            if let Err(message) = self.validate(rules, tools, &mut problems) {
+                return vec![Problem { file: String::new(), line: None, policy: None, message, help: None }];
+            }
+        }
+        problems.sort();
+        problems.dedup();
+        problems
+    }
+
+    fn validate(&self, rules: &[&Rule], tools: &[PolicyTool], problems: &mut Vec<Problem>) -> Result<(), String> {
+        let policies = PolicySet::from_policies(rules.iter().map(|rule| rule.policy.clone()));
+        let policies = policies.map_err(|error| error.to_string())?;
+        let schema = schema_about(tools, &policies).map_err(|problem| problem.to_string())?;
         let result = Validator::new(schema).validate(&policies, ValidationMode::default());
-        let by_id: HashMap<&PolicyId, &Rule> = self.rules().iter().map(|rule| (rule.policy.id(), &**rule)).collect();
+        let by_id: HashMap<&PolicyId, &Rule> = rules.iter().map(|rule| (rule.policy.id(), *rule)).collect();
         for error in result.validation_errors() {
             // Those are among the names above, with a better hint.
             if !matches!(error, ValidationError::UnrecognizedActionId(_)) {
@@ -42,9 +53,7 @@ impl CompiledSet {
                 problems.extend(rule.map(|rule| never(rule)));
             }
         }
-        problems.sort();
-        problems.dedup();
-        problems
+        Ok(())
     }
 
     fn problem(&self, rule: &Rule, error: &dyn Diagnostic) -> Problem {
