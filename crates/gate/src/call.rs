@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, LONGEST_WAIT, SessionName, Workspace};
 use toolgate_model::arguments::{arguments_hash, without};
 use toolgate_model::context::GrantContext;
-use toolgate_model::guard::{Content, Dialect, Hook, HookDecision, TraceIds};
+use toolgate_model::guard::{Content, Dialect, Hook, HookDecision, PolicyRef, TraceIds};
 use toolgate_model::hook::{CallTrace, RunId, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId, SessionId, StandingApprovalId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
@@ -93,10 +93,16 @@ pub struct CallRequest {
 }
 
 /// What a call brings along that no catalog has.
-#[derive(Default)]
 struct Own {
     tool: Option<Arc<Tool>>,
     asked: Option<Arc<AskedHook>>,
+    takes_changes: bool,
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self { tool: None, asked: None, takes_changes: true }
+    }
 }
 
 /// Is told how far a call has come.
@@ -109,10 +115,21 @@ pub enum Progress {
     Asked(Box<Approval>),
     /// Earlier answers cover it.
     Covered(Vec<StandingApprovalId>),
-    /// Guardians made this of its parameters.
-    Modified(Box<Value>),
+    /// Guardians changed it.
+    Modified(Box<Modified>),
     /// It is about to be carried out.
     Admitted(InvocationId),
+}
+
+/// What guardians made of a call.
+#[derive(Debug, Clone)]
+pub struct Modified {
+    /// Its parameters now.
+    pub parameters: Value,
+    /// Why.
+    pub reason: Option<String>,
+    /// The rule behind it.
+    pub policy: Option<PolicyRef>,
 }
 
 /// A call on its way.
@@ -135,6 +152,8 @@ pub(crate) struct Call {
     pub(crate) label: Option<CallLabel>,
     pub(crate) observer: Option<Observer>,
     pub(crate) reasoning: Option<String>,
+    /// Whether whoever asks can take changed parameters.
+    pub(crate) takes_changes: bool,
     /// The question of another agent's runtime that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
     /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
@@ -197,7 +216,9 @@ impl Gate {
         own: Own,
     ) -> Result<CallAnswer, Denial> {
         let (mut call, permitted) = match self.begin(caller, request) {
-            Ok((call, permitted)) => (Call { own_tool: own.tool, asked: own.asked, ..call }, permitted),
+            Ok((call, permitted)) => {
+                (Call { own_tool: own.tool, asked: own.asked, takes_changes: own.takes_changes, ..call }, permitted)
+            }
             Err(refusal) => return Err(Denial { invocation: None, refusal }),
         };
         let permitted = match permitted {
@@ -246,7 +267,9 @@ impl Gate {
             self.guard(call, constrained, freshness, reached).await.map_err(|refusal| refusal.at(Stage::Guard))?;
         let approved = self.approve(call, guarded, reached).await.map_err(|refusal| refusal.at(Stage::Approve))?;
         if let Some(modified) = &approved.modified {
-            call.tell(|| Progress::Modified(Box::new(modified.clone())));
+            let (reason, policy) =
+                approved.judged.decision.as_deref().map(HookDecision::why_changed).unwrap_or_default();
+            call.tell(|| Progress::Modified(Box::new(Modified { parameters: modified.clone(), reason, policy })));
         }
         // From here on the call goes on to its settlement, whoever still waits for the answer.
         let (gate, call) = (Arc::clone(self), Arc::clone(call));
@@ -320,6 +343,7 @@ impl Gate {
             observer: request.observer,
             own_tool: None,
             reasoning: request.reasoning,
+            takes_changes: true,
             asked: None,
             address: request.address,
             arrived,

@@ -43,6 +43,8 @@ pub trait InProcess: Send + Sync {
 pub struct PolicyJudgement {
     /// What they say.
     pub verdict: Verdict,
+    /// Why, where it is not simply allowed.
+    pub reason: Option<String>,
     /// The rules behind it.
     pub policies: Vec<PolicyRef>,
     /// What rules in shadow would have said.

@@ -40,12 +40,14 @@ pub struct ExternalCall {
     pub wait: Option<Duration>,
     /// What the caller calls it.
     pub label: Option<CallLabel>,
+    /// Whether whoever asks can make the call with changed arguments.
+    pub takes_changes: bool,
     /// From where.
     pub address: IpAddr,
 }
 
 /// That it may be made, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ExternalLeave {
     /// The record of it.
     pub invocation: InvocationId,
@@ -53,6 +55,8 @@ pub struct ExternalLeave {
     pub approval: Option<ApprovalId>,
     /// The standing approvals that it rests on.
     pub standing: Vec<StandingApprovalId>,
+    /// The arguments to make it with, where guardians changed them.
+    pub arguments: Option<Value>,
 }
 
 impl Gate {
@@ -79,13 +83,16 @@ impl Gate {
             reasoning: None,
             address: asked.address,
         };
-        let answer = self.invoke_with(caller, request, Own { tool: Some(tool), asked: None }).await?;
-        let mut leave = ExternalLeave { invocation: answer.invocation, approval: None, standing: Vec::new() };
+        let own = Own { tool: Some(tool), asked: None, takes_changes: asked.takes_changes };
+        let answer = self.invoke_with(caller, request, own).await?;
+        let mut leave =
+            ExternalLeave { invocation: answer.invocation, approval: None, standing: Vec::new(), arguments: None };
         while let Ok(step) = progress.try_recv() {
             match step {
                 Progress::Asked(approval) => leave.approval = Some(approval.id),
                 Progress::Covered(standing) => leave.standing = standing,
-                Progress::Modified(_) | Progress::Admitted(_) => {}
+                Progress::Modified(change) => leave.arguments = Some(change.parameters),
+                Progress::Admitted(_) => {}
             }
         }
         match answer.outcome.error {

@@ -87,6 +87,12 @@ impl Gate {
             Some(_) => Constrained::of(constrained.into_fits().into_iter().filter(is_judged).collect())
                 .ok_or_else(|| Refusal::new(Code::Internal, "a call lost its way to be made at its guardians"))?,
         };
+        if content.is_some() && !call.takes_changes {
+            // It would be made as it was asked about, whatever is said here.
+            let reason = "policies or guardians let this call pass only with changed arguments, and whoever asks cannot \
+                          change them";
+            return Err(Refusal::new(Code::GuardianDenied, reason));
+        }
         let judged = Judged { decision, basis };
         match content.map(|content| *content) {
             None => Ok(Guarded { constrained, modified: None, asks, judged }),

@@ -87,7 +87,11 @@ impl Gate {
                 let parameters = Map::from_iter([("content".to_owned(), content.to_json())]);
                 return self.walk_question(caller, question, Walk { tool, governed: false, parameters, content }).await;
             }
-            Verdict::Pass { content, .. } => HookAnswer::passed(content.map(|content| *content)),
+            Verdict::Pass { content: None, .. } => HookAnswer::allowed(),
+            Verdict::Pass { content: Some(content), .. } => {
+                let (reason, policy) = decision.as_deref().map(HookDecision::why_changed).unwrap_or_default();
+                HookAnswer::changed(*content, reason, policy)
+            }
             Verdict::Deny(denial) => HookAnswer::denied(&refusal_of(denial)),
         };
         if let Some(decision) = decision {
@@ -166,7 +170,6 @@ impl Gate {
             approval: None,
             policy_version: None,
             facts: None,
-            content: None,
         };
         // Whoever may not speak for another is written down as itself.
         let agent = caller.id().clone();

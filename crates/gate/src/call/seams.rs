@@ -67,7 +67,7 @@ impl Gate {
             reasoning: None,
             address: rehearsal.address,
         };
-        self.invoke_with(caller, request, Own { tool: Some(tool), asked: None }).await
+        self.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
     }
 
     /// Opens a session of a tool that is in no catalog.

@@ -59,10 +59,7 @@ impl<'a> Minutes<'a> {
         let kind = judgement.verdict.kind();
         if record.verdict.is_none_or(|told| told < kind) {
             record.verdict = Some(kind);
-            record.reason = match &judgement.verdict {
-                Verdict::Deny(denial) => Some(denial.reason.clone()),
-                Verdict::Pass { asks, .. } => asks.first().map(|ask| ask.reason.clone()),
-            };
+            record.reason.clone_from(&judgement.reason);
         }
         for policy in &judgement.policies {
             if !record.policies.contains(policy) {
@@ -102,7 +99,6 @@ impl<'a> Minutes<'a> {
             approval: None,
             policy_version: self.version,
             facts: self.facts,
-            content: None,
         }
     }
 }

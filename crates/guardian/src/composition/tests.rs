@@ -46,6 +46,10 @@ impl InProcess for FakePolicy {
         let rule = PolicyRef { id: format!("rule-{}", verdict.kind().as_str()), version: "7".to_owned() };
         Ok(PolicyJudgement {
             lacks_secrets: false,
+            reason: match &verdict {
+                Verdict::Deny(denial) => Some(denial.reason.clone()),
+                Verdict::Pass { asks, .. } => asks.first().map(|ask| ask.reason.clone()),
+            },
             verdict,
             policies: self.version.map(|_| rule).into_iter().collect(),
             shadow: Vec::new(),

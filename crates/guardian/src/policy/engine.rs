@@ -127,6 +127,7 @@ impl PolicyEngine {
         let said = |judgement: Judgement, facts| PolicyJudgement {
             concerned: facts,
             verdict: judgement.verdict,
+            reason: judgement.reason,
             policies: judgement.policies,
             shadow: judgement.shadow,
             version,

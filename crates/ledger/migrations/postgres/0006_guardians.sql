@@ -2,6 +2,11 @@
 
 ALTER TABLE principals ADD COLUMN labels TEXT COLLATE "C" NOT NULL DEFAULT '[]';
 
+-- Nobody can hand out more than they have: who was made an administrator before can do everything still.
+UPDATE principals SET permissions = replace(permissions, '"audit.read"', '"audit.read","policies.manage"')
+WHERE permissions LIKE '%"agents.act_as"%' AND permissions LIKE '%"agents.manage"%'
+    AND permissions LIKE '%"audit.read"%' AND permissions LIKE '%"tools.manage"%';
+
 -- Counts the changes of a tenant's policies: the number of the version that is active. A row for every tenant, so that an
 -- admission can hold it while it rests on there being none.
 ALTER TABLE registries ADD COLUMN policies BIGINT NOT NULL DEFAULT 0;

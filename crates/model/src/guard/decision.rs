@@ -135,8 +135,6 @@ pub struct HookDecision {
     pub policy_version: Option<u64>,
     /// What rules could see besides the content: enough to judge it again.
     pub facts: Option<Value>,
-    /// The content, where the log may have it.
-    pub content: Option<Value>,
 }
 
 impl HookDecision {
@@ -172,8 +170,16 @@ impl HookDecision {
         put("approval_id", json!(self.approval));
         put("policy_version", json!(self.policy_version));
         put("facts", json!(self.facts));
-        put("content", json!(self.content));
         Value::Object(data)
+    }
+
+    /// Why it was changed, and by which rule, as the first says who changed it.
+    pub fn why_changed(&self) -> (Option<String>, Option<PolicyRef>) {
+        let is_change = |record: &&GuardianRecord| {
+            record.mode == GuardMode::Enforce && matches!(record.verdict, Some(VerdictKind::Modify | VerdictKind::Ask))
+        };
+        let changing = self.guardians.iter().find(is_change);
+        changing.map(|record| (record.reason.clone(), record.policies.first().cloned())).unwrap_or_default()
     }
 
     /// Whether something passed only because a guardian failed.

@@ -29,6 +29,9 @@ pub(super) struct AskBody {
     ttl_seconds: Option<u32>,
     call_id: Option<CallLabel>,
     agent_id: Option<PrincipalId>,
+    /// Whether whoever asks uses the `arguments` of the answer, where there are any.
+    #[serde(default)]
+    takes_changes: bool,
 }
 
 pub(super) async fn ask(
@@ -45,6 +48,7 @@ pub(super) async fn ask(
         session: body.session.map(|SessionBody { name, workspace }| (name, workspace)),
         wait: body.ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds))),
         label: body.call_id,
+        takes_changes: body.takes_changes,
         address,
     };
     match app.gate.ask(caller, asked).await {
@@ -57,6 +61,7 @@ pub(super) async fn ask(
             Ok(Json(json!({
                 "decision": "allow", "reason": reason, "source": source, "approval_id": leave.approval,
                 "standing_approval_ids": leave.standing, "invocation_id": leave.invocation,
+                "arguments": leave.arguments,
             })))
         }
         // What was decided is an answer; what could not be decided is an error.

@@ -93,7 +93,11 @@ async fn told(app: &App, step: Progress) -> Value {
             Err(_) => json!({"event": "asked", "approval": {"id": approval.id, "tool": approval.tool}}),
         },
         Progress::Covered(standing) => json!({"event": "covered", "standing_approval_ids": standing}),
-        Progress::Modified(parameters) => json!({"event": "modified", "parameters": parameters}),
+        Progress::Modified(change) => json!({
+            "event": "modified", "parameters": change.parameters, "reason": change.reason,
+            "policy_id": change.policy.as_ref().map(|policy| &policy.id),
+            "policy_version": change.policy.as_ref().map(|policy| &policy.version),
+        }),
         Progress::Admitted(invocation) => json!({"event": "admitted", "invocation_id": invocation}),
     }
 }

@@ -91,11 +91,20 @@ impl HookAnswer {
         }
     }
 
-    pub(super) fn passed(content: Option<Content<'static>>) -> Self {
-        let (kind, reason) = match content {
-            Some(_) => (VerdictKind::Modify, "allowed with changes"),
-            None => (VerdictKind::Allow, "allowed"),
-        };
-        Self { kind, reason: reason.to_owned(), code: None, policy: None, content, approval: None, invocation: None }
+    pub(super) fn allowed() -> Self {
+        Self {
+            kind: VerdictKind::Allow,
+            reason: "allowed".to_owned(),
+            code: None,
+            policy: None,
+            content: None,
+            approval: None,
+            invocation: None,
+        }
+    }
+
+    pub(super) fn changed(content: Content<'static>, reason: Option<String>, policy: Option<PolicyRef>) -> Self {
+        let reason = reason.unwrap_or_else(|| "allowed with changes".to_owned());
+        Self { kind: VerdictKind::Modify, reason, policy, content: Some(content), ..Self::allowed() }
     }
 }

@@ -11,7 +11,7 @@ use toolgate_model::guard::{Content, VerdictKind};
 use toolgate_model::id::ApprovalId;
 
 use super::{AskForm, HookAnswer, HookQuestion, parked, run_of, trace_ids};
-use crate::call::{AskedHook, Call, CallRequest, Denial, Own, Progress, Reached};
+use crate::call::{AskedHook, Call, CallRequest, Denial, Modified, Own, Progress, Reached};
 use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
@@ -107,7 +107,7 @@ impl Gate {
             false => format!("{}.{}", tool.service, tool.name),
         };
         // A tool that the gate knows is found again on the path, with the grants that open it.
-        let own = Own { tool: (!governed).then_some(tool), asked: Some(Arc::new(asked)) };
+        let own = Own { tool: (!governed).then_some(tool), asked: Some(Arc::new(asked)), ..Own::default() };
         (self.request(question, named, parameters), own)
     }
 
@@ -157,22 +157,26 @@ impl Gate {
                         asked(asked_for.id);
                         approval = Some(asked_for.id);
                     }
-                    Progress::Modified(parameters) => modified = Some(*parameters),
+                    Progress::Modified(change) => modified = Some(*change),
                     Progress::Covered(_) | Progress::Admitted(_) => {}
                 },
                 outcome = &mut walking => break outcome,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            if let Progress::Modified(parameters) = step {
-                modified = Some(*parameters);
+            if let Progress::Modified(change) = step {
+                modified = Some(*change);
             }
         }
         match outcome {
             Ok(answer) => {
-                let changed = modified.map(|parameters| changed(&content, parameters)).transpose()?;
-                let answer_of = HookAnswer::passed(changed);
-                Ok(HookAnswer { approval, invocation: Some(answer.invocation), ..answer_of })
+                let passed = match modified {
+                    Some(Modified { parameters, reason, policy }) => {
+                        HookAnswer::changed(changed(&content, parameters)?, reason, policy)
+                    }
+                    None => HookAnswer::allowed(),
+                };
+                Ok(HookAnswer { approval, invocation: Some(answer.invocation), ..passed })
             }
             Err(Denial { invocation: Some(invocation), refusal }) => {
                 let denied = HookAnswer::denied(&refusal);

@@ -63,6 +63,5 @@ pub fn decision(hook: Hook, effective: VerdictKind, invocation: Option<Invocatio
         approval: None,
         policy_version: Some(3),
         facts: None,
-        content: None,
     })
 }
