@@ -37,7 +37,7 @@ permissions! {
     DecideApprovals = "approvals.decide",
     /// Read the audit log.
     ReadAudit = "audit.read",
-    /// Change policies: apply, roll back, promote; and the labels that they speak of.
+    /// Change policies: apply, roll back, promote; and the labels of principals, which they speak of.
     ManagePolicies = "policies.manage",
     /// Create tenants. Means something only in the tenant `default`.
     ManageTenants = "tenants.manage",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::permission::Permission;
+use toolgate_model::text::check_identifier;
 
 use crate::gate::Gate;
 use crate::identify::Caller;
@@ -81,6 +82,10 @@ impl Gate {
     /// Puts a rule in force that was in shadow.
     pub async fn promote_policy(&self, caller: &Caller, policy: &str) -> Result<PolicySetVersion, Refusal> {
         caller.require(Permission::ManagePolicies)?;
+        if let Err(error) = check_identifier(policy) {
+            let reason = format!("`policy_id` {error}");
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "policy_id"));
+        }
         let active = self.active_policies(caller).await?;
         let none = || Refusal::new(Code::PolicyNotFound, "there are no policies; apply some first");
         let active = active.active.as_ref().ok_or_else(none)?;
@@ -202,12 +207,11 @@ fn in_order(mut files: Vec<PolicyFile>) -> Result<Vec<PolicyFile>, Refusal> {
             && name.len() <= 128
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
     };
-    if let Some(file) = files.iter().find(|file| !is_name(&file.name)) {
-        let reason = format!(
-            "`{}` is no name of a policy file: use letters, digits, . _ -, ending in .cedar or .test.yaml",
-            file.name.escape_default()
-        );
-        return wrong(reason);
+    if let Some(place) = files.iter().position(|file| !is_name(&file.name)) {
+        let path = format!("files.{place}.name");
+        let reason =
+            format!("`{path}` is no name of a policy file: use letters, digits, . _ -, ending in .cedar or .test.yaml");
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", path));
     }
     files.sort_by(|left, right| left.name.cmp(&right.name));
     if let Some([twice, _]) = files.array_windows().find(|[left, right]| left.name == right.name) {

@@ -104,10 +104,10 @@ impl Gate {
         if given && fits == 0 {
             return Ok(false);
         }
-        if let (Some(candidate), true) = (passed.first(), given) {
-            if !self.tell_of_guardians(&call, candidate, told).await? {
-                return Ok(false);
-            }
+        if let (Some(candidate), true) = (passed.first(), given)
+            && !self.tell_of_guardians(&call, candidate, told).await?
+        {
+            return Ok(false);
         }
         for candidate in &passed {
             self.tell_of_limits(&call, candidate, told);

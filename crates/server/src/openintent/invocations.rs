@@ -120,7 +120,9 @@ pub(super) async fn show(
     let mut shape = shape(&invocation);
     if let Value::Object(members) = &mut shape {
         let decisions = app.gate.invocation_decisions(&invocation).await?;
-        members.insert("hook_decisions".to_owned(), Value::Array(decisions.iter().map(decision).collect()));
+        if !decisions.is_empty() {
+            members.insert("hook_decisions".to_owned(), Value::Array(decisions.iter().map(decision).collect()));
+        }
     }
     Ok(Json(shape))
 }

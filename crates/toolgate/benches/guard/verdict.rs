@@ -20,6 +20,8 @@ use crate::table::{print, ratio};
 const ROUNDS: usize = 20;
 /// Of each kind in each round. One by one, so that the slowest are seen too.
 const SAMPLES: usize = 500;
+/// Fewer where each takes long.
+const LONG_SAMPLES: usize = 25;
 const SECRET: &[u8] = b"seven green bottles on the wall";
 
 /// A tenant with policies of its own.
@@ -27,6 +29,7 @@ struct Subject {
     name: &'static str,
     tenant: TestTenant,
     scene: Scene,
+    samples: usize,
     times: Vec<Duration>,
 }
 
@@ -87,13 +90,14 @@ impl Subject {
             apply(&tenant, files).await;
         }
         history::fill(fixture, &tenant, calls);
-        Self { name, scene: Scene::new(&tenant), tenant, times: Vec::new() }
+        let samples = if calls == 0 { SAMPLES } else { LONG_SAMPLES };
+        Self { name, scene: Scene::new(&tenant), tenant, samples, times: Vec::new() }
     }
 
     async fn sample(&mut self, guardians: &Guardians) {
         let event = self.scene.event(&self.tenant);
         let hooked = self.scene.hooked(&event);
-        for _ in 0..SAMPLES {
+        for _ in 0..self.samples {
             self.times.push(timed(guardians, &hooked).await);
         }
     }

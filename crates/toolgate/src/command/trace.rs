@@ -4,12 +4,14 @@ use clap::{Args, Subcommand};
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use self::approval::Approvals;
 use self::timeline::Timeline;
 use super::{Connection, Failure};
 use crate::client::{Client, ClientError, escaped, with_query};
 use crate::output::{Report, at, clean};
 use crate::siem::StoredEvent;
 
+mod approval;
 mod decision;
 mod line;
 mod replay;
@@ -20,7 +22,7 @@ const PAGE: u32 = 200;
 
 /// Show an execution as a timeline, with every decision
 ///
-/// Events stand below the call that they belong to, each with the time since the first one.
+/// Events and approvals stand below the call that they belong to, each with the time since the first one.
 #[derive(Args)]
 #[command(
     subcommand_negates_reqs = true,
@@ -59,20 +61,49 @@ impl Trace {
 
 async fn traced(client: &Client, named: &str) -> Result<Report, Failure> {
     let mut found = events(client, named).await?;
-    if found.is_empty()
-        && let Some(run) = run_of_call(client, named).await?
-    {
-        found = events(client, &run).await?;
-        found.retain(|event| timeline::call_of(event) == Some(named));
+    if let Some(run) = run_of_call(client, named).await? {
+        // What is in the log by the call alone is about its approvals.
+        found.extend(of_call(events(client, &run).await?, named));
+        found.sort_by_key(|event| event.sequence);
     }
     if found.is_empty() {
         let named = clean(named);
         let sentence = format!("the log has no events of `{named}`; `toolgate invocation list` shows the calls");
         return Err(Failure::Said(sentence));
     }
-    let text = Timeline::of(&found).draw();
+    let approvals = approvals(client, &found).await?;
+    let text = Timeline::of(&found, &approvals).draw();
     let events: Vec<Value> = found.into_iter().map(|event| event.whole).collect();
-    Ok(Report::new(json!({"run_id": named, "events": events}), text))
+    let Approvals { shown, hidden } = approvals;
+    let value = json!({"run_id": named, "events": events, "approvals": shown, "approvals_not_shown": hidden});
+    Ok(Report::new(value, text))
+}
+
+/// The events of one call.
+fn of_call(events: Vec<StoredEvent>, named: &str) -> Vec<StoredEvent> {
+    let belongs: Vec<bool> = timeline::calls(&events).into_iter().map(|call| call == Some(named)).collect();
+    events.into_iter().zip(belongs).filter_map(|(event, belongs)| belongs.then_some(event)).collect()
+}
+
+/// The approvals that calls of an execution waited for.
+async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, Failure> {
+    let mut ids = approval::named(found);
+    for refused in found.iter().filter(|event| event.kind == "tool.denied" && event.text("stage") == Some("approve")) {
+        // The refusal does not name the approval; the events of approvals are in the log by their call.
+        if let Some(call) = refused.text("invocation_id") {
+            let of_call = approval::named(&events(client, call).await?);
+            ids.extend(of_call.into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>());
+        }
+    }
+    let mut approvals = Approvals::default();
+    for id in ids {
+        match client.get(&format!("/api/v1/approvals/{}", escaped(&id))).await {
+            Ok(approval) => approvals.shown.push(approval),
+            Err(error) if is_unseen(&error) => approvals.hidden.push(id),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(approvals)
 }
 
 async fn replayed(client: &Client, named: &str) -> Result<Report, Failure> {
@@ -113,11 +144,16 @@ async fn run_of_call(client: &Client, named: &str) -> Result<Option<String>, Fai
     }
     match client.get(&format!("/api/v1/invocations/{}", escaped(named))).await {
         Ok(invocation) => Ok(at(&invocation, "run_id").as_str().filter(|run| *run != named).map(str::to_owned)),
-        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) if is_unseen(&error) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
 fn is_missing(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused { status: StatusCode::NOT_FOUND, .. })
+}
+
+/// Whether the caller is refused the sight of something, or it is not there: the gate does not always tell which.
+fn is_unseen(error: &ClientError) -> bool {
+    is_missing(error) || matches!(error, ClientError::Refused { status: StatusCode::FORBIDDEN, .. })
 }

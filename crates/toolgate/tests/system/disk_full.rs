@@ -13,7 +13,7 @@ fn a_full_disk_refuses_changes_loses_nothing_and_recovers() {
     let directory = tempfile::TempDir::new().unwrap();
     let wrapper = directory.path().join("toolgate");
     let binary = env!("CARGO_BIN_EXE_toolgate");
-    std::fs::write(&wrapper, format!("#!/bin/sh\ntrap '' XFSZ\nulimit -S -f 1024\nexec '{binary}' \"$@\"\n")).unwrap();
+    std::fs::write(&wrapper, format!("#!/bin/sh\ntrap '' XFSZ\nulimit -S -f 2048\nexec '{binary}' \"$@\"\n")).unwrap();
     std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
     let gate = GateSetup::new(&wrapper).start();
 

@@ -30,14 +30,14 @@ fn new_settings_are_those_of_the_clients_documentation() {
   "hooks": {
     "PreToolUse": [
       {
+        "matcher": "*",
         "hooks": [
           {
+            "type": "command",
             "command": "/usr/bin/toolgate hook claude-code || exit 2",
-            "timeout": 3660,
-            "type": "command"
+            "timeout": 3660
           }
-        ],
-        "matcher": "*"
+        ]
       }
     ]
   }
@@ -50,26 +50,26 @@ fn new_settings_are_those_of_the_clients_documentation() {
   "hooks": {
     "PreToolUse": [
       {
+        "matcher": "*",
         "hooks": [
           {
+            "type": "command",
             "command": "/usr/bin/toolgate hook codex || exit 2",
-            "timeout": 3660,
-            "type": "command"
+            "timeout": 3660
           }
-        ],
-        "matcher": "*"
+        ]
       }
     ],
     "PermissionRequest": [
       {
+        "matcher": "*",
         "hooks": [
           {
+            "type": "command",
             "command": "/usr/bin/toolgate hook codex || exit 2",
-            "timeout": 3660,
-            "type": "command"
+            "timeout": 3660
           }
-        ],
-        "matcher": "*"
+        ]
       }
     ]
   }
@@ -82,15 +82,15 @@ fn new_settings_are_those_of_the_clients_documentation() {
   "hooks": {
     "BeforeTool": [
       {
+        "matcher": "*",
         "hooks": [
           {
-            "command": "/usr/bin/toolgate hook gemini || exit 2",
             "name": "toolgate",
-            "timeout": 3660000,
-            "type": "command"
+            "type": "command",
+            "command": "/usr/bin/toolgate hook gemini || exit 2",
+            "timeout": 3660000
           }
-        ],
-        "matcher": "*"
+        ]
       }
     ]
   }
@@ -105,8 +105,8 @@ fn new_settings_are_those_of_the_clients_documentation() {
     "preToolUse": [
       {
         "command": "/usr/bin/toolgate hook cursor || exit 2",
-        "failClosed": true,
-        "timeout": 3660
+        "timeout": 3660,
+        "failClosed": true
       }
     ]
   }

@@ -70,6 +70,7 @@ impl GateEngine {
         while let Some(line) = lines.next().await? {
             match reading::step(line) {
                 Some(Step::Progress(progress)) => teller.tell(progress).await,
+                Some(Step::Quiet) => {}
                 Some(Step::Ended(ended)) => return Ok(ended),
                 None => return Ok(reading::broken(STRANGE.to_owned())),
             }

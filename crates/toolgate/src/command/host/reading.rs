@@ -14,6 +14,8 @@ const DETAILS: [&str; 8] = ["id", "expires_at", "reasons", "risk", "parts", "off
 pub(super) enum Step {
     /// The call has come further.
     Progress(Progress),
+    /// Nothing that a host is told.
+    Quiet,
     /// The call has ended.
     Ended(Ended),
 }
@@ -31,6 +33,8 @@ pub(super) fn step(mut line: Value) -> Option<Step> {
             let ids = ids.map(|id| id.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()?;
             Some(Step::Progress(Progress::Covered(ids)))
         }
+        // Whoever is asked is shown the changed form; the host has no word for the rest.
+        "modified" => Some(Step::Quiet),
         "admitted" => Some(Step::Progress(Progress::Admitted)),
         "answered" => Some(Step::Ended(ended(line.get_mut("body")?.take()))),
         _ => None,
@@ -132,9 +136,10 @@ mod tests {
         assert_eq!((request.approval.as_str(), request.category), ("appr_1", Some(Category::Exec)));
         assert_eq!(request.reason, "mode default asks; so does the tool");
         let shown: Vec<&str> = request.details.keys().map(String::as_str).collect();
-        assert_eq!(shown, ["expires_at", "id", "reasons", "risk"]);
+        assert_eq!(shown, ["id", "expires_at", "reasons", "risk"]);
         let covered = step(json!({"event": "covered", "standing_approval_ids": ["standing_1"]}));
         assert_eq!(covered, Some(Step::Progress(Progress::Covered(vec!["standing_1".to_owned()]))));
+        assert_eq!(step(json!({"event": "modified", "parameters": {}})), Some(Step::Quiet));
         let admitted = step(json!({"event": "admitted", "invocation_id": "inv_1", "tool": "a.b"}));
         assert_eq!(admitted, Some(Step::Progress(Progress::Admitted)));
         for strange in [json!({}), json!([]), json!({"event": "danced"}), json!({"event": "asked", "approval": {}})] {

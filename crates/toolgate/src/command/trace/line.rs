@@ -37,7 +37,12 @@ pub(super) fn told(event: &StoredEvent) -> String {
         _ => vec![Some(plain(&Value::Object(event.data.clone())))],
     };
     let words: Vec<String> = words.into_iter().flatten().collect();
-    format!("{:<NAME_WIDTH$}  {}", name(event), words.join(", ")).trim_end().to_owned()
+    columns(&name(event), &words)
+}
+
+/// What happened, and in the column beside it what is said about it.
+pub(super) fn columns(name: &str, words: &[String]) -> String {
+    format!("{name:<NAME_WIDTH$}  {}", words.join(", ")).trim_end().to_owned()
 }
 
 /// The point at which guardians were asked says more than that they were.

@@ -1,11 +1,14 @@
-//! The timeline of an execution: its events, each below the call that it belongs to, with the time since the first.
+//! The timeline of an execution: its events and approvals, each below the call that it belongs to, with the time since
+//! the first.
 
 use std::collections::HashMap;
 
+use serde_json::Value;
 use toolgate_model::time::Timestamp;
 
+use super::approval::{Approvals, Moment, is_named_by, moments};
 use super::{decision, line};
-use crate::output::clean;
+use crate::output::{at, clean};
 use crate::siem::StoredEvent;
 
 /// How wide the time before each line is.
@@ -16,7 +19,8 @@ pub(super) struct Timeline<'a> {
     begun: Option<Timestamp>,
     ended: Option<Timestamp>,
     events: usize,
-    /// In the order of their first event.
+    approvals: &'a Approvals,
+    /// In the order of their beginning.
     parts: Vec<Part<'a>>,
 }
 
@@ -24,26 +28,25 @@ pub(super) struct Timeline<'a> {
 struct Part<'a> {
     call: Option<&'a str>,
     events: Vec<&'a StoredEvent>,
+    /// What happened to the approvals that it waited for, in order.
+    moments: Vec<Moment>,
 }
 
 impl<'a> Timeline<'a> {
-    /// Puts every event below its call; events come in the order of the log.
-    pub(super) fn of(events: &'a [StoredEvent]) -> Self {
-        let mut parts: Vec<Part<'a>> = Vec::new();
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        for event in events {
-            let call = call_of(event);
-            let known = call.and_then(|call| places.get(call)).and_then(|place| parts.get_mut(*place));
-            if let Some(part) = known {
-                part.events.push(event);
-                continue;
+    /// Puts every event and every approval below its call; events come in the order of the log.
+    pub(super) fn of(events: &'a [StoredEvent], approvals: &'a Approvals) -> Self {
+        let mut parts = parts(events);
+        for approval in &approvals.shown {
+            let waited = parts.iter_mut().find(|part| part.waited_for(approval));
+            if let Some(part) = waited {
+                part.moments.extend(moments(approval));
+                part.moments.sort_by_key(|moment| moment.time);
             }
-            places.extend(call.map(|call| (call, parts.len())));
-            parts.push(Part { call, events: vec![event] });
         }
-        let begun = events.iter().map(|event| event.time).min();
-        let ended = events.iter().map(|event| event.time).max();
-        Self { begun, ended, events: events.len(), parts }
+        parts.sort_by_key(Part::begun);
+        let begun = parts.iter().filter_map(Part::begun).min();
+        let ended = parts.iter().flat_map(Part::times).max();
+        Self { begun, ended, events: events.len(), approvals, parts }
     }
 
     /// For people.
@@ -51,19 +54,30 @@ impl<'a> Timeline<'a> {
         let mut text = self.heading();
         for part in &self.parts {
             text.push('\n');
-            let Some(first) = part.events.first() else { continue };
-            let inset = if let Some(call) = part.call {
-                text.push_str(&self.line(first.time, "", &call_heading(call, &part.events)));
-                "  "
-            } else {
-                ""
-            };
+            let inset = if part.call.is_some() { "  " } else { "" };
+            if let (Some(call), Some(begun)) = (part.call, part.begun()) {
+                text.push_str(&self.line(begun, "", &call_heading(call, &part.events)));
+            }
+            let mut moments = part.moments.iter().peekable();
             for event in &part.events {
+                // A decision that asks is written once the answer is there, and so after it.
+                while let Some(moment) = moments.next_if(|moment| moment.time <= event.time) {
+                    text.push_str(&self.line(moment.time, inset, &moment.line));
+                }
+                if self.approvals.tell(event) {
+                    continue;
+                }
                 text.push_str(&self.line(event.time, inset, &line::told(event)));
                 for below in decision::lines(event) {
                     text.push_str(&format!("{:TIME_WIDTH$}{inset}  {below}\n", ""));
                 }
             }
+            for moment in moments {
+                text.push_str(&self.line(moment.time, inset, &moment.line));
+            }
+        }
+        if let Some(notice) = self.approvals.notice() {
+            text.push_str(&format!("\n{notice}"));
         }
         text
     }
@@ -71,24 +85,79 @@ impl<'a> Timeline<'a> {
     fn heading(&self) -> String {
         let calls = self.parts.iter().filter(|part| part.call.is_some()).count();
         let begun = self.begun.map(|time| time.to_string()).unwrap_or_default();
-        format!("{calls} calls, {} events in {}, from {begun} on\n", self.events, self.span(self.ended))
+        let span = self.ended.map(|ended| self.since_begun(ended)).unwrap_or_default();
+        format!("{calls} calls, {} events in {span}, from {begun} on\n", self.events)
     }
 
     fn line(&self, time: Timestamp, inset: &str, words: &str) -> String {
-        format!("{:<TIME_WIDTH$}{inset}{words}\n", format!("+{}", self.span(Some(time))))
+        format!("{:<TIME_WIDTH$}{inset}{words}\n", format!("+{}", self.since_begun(time)))
     }
 
-    /// How long after the first event, in seconds and thousandths.
-    fn span(&self, time: Option<Timestamp>) -> String {
-        let millis = |time: Option<Timestamp>| time.map_or(0, Timestamp::as_millis);
-        let passed = millis(time).saturating_sub(millis(self.begun));
-        format!("{}.{:03}s", passed / 1000, passed % 1000)
+    fn since_begun(&self, time: Timestamp) -> String {
+        seconds(self.begun.unwrap_or(time), time)
     }
 }
 
-/// The call that an event belongs to: one of the gate, or one that another runtime asked about.
-pub(super) fn call_of(event: &StoredEvent) -> Option<&str> {
+impl Part<'_> {
+    fn times(&self) -> impl Iterator<Item = Timestamp> {
+        let events = self.events.iter().map(|event| event.time);
+        events.chain(self.moments.iter().map(|moment| moment.time))
+    }
+
+    fn begun(&self) -> Option<Timestamp> {
+        self.times().min()
+    }
+
+    fn waited_for(&self, approval: &Value) -> bool {
+        let is_its_call = self.call.is_some() && self.call == at(approval, "invocation_id").as_str();
+        is_its_call || self.events.iter().any(|event| is_named_by(approval, event))
+    }
+}
+
+/// From one time to another, in seconds and thousandths.
+pub(super) fn seconds(from: Timestamp, to: Timestamp) -> String {
+    let passed = to.as_millis().saturating_sub(from.as_millis());
+    format!("{}.{:03}s", passed / 1000, passed % 1000)
+}
+
+/// The call that each event belongs to: one of the gate, or one that another runtime asked about.
+pub(super) fn calls<'a>(events: &'a [StoredEvent]) -> Vec<Option<&'a str>> {
+    let before = std::iter::once(None).chain(events.iter().map(Some));
+    let refused = |before: Option<&'a StoredEvent>, event| before.filter(|before| is_refusal_of(before, event));
+    events
+        .iter()
+        .zip(before)
+        .map(|(event, before)| call_of(event).or_else(|| call_of(refused(before, event)?)))
+        .collect()
+}
+
+fn call_of(event: &StoredEvent) -> Option<&str> {
     event.text("callId").or_else(|| event.text("invocation_id")).or_else(|| event.text("execution_id"))
+}
+
+/// A refusal for want of authority is written right after the call that was refused, and does not name it.
+fn is_refusal_of(before: &StoredEvent, event: &StoredEvent) -> bool {
+    event.kind == "authorization.decided"
+        && before.kind == "tool.denied"
+        && event.run == before.run
+        && event.agent == before.agent
+        && tool_of(before).as_deref() == event.text("resource")
+}
+
+/// Every call with its events, in the order of their first event.
+fn parts(events: &[StoredEvent]) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (event, call) in events.iter().zip(calls(events)) {
+        let known = call.and_then(|call| places.get(call)).and_then(|place| parts.get_mut(*place));
+        if let Some(part) = known {
+            part.events.push(event);
+            continue;
+        }
+        places.extend(call.map(|call| (call, parts.len())));
+        parts.push(Part { call, events: vec![event], moments: Vec::new() });
+    }
+    parts
 }
 
 /// The call, its tool and whose it is; whichever event tells it.

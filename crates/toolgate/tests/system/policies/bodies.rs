@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::office::{Office, no_note, to_json};
-use crate::world::{Actor, World, on_both_engines, send};
+use crate::world::{Actor, Reply, World, merged, on_both_engines, send};
 
 on_both_engines! {
     fields_that_are_unknown_missing_or_of_another_type_are_refused,
@@ -22,7 +22,7 @@ fn takers() -> [(&'static str, &'static str, Value); 3] {
 }
 
 fn with(rest: &Value, files: Value) -> Value {
-    crate::world::merged(rest.clone(), json!({"files": files}))
+    merged(rest.clone(), json!({"files": files}))
 }
 
 fn open(world: &World) -> Office {
@@ -39,7 +39,7 @@ fn nothing_changed(office: &Office) {
 }
 
 /// Sends bytes as they are.
-fn sends(world: &World, actor: &Actor, method: &str, path: &str, bytes: &[u8]) -> crate::world::Reply {
+fn sends(world: &World, actor: &Actor, method: &str, path: &str, bytes: &[u8]) -> Reply {
     let authorization = format!("Bearer {}", actor.key);
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     send(world.gate.address(), method, path, &headers, bytes)
@@ -51,7 +51,7 @@ fn fields_that_are_unknown_missing_or_of_another_type_are_refused(world: &World)
     let file = json!({"name": "a.cedar", "text": ""});
     for (method, path, rest) in takers() {
         let ask = |body: Value| admin.ask(method, path, Some(&body));
-        ask(crate::world::merged(with(&rest, json!([file])), json!({"file": []}))).refused(400, "UNKNOWN_FIELD");
+        ask(merged(with(&rest, json!([file])), json!({"file": []}))).refused(400, "UNKNOWN_FIELD");
         let more = json!([{"name": "a.cedar", "text": "", "mode": 7}]);
         ask(with(&rest, more)).refused(400, "UNKNOWN_FIELD");
         ask(rest.clone()).refused(400, "INVALID_FIELD");
@@ -69,7 +69,7 @@ fn fields_that_are_unknown_missing_or_of_another_type_are_refused(world: &World)
         }
     }
     for wrong in [json!({"expected_version": -1}), json!({"expected_version": "1"}), json!({"note": "a\nb"})] {
-        let body = crate::world::merged(json!({"files": []}), wrong);
+        let body = merged(json!({"files": []}), wrong);
         admin.ask("PUT", "/api/v1/policies", Some(&body)).refused(400, "INVALID_FIELD");
     }
     for (path, body, code) in [

@@ -8,6 +8,7 @@ use crate::world::{Reply, World, on_both_engines, text};
 
 on_both_engines! {
     a_timeline_shows_every_call_and_every_decision,
+    a_timeline_shows_who_was_asked_and_who_answered,
     a_replay_comes_to_the_same_verdicts,
     a_replay_uses_the_policies_of_then,
     what_was_not_recorded_is_undecidable_in_a_replay_and_no_difference,
@@ -96,6 +97,43 @@ fn a_timeline_shows_every_call_and_every_decision(world: &World) {
     let decided = events.iter().filter(|event| event["type"] == "hook.decided").count();
     // Each call on its way there, and each answer on its way back, but for the call that was refused.
     assert_eq!(decided, 6 + 5);
+}
+
+fn a_timeline_shows_who_was_asked_and_who_answered(world: &World) {
+    let office = Office::open(world);
+    office.applies(RULES);
+    let make = || in_run("run", json!({"command": "make"}));
+    let approved = office.asks(make()).decided(&office.ann, "approve");
+    approved.ok();
+    office.asks(make()).decided(&office.ann, "deny").refused(403, "APPROVAL_DENIED");
+    let terminal = Terminal::of(world, &office.admin);
+    let drawn = terminal.reads(&["trace", RUN]);
+    let found = terminal.gets(&["trace", RUN]);
+    let [yes, no] = [0, 1].map(|place| found["approvals"][place].clone());
+    assert_eq!((text(&yes, "/status"), text(&no, "/status")), ("approved", "denied"));
+    assert_eq!(found["approvals_not_shown"], json!([]));
+    let lines = |drawn: &str, approval: &Value| -> Vec<String> {
+        let id = format!(" {}, ", text(approval, "/id"));
+        drawn.lines().filter_map(|line| line.split_once(&id)).map(|(_, words)| words.to_owned()).collect()
+    };
+    for approval in [&yes, &no] {
+        let [asked, ended] = &lines(&drawn, approval)[..] else { panic!("{drawn}") };
+        assert!(asked.starts_with("needs 1 person, until ") && asked.contains("a command is looked at"), "{asked}");
+        assert!(ended.starts_with("by ann through http, after "), "{ended}");
+    }
+    let place = |words: &str| drawn.find(words).unwrap_or_else(|| panic!("{words}: {drawn}"));
+    assert!(place(" asked ") < place(" approved ") && place(" approved ") < place(" ASK, "), "{drawn}");
+    assert!(place(" denied ") < place(" authorization.decided ") && drawn.starts_with("2 calls, "), "{drawn}");
+    // One call of it alone, with all that belongs to it.
+    let alone = terminal.reads(&["trace", text(&approved.json(), "/invocation_id")]);
+    assert!(alone.starts_with("1 calls, ") && alone.contains(" ASK, ") && !alone.contains(" denied "), "{alone}");
+    assert_eq!(lines(&alone, &yes), lines(&drawn, &yes));
+    // Whoever reads the log need not be one who sees approvals.
+    let auditor = json!({"id": "auditor", "kind": "user", "permissions": ["audit.read"]});
+    let auditor = Terminal::of(world, &office.admin.registers_as(&auditor));
+    let unseen = auditor.reads(&["trace", RUN]);
+    assert!(unseen.contains(&format!("Not shown: {}, {}; ", text(&yes, "/id"), text(&no, "/id"))), "{unseen}");
+    assert!(unseen.contains(" ASK, ") && !unseen.contains("by ann"), "{unseen}");
 }
 
 fn a_replay_comes_to_the_same_verdicts(world: &World) {

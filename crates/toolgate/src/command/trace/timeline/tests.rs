@@ -67,7 +67,7 @@ fn an_execution_is_drawn_call_by_call_with_every_decision() {
         event(6, 3_501, "agent.toolCalled", called("inv_1")),
         event(7, 13_002, "tool.invoked", invoked),
     ];
-    let drawn = Timeline::of(&events).draw();
+    let drawn = Timeline::of(&events, &Approvals::default()).draw();
     assert_eq!(
         drawn,
         r#"2 calls, 7 events in 13.002s, from 2026-03-08T10:00:00.000+00:00 on
@@ -105,7 +105,7 @@ fn what_another_runtime_asked_about_stands_below_its_execution() {
         event(2, 1, "hook.decided", hook("tool_call_request")),
         event(3, 2, "hook.decided", hook("tool_call_result")),
     ];
-    let drawn = Timeline::of(&events).draw();
+    let drawn = Timeline::of(&events, &Approvals::default()).draw();
     let lines: Vec<&str> = drawn.lines().skip(2).collect();
     assert_eq!(
         lines,
@@ -125,6 +125,113 @@ fn no_event_of_the_log_moves_the_cursor() {
         event(1, 0, "some.\u{1b}[2Jkind", json!({"a": "\u{1b}[2J"})),
         event(2, 0, "tool.denied", json!({"invocation_id": "i\u{1b}", "tool": "\u{202e}t", "reason": "\r\n"})),
     ];
-    let drawn = Timeline::of(&events).draw();
+    let drawn = Timeline::of(&events, &Approvals::default()).draw();
     assert!(!drawn.chars().any(|letter| letter != '\n' && (letter.is_control() || letter == '\u{202e}')), "{drawn:?}");
+}
+
+/// An approval as the gate shows it.
+fn shown(id: &str, call: &str, more: Value) -> Value {
+    let mut approval = json!({
+        "id": id, "status": "approved", "invocation_id": call, "agent_id": "coder", "actor_id": "host",
+        "tool": "shell.run", "reasons": [{"source": "guardian", "text": "exec always asks"}],
+        "approvers": {"needed": 1, "given": 1}, "groups": [], "separation_of_duties": false,
+        "votes": [{"by": "ann", "decision": "approve", "channel": "terminal", "reason": null}],
+        "reason": null, "standing_approval_id": null, "created_at": "2026-03-08T10:00:00.006+00:00",
+        "expires_at": "2026-03-08T10:15:00.000+00:00", "resolved_at": "2026-03-08T10:00:03.500+00:00",
+    });
+    approval.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    approval
+}
+
+/// The lines of a timeline below its heading.
+fn drawn(events: &[StoredEvent], approvals: &Approvals) -> Vec<String> {
+    let decision = |line: &String| line.starts_with("   ");
+    let text = Timeline::of(events, approvals).draw();
+    text.lines().map(str::to_owned).skip(2).filter(|line| !decision(line)).collect()
+}
+
+#[test]
+fn an_approval_is_drawn_in_its_call_when_it_was_asked_and_when_it_ended() {
+    let two = json!({
+        "reason": "go\u{1b}", "approvers": {"needed": 2, "given": 2}, "groups": ["finance", "legal"],
+        "separation_of_duties": true, "votes": [
+            {"by": "ann", "decision": "approve", "channel": "terminal"},
+            {"by": "bob", "decision": "approve", "channel": "http"},
+        ],
+    });
+    let timed_out = json!({
+        "status": "timed_out", "votes": [], "created_at": "2026-03-08T10:00:01.000+00:00",
+        "resolved_at": "2026-03-08T10:00:02.000+00:00",
+    });
+    let refused = json!({"invocation_id": "inv_2", "tool": "shell.rm", "stage": "approve"});
+    let events = [
+        event(1, 2_000, "tool.denied", refused),
+        event(2, 3_510, "hook.decided", request("inv_1")),
+        event(3, 3_600, "tool.invoked", json!({"invocation_id": "inv_1", "status": "success"})),
+    ];
+    let approvals =
+        Approvals { shown: vec![shown("appr_1", "inv_1", two), shown("appr_2", "inv_2", timed_out)], hidden: vec![] };
+    assert_eq!(
+        drawn(&events, &approvals),
+        [
+            "+0.000s    call inv_1 shell.run by coder",
+            "+0.000s      asked                 appr_1, needs 2 people of finance or legal other than host, \
+             until 2026-03-08T10:15:00.000+00:00, \"exec always asks\"",
+            "+3.494s      approved              appr_1, by ann through terminal and bob through http, after 3.494s, \
+             \"go\\u{1b}\"",
+            "+3.504s      tool_call_request     ASK, policies of version 3, \
+             content changed: abababababab -> cdcdcdcdcdcd, appr_1",
+            "+3.594s      tool.invoked          success",
+            "",
+            "+0.994s    call inv_2 shell.rm by coder",
+            "+0.994s      asked                 appr_2, needs 1 person, until 2026-03-08T10:15:00.000+00:00, \
+             \"exec always asks\"",
+            "+1.994s      timed out             appr_2, after 1.000s",
+            "+1.994s      tool.denied           at approve",
+        ]
+    );
+}
+
+#[test]
+fn what_an_approval_says_is_not_said_again_by_its_events() {
+    let events = [
+        event(1, 6, "approval.requested", approval(json!({}))),
+        event(2, 9, "approval.counted", approval(json!({"principal": "bob"}))),
+        event(3, 10, "approval.rejected", approval(json!({"principal": "ann"}))),
+    ];
+    let denied = json!({
+        "status": "denied", "reason": "no", "resolved_at": "2026-03-08T10:00:00.010+00:00", "votes": [
+            {"by": "bob", "decision": "approve", "channel": "http"},
+            {"by": "ann", "decision": "deny", "channel": "web"},
+        ],
+    });
+    let approvals = Approvals { shown: vec![shown("appr_1", "inv_1", denied)], hidden: vec![] };
+    let lines = drawn(&events, &approvals);
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines[1].contains("asked ") && lines[2].contains("approval.counted"), "{lines:?}");
+    assert_eq!(lines[3], "+0.004s      denied                appr_1, by ann through web, after 0.004s, \"no\"");
+}
+
+#[test]
+fn approvals_that_may_not_be_seen_are_named_in_one_line_and_their_events_stay() {
+    let events = [event(1, 6, "approval.requested", approval(json!({})))];
+    let approvals = Approvals { shown: vec![], hidden: vec!["appr_1".to_owned(), "appr_2".to_owned()] };
+    let lines = drawn(&events, &approvals);
+    assert!(lines[1].contains("approval.requested"), "{lines:?}");
+    let last = "Not shown: appr_1, appr_2; these approvals are for those who hold `approvals.decide`, or made the call";
+    assert_eq!(lines[2..], ["", last]);
+}
+
+#[test]
+fn a_refusal_for_want_of_authority_stands_below_the_call_that_was_refused() {
+    let denied = |call: &str| json!({"invocation_id": call, "service": "shell", "tool": "rm", "stage": "authorize"});
+    let decided = |tool: &str| json!({"principal": "coder", "resource": tool, "allowed": false, "reason": "NO_GRANT"});
+    let events = [
+        event(1, 0, "tool.denied", denied("inv_1")),
+        event(2, 0, "authorization.decided", decided("shell.rm")),
+        event(3, 1, "tool.denied", denied("inv_2")),
+        event(4, 1, "authorization.decided", decided("mail.send")),
+        event(5, 1, "authorization.decided", decided("shell.rm")),
+    ];
+    assert_eq!(calls(&events), [Some("inv_1"), Some("inv_1"), Some("inv_2"), None, None]);
 }
