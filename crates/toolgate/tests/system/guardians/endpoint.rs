@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::office::{Office, decisions, open};
 use super::third_party::{ThirdParty, walk};
-use crate::world::{World, on_both_engines, send};
+use crate::world::{Actor, World, on_both_engines, send};
 
 on_both_engines! {
     an_agent_of_somebody_else_is_answered_rightly_at_every_hook,
+    a_tool_of_the_gate_is_none_of_somebody_elses_whoever_asks_and_however_it_is_written,
     an_agent_asks_only_about_itself_unless_it_may_act_for_others,
     what_is_no_question_gets_the_error_of_json_rpc,
 }
@@ -49,6 +50,27 @@ fn an_agent_of_somebody_else_is_answered_rightly_at_every_hook(world: &World) {
         assert_eq!(walked.line(hook)["decision"], "allow", "{}", walked.line(hook));
     }
     assert_eq!(mail.count(), 0, "whoever asks carries it out");
+}
+
+fn a_tool_of_the_gate_is_none_of_somebody_elses_whoever_asks_and_however_it_is_written(world: &World) {
+    let (_, _, agent) = open(world);
+    let stranger = world.agent("stranger", &["tools.invoke"]);
+    let asked = |who: &Actor, tool: &str| {
+        let question = json!({"jsonrpc": "2.0", "id": 1, "method": "steps/toolCallRequest", "params": {
+            "toolCallRequest": {"executionId": "e", "toolId": tool, "inputs": [{"name": "to", "value": "team"}]},
+            "context": {"agent": {"id": who.id}},
+        }});
+        let answer = who.post("/v1/hooks/aos", &question).ok();
+        answer["result"]["decision"].as_str().unwrap_or_default().to_owned()
+    };
+    for tool in ["mail.send", "connector:mail.send"] {
+        assert_eq!(asked(&agent, tool), "allow", "{tool}: who has the grant");
+        assert_eq!(asked(&stranger, tool), "deny", "{tool}: who has none");
+    }
+    for tool in ["mail.nothing", "toolgate-workspace.Bash"] {
+        assert_eq!(asked(&stranger, tool), "deny", "{tool}: a service of the gate has no unknown tools");
+    }
+    assert_eq!(asked(&stranger, "post.send"), "allow", "what is nobody's here is judged by policies alone");
 }
 
 fn an_agent_asks_only_about_itself_unless_it_may_act_for_others(world: &World) {
