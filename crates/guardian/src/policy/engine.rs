@@ -80,14 +80,14 @@ impl PolicyEngine {
         Some(loaded.set.get_or_init(read).await.clone())
     }
 
-    async fn history(&self, hooked: &Hooked<'_>) -> Result<History, Refusal> {
+    async fn history(&self, hooked: &Hooked<'_>, totals: bool) -> Result<History, Refusal> {
         let now = self.clock.now();
         let query = HistoryQuery {
             tenant: hooked.tenant.clone(),
             scope: hooked.marks.clone(),
             run: hooked.run.cloned(),
             marks_since: now.minus(MARKS_LAST),
-            since: beginning_of_day(now),
+            since: totals.then(|| beginning_of_day(now)),
         };
         self.ledger.history(&query).await
     }
@@ -147,14 +147,15 @@ impl PolicyEngine {
                 return Ok(said(Judgement::deny(denial, Vec::new()), true));
             }
         };
-        if hooked.secrets.is_none() && set.looks_for_secrets() {
-            return Ok(PolicyJudgement { lacks_secrets: true, ..said(Judgement::allow(), false) });
-        }
         let slice = set.slice(&Subject::of(hooked));
         if slice.is_empty() {
             return Ok(said(Judgement::allow(), false));
         }
-        let history = if slice.needs().history { Some(self.history(hooked).await?) } else { None };
+        if hooked.secrets.is_none() && slice.looks_for_secrets() {
+            return Ok(PolicyJudgement { lacks_secrets: true, ..said(Judgement::allow(), false) });
+        }
+        let needs = slice.needs();
+        let history = if needs.marks || needs.totals { Some(self.history(hooked, needs.totals).await?) } else { None };
         let run = hooked.run.map(|run| run.as_str());
         let changed;
         let event = match std::ptr::eq(content, &raw const hooked.event.content) {
@@ -174,7 +175,7 @@ impl PolicyEngine {
             secrets: hooked.secrets.unwrap_or_default(),
         };
         let judgement = judge(&slice, &facts);
-        let facts = facts_of(hooked, history.as_ref(), &judgement.found);
+        let facts = facts_of(hooked, history.as_ref(), needs.totals, &judgement.found);
         Ok(PolicyJudgement { facts: Some(facts), ..said(judgement, true) })
     }
 }

@@ -23,8 +23,10 @@ pub struct Missing {
     pub reasoning: bool,
     /// From where it came.
     pub address: bool,
-    /// What the agent had done before.
-    pub history: bool,
+    /// What the agent's earlier calls had left on its conversation.
+    pub marks: bool,
+    /// How much the agent had called and spent.
+    pub totals: bool,
     /// What was looked for in the content that is missing, and whether it was found: see [`Judgement::found`].
     pub found: BTreeMap<String, bool>,
 }
@@ -141,7 +143,8 @@ impl Missing {
             ("content", reads(&["result", "text"]) && self.content),
             ("reasoning", reads(&["reasoning"]) && self.reasoning),
             ("address", reads(&["address"]) && self.address),
-            ("history", reads(&["marks", "spent", "calls"]) && self.history),
+            ("history", reads(&["marks"]) && self.marks),
+            ("history", reads(&["spent", "calls"]) && self.totals),
         ];
         unread.extend(whole.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name.to_owned()));
         unread.dedup();

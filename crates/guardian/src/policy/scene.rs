@@ -148,7 +148,8 @@ impl Scene {
             content: !is_call,
             reasoning: facts.get("has_reasoning").and_then(Value::as_bool) != Some(false),
             address: scene.address.is_none(),
-            history: !is_known("marks"),
+            marks: !is_known("marks"),
+            totals: !(is_known("spent") && is_known("calls")),
             found: serde_json::from_value(facts.get("found").cloned().unwrap_or_else(|| json!({})))
                 .map_err(|_| "`found` must say true or false for each")?,
         };
@@ -198,7 +199,12 @@ impl Scene {
 }
 
 /// What is written down of an event, besides its content: enough to judge it again.
-pub(super) fn facts_of(hooked: &Hooked<'_>, history: Option<&History>, found: &BTreeMap<String, bool>) -> Value {
+pub(super) fn facts_of(
+    hooked: &Hooked<'_>,
+    history: Option<&History>,
+    totals: bool,
+    found: &BTreeMap<String, bool>,
+) -> Value {
     let event = hooked.event;
     let mut facts = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -235,6 +241,8 @@ pub(super) fn facts_of(hooked: &Hooked<'_>, history: Option<&History>, found: &B
     }
     if let Some(history) = history {
         put("marks", json!(history.marks));
+    }
+    if let Some(history) = history.filter(|_| totals) {
         put("spent", json!({"today_micros": history.cost_today, "run_micros": history.cost_in_run}));
         put("calls", json!({"today": history.calls_today, "run": history.calls_in_run}));
     }

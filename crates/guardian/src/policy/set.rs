@@ -12,7 +12,6 @@ use super::entities::{Cast, EntityTypes, Subject};
 use super::facts::Lookouts;
 use super::index::Index;
 use super::problem::{Cursor, Problem};
-use super::remedy::Remedy;
 use super::rule::{Rule, default_id};
 use super::slice::{Rulesets, Slice};
 
@@ -66,11 +65,6 @@ impl CompiledSet {
     /// The rules, in the order of their files.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
-    }
-
-    /// Whether a rule looks for the secrets of calls by their values.
-    pub fn looks_for_secrets(&self) -> bool {
-        self.rules.iter().any(|rule| matches!(&rule.remedy, Some(Remedy::Redact(redaction)) if redaction.by_value))
     }
 
     /// Whether there is no rule.

@@ -11,6 +11,7 @@ use toolgate_model::service::ToolDefinition;
 use super::entities::{Cast, EntityTypes, Subject};
 use super::facts::Lookouts;
 use super::reads::Reads;
+use super::remedy::Remedy;
 use super::rule::Rule;
 use super::shape::Shape;
 
@@ -48,13 +49,17 @@ pub(super) struct Ruleset {
     pub(super) policies: PolicySet,
     pub(super) rules: BTreeMap<PolicyId, Arc<Rule>>,
     pub(super) reads: Reads,
+    /// Whether one of them looks for the secrets of the call by their values.
+    pub(super) looks_for_secrets: bool,
 }
 
 /// What must be found out before a slice can judge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// What the agent has done so far.
-    pub history: bool,
+    /// What the agent's earlier calls left on its conversation.
+    pub marks: bool,
+    /// How much the agent has called and spent so far.
+    pub totals: bool,
     /// The arguments of the call, where it is the result that is judged.
     pub arguments: bool,
     /// What detectors find in the content.
@@ -87,12 +92,18 @@ impl Slice {
         self.rules.enforced.rules.len().saturating_add(self.rules.shadow.rules.len())
     }
 
+    /// Whether a rule looks for the secrets of the call by their values.
+    pub fn looks_for_secrets(&self) -> bool {
+        self.rules.enforced.looks_for_secrets || self.rules.shadow.looks_for_secrets
+    }
+
     /// What must be found out first.
     pub fn needs(&self) -> Needs {
         let Rulesets { enforced, shadow } = &*self.rules;
         let reads = |names: &[&str]| enforced.reads.any_of(names) || shadow.reads.any_of(names);
         Needs {
-            history: reads(&["marks", "spent", "calls"]),
+            marks: reads(&["marks"]),
+            totals: reads(&["spent", "calls"]),
             arguments: reads(&["arguments", "argumentsText"]),
             detected: reads(&["detected"]),
         }
@@ -144,6 +155,7 @@ impl Ruleset {
         for rule in rules {
             set.policies.add(rule.policy.clone()).map_err(|error| error.to_string())?;
             set.reads.add(&rule.reads);
+            set.looks_for_secrets |= matches!(&rule.remedy, Some(Remedy::Redact(redaction)) if redaction.by_value);
             set.rules.insert(rule.policy.id().clone(), Arc::clone(rule));
         }
         Ok(set)

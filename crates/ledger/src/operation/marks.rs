@@ -69,13 +69,20 @@ impl Operation for ReadHistory {
         let sql = "SELECT label FROM session_marks WHERE tenant = $1 AND agent = $2 AND session = $3 \
              AND marked_at >= $4";
         let marks = transaction.query(sql, values![tenant, &scope.agent, scope.session.as_str(), *marks_since]).await?;
-        // Ids sort by the time of arrival: the first that can be meant lets the index by id be used.
-        let first = InvocationId::new(*since, [0; 10]);
-        let today = transaction.query_optional(OF_THE_DAY, values![tenant, &scope.agent, first, *since]).await?;
+        let today = match *since {
+            Some(since) => {
+                // Ids sort by the time of arrival: the first that can be meant lets the index by id be used.
+                let first = InvocationId::new(since, [0; 10]);
+                transaction.query_optional(OF_THE_DAY, values![tenant, &scope.agent, first, since]).await?
+            }
+            None => None,
+        };
         let (calls_today, cost_today) = sums(today.as_ref())?;
         let in_run = match run {
-            Some(run) => transaction.query_optional(OF_THE_RUN, values![tenant, RunId::as_str(run)]).await?,
-            None => None,
+            Some(run) if since.is_some() => {
+                transaction.query_optional(OF_THE_RUN, values![tenant, RunId::as_str(run)]).await?
+            }
+            _ => None,
         };
         let (calls_in_run, cost_in_run) = sums(in_run.as_ref())?;
         Ok(History {

@@ -50,7 +50,7 @@ fn query(caller: &Caller, session: &str) -> HistoryQuery {
         scope: scope(&caller.agent, session),
         run: None,
         marks_since: Timestamp::from_millis(0).unwrap(),
-        since: caller.tenant.now().minus(DAY),
+        since: Some(caller.tenant.now().minus(DAY)),
     }
 }
 
@@ -186,7 +186,7 @@ async fn calls_and_costs_of_the_day_and_of_the_execution_are_counted(fixture: &L
     let caller = Caller::new(fixture).await;
     let counted = async |caller: &Caller, since: Timestamp, run: &str| {
         let run = Some(RunId::parse(run).unwrap());
-        let found = history(caller, HistoryQuery { since, run, ..query(caller, "") }).await;
+        let found = history(caller, HistoryQuery { since: Some(since), run, ..query(caller, "") }).await;
         [found.calls_today, found.cost_today, found.calls_in_run, found.cost_in_run]
     };
     let yesterday = caller.tenant.now();

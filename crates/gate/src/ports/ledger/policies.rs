@@ -99,8 +99,8 @@ pub struct HistoryQuery {
     pub run: Option<RunId>,
     /// From when on marks count.
     pub marks_since: toolgate_model::time::Timestamp,
-    /// From when on calls and costs count: the beginning of the day.
-    pub since: toolgate_model::time::Timestamp,
+    /// From when on calls and costs count: the beginning of the day. `None` counts none, which costs nothing.
+    pub since: Option<toolgate_model::time::Timestamp>,
 }
 
 /// What an agent has done so far.

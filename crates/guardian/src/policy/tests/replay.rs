@@ -30,7 +30,8 @@ fn a_rule_that_reads_what_is_missing_leaves_it_open() {
     for (attribute, condition, missing) in [
         ("reasoning", "context has reasoning", Missing { reasoning: true, ..Missing::default() }),
         ("address", "context.address.isLoopback()", Missing { address: true, ..Missing::default() }),
-        ("history", "context.calls.run > 1", Missing { history: true, ..Missing::default() }),
+        ("history", "context.calls.run > 1", Missing { totals: true, ..Missing::default() }),
+        ("history", "context.marks.contains(\"x\")", Missing { marks: true, ..Missing::default() }),
     ] {
         let text = format!(r#"@id("body") forbid(principal, action, resource) when {{ {condition} }};"#);
         assert_eq!(replay(&text, &missing), open(attribute));
@@ -39,7 +40,7 @@ fn a_rule_that_reads_what_is_missing_leaves_it_open() {
 
 #[test]
 fn what_is_known_is_judged_as_ever() {
-    for missing in [Missing::default(), without(&["amount"]), Missing { history: true, ..Missing::default() }] {
+    for missing in [Missing::default(), without(&["amount"]), Missing { marks: true, ..Missing::default() }] {
         let Replayed::Known(judgement) = replay(READS_BODY, &missing) else { panic!("{missing:?}") };
         assert_eq!(ids(&judgement), ["body"]);
     }
