@@ -329,6 +329,11 @@ impl Admitted {
         deadline(&self.fit)
     }
 
+    /// Whether there were policies when it was admitted.
+    pub(super) fn is_judged_by_policies(&self) -> bool {
+        self.command.policies > 0
+    }
+
     pub(super) fn call(&self) -> &Call {
         &self.call
     }

@@ -94,7 +94,9 @@ impl Gate {
         let content = Content::Result { value: Cow::Borrowed(result), is_error };
         let event = call.event(candidate, Hook::ToolCallResult, content);
         // Every form of the secret was taken out of the result before it came here.
-        let hooked = call.hooked(candidate, &event, Freshness::Recent, Some(&[]));
+        // Whoever has policies has the newest: nobody looks at a result again.
+        let freshness = if admitted.is_judged_by_policies() { Freshness::Newest } else { Freshness::Recent };
+        let hooked = call.hooked(candidate, &event, freshness, Some(&[]));
         self.guardian.judge(&Hooked { arguments: admitted.parameters().as_object(), ..hooked }).await
     }
 }
