@@ -89,6 +89,24 @@ def standing_approval():
     return ask("POST", f"/approvals/{approval()}/decide", {"decision": "approve", "scope": "always"})["standing_approval_id"]
 
 
+def policies(rule):
+    """Policies that concern nobody, with a rule of this name in shadow."""
+    text = f'@id("{rule}") @mode("shadow") forbid (principal == Principal::"nobody", action, resource);'
+    return ask("PUT", "/policies", {"files": [{"name": "made.cedar", "text": text}]})["version"]
+
+
+def shadowed_rule():
+    rule = fresh_name()
+    policies(rule)
+    return rule
+
+
+def run():
+    """An execution with one call."""
+    call = {"tool": "payments.charges.create", "grant_id": grant(), "parameters": {}}
+    return ask("POST", "/tools/invoke", call)["invocation_id"]
+
+
 MAKERS = {
     "agent_id": agent,
     "approval_id": approval,
@@ -96,6 +114,8 @@ MAKERS = {
     "grant_id": grant,
     "intent_id": fresh_name,
     "invocation_id": invocation,
+    "run_id": run,
+    "version": lambda: str(policies(fresh_name())),
     "key_id": lambda: ask("POST", f"/agents/{agent()}/keys")["id"],
     "service": service,
     "session": fresh_name,
@@ -161,6 +181,8 @@ def fit(case, route, path):
         body["target_agent_id"] = "refunds"
     if route.startswith("/api/v1/services") and body:
         body["service"] = path.get("service") or fresh_name()
+    if route == "/api/v1/policies/promote":
+        body["policy_id"] = shadowed_rule()
     if route == "/api/v1/approvals/ask":
         body.pop("agent_id", None)
         case.headers.pop("X-Agent-ID", None)

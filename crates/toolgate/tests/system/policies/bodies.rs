@@ -103,7 +103,7 @@ fn names_that_are_none_of_a_policy_file_are_refused(world: &World) {
         {
             let body = with(&rest, to_json(&[(name, "")]));
             let error = office.admin.ask(method, path, Some(&body)).refused(400, "INVALID_FIELD");
-            assert_eq!(error["path"], "files", "{name}: {error}");
+            assert_eq!(error["path"], "files.0.name", "{name}: {error}");
         }
         let twice = with(&rest, to_json(&[("a.cedar", ""), ("b.cedar", ""), ("a.cedar", "")]));
         office.admin.ask(method, path, Some(&twice)).refused(400, "INVALID_FIELD");

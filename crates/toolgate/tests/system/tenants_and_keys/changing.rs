@@ -36,6 +36,7 @@ fn an_agent_shows_what_it_was_registered_with(world: &World) {
         "created_at",
         "id",
         "kind",
+        "labels",
         "name",
         "permissions",
         "rate_limits",

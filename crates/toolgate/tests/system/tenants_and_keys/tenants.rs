@@ -30,6 +30,7 @@ fn a_tenant_comes_with_an_administrator_and_a_key_that_is_shown_once(world: &Wor
         "agents.manage",
         "approvals.decide",
         "audit.read",
+        "policies.manage",
         "tools.delegate",
         "tools.invoke",
         "tools.manage",
