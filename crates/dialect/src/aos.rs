@@ -1,4 +1,4 @@
-//! OWASP AOS 0.1.0, and AOS as Joch speaks it. In one role others ask us ([`read`], [`write`]); in the other we ask a
+//! OWASP AOS 0.1.0, and AOS as Joch speaks it. In one role others ask us ([`read`], [`write()`]); in the other we ask a
 //! guardian ([`ask`], [`read_answer`]). Every form that AOS's text, schema and examples disagree on is read; one of
 //! them is written.
 

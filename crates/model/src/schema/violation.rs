@@ -126,7 +126,9 @@ fn unknown_name(error: &ValidationError<'_>, document: &Value) -> String {
     let known = document.pointer(place).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     match known {
         Some(known) if !known.is_empty() => {
-            let names: Vec<&str> = known.keys().take(LISTED).map(String::as_str).collect();
+            let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            names.truncate(LISTED);
             let more = if known.len() > LISTED { ", ..." } else { "" };
             format!("is unknown; known are {}{more}", names.join(", "))
         }
