@@ -2,60 +2,9 @@
 
 use super::*;
 
-const REQUEST: &str = r#"{
-  "jsonrpc": "2.0",
-  "method": "steps/toolCallRequest",
-  "id": "13fa8d6f-8f9f-4d01-ba6b-db99d84d77de",
-  "params": {
-    "toolCallRequest": {
-      "executionId": "69dbf4c3-be33-4694-a9f0-8d3a824c5d5b",
-      "toolId": "c264f381-10cf-4403-bd11-383014c0fcc6",
-      "inputs": [
-        { "name": "subject", "value": "Refund request for order 12345" },
-        { "name": "body",    "value": "Customer reports the item never arrived." }
-      ]
-    },
-    "reasoning": "Customer is eligible for refund. I will create a Zendesk ticket.",
-    "context": {
-      "agent": {
-        "id": "support-triage",
-        "name": "Support Triage",
-        "version": "14",
-        "provider": { "name": "OpenAI", "url": "https://openai.com/" }
-      },
-      "session": { "id": "84c36ebb-83aa-4bc9-8670-7aba4cedc70f" },
-      "turnId": "69ef57b8-3993-440d-9493-523914f3f149",
-      "stepId": "9263448a-186a-4c3b-abcf-443feb44a01e",
-      "timestamp": "2026-05-10T10:34:55.123Z"
-    }
-  }
-}"#;
-
-const DENY: &str = r#"{
-  "jsonrpc": "2.0",
-  "id": "13fa8d6f-8f9f-4d01-ba6b-db99d84d77de",
-  "result": {
-    "decision": "deny",
-    "reason": "external_write requires approval; approval not granted",
-    "policyId": "external-send-requires-approval",
-    "policyVersion": "v3"
-  }
-}"#;
-
-const MODIFY: &str = r#"{
-  "jsonrpc": "2.0",
-  "id": "13fa8d6f-8f9f-4d01-ba6b-db99d84d77de",
-  "result": {
-    "decision": "modify",
-    "modifiedRequest": {
-      "inputs": [
-        { "name": "subject", "value": "Refund request for order 12345" },
-        { "name": "body",    "value": "[REDACTED-PII] reported the item never arrived." }
-      ]
-    },
-    "reason": "redacted PII in tool argument"
-  }
-}"#;
+const REQUEST: &str = include_str!("examples/request.json");
+const DENY: &str = include_str!("examples/deny.json");
+const MODIFY: &str = include_str!("examples/modify.json");
 
 const ID: &str = "13fa8d6f-8f9f-4d01-ba6b-db99d84d77de";
 
