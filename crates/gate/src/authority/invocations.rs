@@ -59,8 +59,12 @@ impl Gate {
         }
     }
 
-    /// What guardians said about a call that the caller can see, in the order of the log.
-    pub async fn invocation_decisions(&self, invocation: &Invocation) -> Result<Vec<Value>, Refusal> {
+    /// What guardians said about a call, in the order of the log: for who may read that. An agent that could see what is
+    /// only tried in shadow would know what to avoid before it counts.
+    pub async fn invocation_decisions(&self, caller: &Caller, invocation: &Invocation) -> Result<Vec<Value>, Refusal> {
+        if !caller.may(Permission::ReadAudit) {
+            return Ok(Vec::new());
+        }
         self.integrate_if_possible().await;
         let filter = EventFilter {
             kinds: vec!["hook.decided".to_owned()],

@@ -11,7 +11,7 @@ use toolgate_model::text::check_identifier;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{ActivePolicies, ApplyPolicies, Freshness, Page, PageRequest, PolicyChange};
-use crate::ports::policy_book::{PolicyProblem, PolicyTestOutcome, PolicyTool, RuleSummary};
+use crate::ports::policy_book::{Examined, PolicyProblem, PolicyTool, RuleSummary};
 use crate::refusal::{Code, Refusal};
 
 pub use self::replay::{Replay, ReplayStep};
@@ -40,19 +40,9 @@ pub struct NewPolicies {
     pub expected: Option<u64>,
 }
 
-/// What was found about policies.
-pub struct CheckedPolicies {
-    /// What is wrong.
-    pub problems: Vec<PolicyProblem>,
-    /// The rules.
-    pub rules: Vec<RuleSummary>,
-    /// What came of their tests.
-    pub tests: Vec<PolicyTestOutcome>,
-}
-
 impl Gate {
     /// Looks at policies without applying them.
-    pub async fn check_policies(&self, caller: &Caller, files: Vec<PolicyFile>) -> Result<CheckedPolicies, Refusal> {
+    pub async fn check_policies(&self, caller: &Caller, files: Vec<PolicyFile>) -> Result<Examined, Refusal> {
         caller.require(Permission::ManagePolicies)?;
         let files = in_order(files)?;
         let tools = self.policy_tools(caller).await?;
@@ -151,18 +141,12 @@ impl Gate {
     }
 
     /// Checks and tests policies, beside the calls that are under way: many rules take a while.
-    async fn look_at(&self, files: Vec<PolicyFile>, tools: Vec<PolicyTool>) -> Result<CheckedPolicies, Refusal> {
+    async fn look_at(&self, files: Vec<PolicyFile>, tools: Vec<PolicyTool>) -> Result<Examined, Refusal> {
         let book = Arc::clone(&self.policy_book);
         let looked = tokio::task::spawn_blocking(move || {
-            let mut problems = book.check(&files, &tools);
-            let rules = book.rules(&files).unwrap_or_default();
-            let tests = if problems.is_empty() { book.test(&files, &tools) } else { Ok(Vec::new()) };
-            let tests = tests.unwrap_or_else(|more| {
-                problems.extend(more);
-                Vec::new()
-            });
-            problems.truncate(PROBLEM_LIMIT);
-            CheckedPolicies { problems, rules, tests }
+            let mut examined = book.examine(&files, &tools);
+            examined.problems.truncate(PROBLEM_LIMIT);
+            examined
         });
         looked
             .await
@@ -220,7 +204,7 @@ fn in_order(mut files: Vec<PolicyFile>) -> Result<Vec<PolicyFile>, Refusal> {
     Ok(files)
 }
 
-fn require_right(checked: &CheckedPolicies) -> Result<(), Refusal> {
+fn require_right(checked: &Examined) -> Result<(), Refusal> {
     if let Some(problem) = checked.problems.first() {
         let reason = format!("{}: {}", problem.file, problem.message);
         let problems: Vec<_> = checked.problems.iter().map(PolicyProblem::to_json).collect();

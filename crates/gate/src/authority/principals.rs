@@ -19,6 +19,9 @@ use crate::ports::ledger::{
 };
 use crate::refusal::{Code, Refusal};
 
+/// More labels than any principal needs.
+const LABEL_LIMIT: usize = 32;
+
 /// A principal to be registered.
 pub struct NewPrincipal {
     /// Its id.
@@ -54,7 +57,7 @@ impl Gate {
         let permissions = new.permissions.unwrap_or_else(PermissionSet::of_an_agent);
         caller.require_within_own(&permissions)?;
         if !new.labels.is_empty() {
-            require_labeller(caller)?;
+            require_labeller(caller, &new.labels)?;
         }
         if new.id == PrincipalId::system() {
             let reason = format!("`{}` is Toolgate itself; choose another id", new.id);
@@ -86,8 +89,8 @@ impl Gate {
         if let Some(permissions) = &changes.permissions {
             caller.require_within_own(permissions)?;
         }
-        if changes.labels.as_ref().is_some_and(|labels| *labels != before.labels) {
-            require_labeller(caller)?;
+        if let Some(labels) = changes.labels.as_ref().filter(|labels| **labels != before.labels) {
+            require_labeller(caller, labels)?;
         }
         if id == caller.id() {
             require_narrower(&before, &changes)?;
@@ -176,8 +179,13 @@ impl Gate {
 }
 
 /// Policies speak of labels: whoever changes a label may take somebody out of a rule.
-fn require_labeller(caller: &Caller) -> Result<(), Refusal> {
-    caller.require(Permission::ManagePolicies)
+fn require_labeller(caller: &Caller, labels: &BTreeSet<Label>) -> Result<(), Refusal> {
+    caller.require(Permission::ManagePolicies)?;
+    if labels.len() > LABEL_LIMIT {
+        let reason = format!("a principal has at most {LABEL_LIMIT} labels");
+        return Err(Refusal::new(Code::InvalidField, reason).with("path", "labels"));
+    }
+    Ok(())
 }
 
 /// Refuses a change by which a caller would give itself more, or would lock itself out.

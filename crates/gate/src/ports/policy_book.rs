@@ -117,14 +117,23 @@ pub enum Rejudged {
     },
 }
 
+/// What was found about policies.
+#[derive(Debug, Default)]
+pub struct Examined {
+    /// What is wrong.
+    pub problems: Vec<PolicyProblem>,
+    /// The rules, as far as they can be read.
+    pub rules: Vec<RuleSummary>,
+    /// What came of their tests.
+    pub tests: Vec<PolicyTestOutcome>,
+}
+
 /// Reads policies.
 pub trait PolicyBook: Send + Sync {
-    /// What is wrong with these files, for a catalog of these tools.
-    fn check(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Vec<PolicyProblem>;
+    /// Looks at these files, for a catalog of these tools; where nothing is wrong, the tests beside the policies are run.
+    fn examine(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Examined;
     /// The rules in these files; `None` where they cannot be read.
     fn rules(&self, files: &[PolicyFile]) -> Option<Vec<RuleSummary>>;
-    /// Runs the tests that stand beside the policies.
-    fn test(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Result<Vec<PolicyTestOutcome>, Vec<PolicyProblem>>;
     /// The same files with this rule in force, where it was in shadow.
     fn promote(&self, files: &[PolicyFile], policy: &str) -> Result<Vec<PolicyFile>, String>;
     /// What rules can speak of, as a schema for people and editors.

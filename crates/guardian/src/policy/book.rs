@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::policy_book::{
-    PolicyBook, PolicyProblem, PolicyTestOutcome, PolicyTool, Recorded, Rejudged, RuleSummary,
+    Examined, PolicyBook, PolicyProblem, PolicyTool, Recorded, Rejudged, RuleSummary,
 };
 use toolgate_model::arguments::arguments_hash;
 use toolgate_model::guard::PolicyFile;
@@ -12,6 +12,7 @@ use super::beside;
 use super::known::Replayed;
 use super::problem::Problem;
 use super::remedy::Remedy;
+use super::rule::Rule;
 use super::scene::Scene;
 use super::schema;
 use super::set::CompiledSet;
@@ -24,36 +25,26 @@ const SHADOW: &str = "@mode(\"shadow\")";
 pub struct CedarBook;
 
 impl PolicyBook for CedarBook {
-    fn check(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Vec<PolicyProblem> {
-        let problems = match CompiledSet::compile(0, files) {
-            Ok(set) => set.check(&known(tools)),
-            Err(problems) => problems,
+    fn examine(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Examined {
+        let set = match CompiledSet::compile(0, files) {
+            Ok(set) => set,
+            Err(problems) => return Examined { problems: all_told(problems), ..Examined::default() },
         };
-        problems.into_iter().map(told).collect()
+        let rules = set.rules().iter().map(|rule| summary(rule)).collect();
+        let problems = set.check(tools);
+        if !problems.is_empty() {
+            return Examined { problems: all_told(problems), rules, tests: Vec::new() };
+        }
+        let find = |name: &str| tools.iter().find(|tool| tool.name == name).cloned();
+        match beside::run(&set, files, &find) {
+            Ok(tests) => Examined { problems: Vec::new(), rules, tests },
+            Err(problems) => Examined { problems, rules, tests: Vec::new() },
+        }
     }
 
     fn rules(&self, files: &[PolicyFile]) -> Option<Vec<RuleSummary>> {
         let set = CompiledSet::compile(0, files).ok()?;
-        let summary = |rule: &std::sync::Arc<super::Rule>| RuleSummary {
-            id: rule.id.clone(),
-            file: rule.file.clone(),
-            effect: match rule.remedy {
-                None => "deny",
-                Some(Remedy::Ask(_)) => "ask",
-                Some(Remedy::Redact(_)) => "redact",
-            },
-            shadow: rule.shadow,
-            reason: rule.reason.clone(),
-            description: rule.description.clone(),
-        };
-        Some(set.rules().iter().map(summary).collect())
-    }
-
-    fn test(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Result<Vec<PolicyTestOutcome>, Vec<PolicyProblem>> {
-        let set =
-            CompiledSet::compile(0, files).map_err(|problems| problems.into_iter().map(told).collect::<Vec<_>>())?;
-        let find = |name: &str| tools.iter().find(|tool| tool.name == name).cloned();
-        beside::run(&set, files, &find)
+        Some(set.rules().iter().map(|rule| summary(rule)).collect())
     }
 
     fn promote(&self, files: &[PolicyFile], policy: &str) -> Result<Vec<PolicyFile>, String> {
@@ -75,7 +66,7 @@ impl PolicyBook for CedarBook {
     }
 
     fn schema(&self, tools: &[PolicyTool]) -> String {
-        schema::schema_text(&known(tools))
+        schema::schema_text(tools)
     }
 
     fn rejudge(
@@ -84,8 +75,7 @@ impl PolicyBook for CedarBook {
         files: &[PolicyFile],
         recorded: &[Recorded],
     ) -> Result<Vec<Rejudged>, Vec<PolicyProblem>> {
-        let set = CompiledSet::compile(version, files)
-            .map_err(|problems| problems.into_iter().map(told).collect::<Vec<_>>())?;
+        let set = CompiledSet::compile(version, files).map_err(all_told)?;
         Ok(recorded.iter().map(|recorded| rejudge(&set, recorded)).collect())
     }
 }
@@ -142,13 +132,23 @@ fn without_shadow(text: &str) -> Option<String> {
     Some(format!("{before}{after}"))
 }
 
-fn known(tools: &[PolicyTool]) -> Vec<schema::PolicyTool> {
-    let tool = |tool: &PolicyTool| schema::PolicyTool {
-        name: tool.name.clone(),
-        service: tool.service.clone(),
-        definition: std::sync::Arc::clone(&tool.definition),
-    };
-    tools.iter().map(tool).collect()
+fn summary(rule: &Rule) -> RuleSummary {
+    RuleSummary {
+        id: rule.id.clone(),
+        file: rule.file.clone(),
+        effect: match rule.remedy {
+            None => "deny",
+            Some(Remedy::Ask(_)) => "ask",
+            Some(Remedy::Redact(_)) => "redact",
+        },
+        shadow: rule.shadow,
+        reason: rule.reason.clone(),
+        description: rule.description.clone(),
+    }
+}
+
+fn all_told(problems: Vec<Problem>) -> Vec<PolicyProblem> {
+    problems.into_iter().map(told).collect()
 }
 
 fn told(problem: Problem) -> PolicyProblem {

@@ -5,11 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use cedar_policy::{EntityUid, PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning, Validator};
 use miette::Diagnostic;
+use toolgate_gate::ports::policy_book::PolicyTool;
 use toolgate_model::guard::Hook;
 
 use super::problem::{Problem, nearest};
 use super::rule::Rule;
-use super::schema::{EXTERNAL, PolicyTool, schema_about};
+use super::schema::{EXTERNAL, schema_about};
 use super::set::CompiledSet;
 
 /// How many rules are looked at together.

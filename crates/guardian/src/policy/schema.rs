@@ -2,11 +2,10 @@
 //! text, which people read and Cedar parses, so that both know the same.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use cedar_policy::{PolicySet, Schema};
 use thiserror::Error;
-use toolgate_model::service::ToolDefinition;
+use toolgate_gate::ports::policy_book::PolicyTool;
 
 use super::shape::Shape;
 
@@ -18,17 +17,6 @@ mod tests;
 
 /// What stands for all tools that are not in the catalog: their arguments are only seen as text.
 pub const EXTERNAL: &str = "external";
-
-/// A tool of the catalog, as far as the schema needs it.
-#[derive(Debug, Clone)]
-pub struct PolicyTool {
-    /// Its name, `SERVICE.TOOL`.
-    pub name: String,
-    /// Its service.
-    pub service: String,
-    /// What it takes.
-    pub definition: Arc<ToolDefinition>,
-}
 
 /// Why there is no schema of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -46,7 +34,7 @@ pub enum SchemaProblem {
 
 /// The schema in Cedar's own notation.
 pub fn schema_text(tools: &[PolicyTool]) -> String {
-    text::write(tools.iter().map(|tool| (tool.name.as_str(), tool.arguments())))
+    text::write(tools.iter().map(|tool| (tool.name.as_str(), arguments(tool))))
 }
 
 /// The schema of the whole catalog.
@@ -64,11 +52,9 @@ pub fn schema_about(tools: &[PolicyTool], rules: &PolicySet) -> Result<Schema, S
     parse(&text::write(relevance::relevant(tools, rules).into_iter()))
 }
 
-impl PolicyTool {
-    /// How its arguments look to rules.
-    fn arguments(&self) -> Shape {
-        Shape::of_parameters(self.definition.parameters.as_ref())
-    }
+/// How the arguments of a tool look to rules.
+fn arguments(tool: &PolicyTool) -> Shape {
+    Shape::of_parameters(tool.definition.parameters.as_ref())
 }
 
 fn check_names(tools: &[PolicyTool]) -> Result<(), SchemaProblem> {

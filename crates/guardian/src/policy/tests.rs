@@ -16,8 +16,8 @@ use toolgate_model::service::{ToolDefinition, ToolName};
 use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
-use super::schema::PolicyTool;
 use super::*;
+use toolgate_gate::ports::policy_book::PolicyTool;
 
 mod annotations;
 mod catalog;

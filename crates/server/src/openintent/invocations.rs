@@ -119,7 +119,7 @@ pub(super) async fn show(
     let invocation = app.gate.invocation(&caller, id).await?;
     let mut shape = shape(&invocation);
     if let Value::Object(members) = &mut shape {
-        let decisions = app.gate.invocation_decisions(&invocation).await?;
+        let decisions = app.gate.invocation_decisions(&caller, &invocation).await?;
         if !decisions.is_empty() {
             members.insert("hook_decisions".to_owned(), Value::Array(decisions.iter().map(decision).collect()));
         }

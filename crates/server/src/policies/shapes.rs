@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::authority::policies::{
-    CheckedPolicies, Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, VerdictChange,
+    Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, VerdictChange,
 };
-use toolgate_gate::ports::policy_book::{PolicyProblem, PolicyTestOutcome, Rejudged, RuleSummary};
+use toolgate_gate::ports::policy_book::{Examined, PolicyProblem, PolicyTestOutcome, Rejudged, RuleSummary};
 use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 
@@ -38,7 +38,7 @@ pub(super) fn rule(rule: &RuleSummary) -> Value {
 }
 
 /// What was found about a draft.
-pub(super) fn checked(checked: &CheckedPolicies) -> Value {
+pub(super) fn checked(checked: &Examined) -> Value {
     let ok = checked.problems.is_empty() && checked.tests.iter().all(|test| test.failure.is_none());
     json!({
         "ok": ok,
@@ -146,7 +146,7 @@ mod tests {
             (vec![], vec![tested(None), tested(Some("it said deny"))], false),
             (vec![problem], vec![], false),
         ] {
-            assert_eq!(checked(&CheckedPolicies { problems, rules: vec![], tests })["ok"], ok);
+            assert_eq!(checked(&Examined { problems, rules: vec![], tests })["ok"], ok);
         }
     }
 

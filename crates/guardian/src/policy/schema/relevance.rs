@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use cedar_policy::PolicySet;
 use serde_json::{Value, json};
 
-use super::PolicyTool;
 use super::text::write_type;
+use super::{PolicyTool, arguments};
 use crate::policy::shape::Shape;
 
 /// The tools that matter, with those of their arguments that do.
@@ -16,14 +16,14 @@ pub(super) fn relevant<'a>(tools: &'a [PolicyTool], rules: &PolicySet) -> Vec<(&
     let mut known = BTreeSet::new();
     let mut kept = Vec::new();
     for tool in tools {
-        let (arguments, is_named) = match &named {
-            Some(named) => (named.members(tool.arguments()), named.tool(&tool.name)),
-            None => (tool.arguments(), true),
+        let (shape, is_named) = match &named {
+            Some(named) => (named.members(arguments(tool)), named.tool(&tool.name)),
+            None => (arguments(tool), true),
         };
         let mut looks = String::new();
-        write_type(&mut looks, &arguments, 0);
+        write_type(&mut looks, &shape, 0);
         if is_named || known.insert(looks) {
-            kept.push((tool.name.as_str(), arguments));
+            kept.push((tool.name.as_str(), shape));
         }
     }
     kept

@@ -1,9 +1,12 @@
 //! Schemas of catalogs, and rules that are right or wrong by them.
 
+use std::sync::Arc;
+
 use cedar_policy::{PolicySet, ValidationMode, ValidationWarning, Validator};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_model::scope::Scope;
+use toolgate_model::service::ToolDefinition;
 
 use super::*;
 
