@@ -1,7 +1,7 @@
 //! What rules can know about one event: made into Cedar's values, only as far as the rules at hand read it.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cedar_policy::{Context, RestrictedExpression};
 use serde_json::{Map, Value};
@@ -63,6 +63,25 @@ pub(super) struct Unseen {
     /// The attribute of `context`.
     pub(super) attribute: &'static str,
     pub(super) reason: String,
+}
+
+/// The last address as Cedar has it. Cedar reads the name of its function each time one is made, which takes as long as
+/// some rules; whoever calls often calls from one place.
+#[derive(Debug, Default)]
+pub(super) struct LastAddress(Mutex<Option<(IpAddr, RestrictedExpression)>>);
+
+impl LastAddress {
+    fn expressed(&self, address: IpAddr) -> RestrictedExpression {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((known, expressed)) if *known == address => expressed.clone(),
+            _ => {
+                let expressed = RestrictedExpression::new_ip(address.to_string());
+                *last = Some((address, expressed.clone()));
+                expressed
+            }
+        }
+    }
 }
 
 /// A detector for each word that can be in `context.detected`.
@@ -155,7 +174,7 @@ impl Facts<'_> {
             }
             "time" => time(members, event.time),
             "address" => match self.address {
-                Some(address) => Ok(Some(RestrictedExpression::new_ip(address.to_string()))),
+                Some(address) => Ok(Some(stage.last_address.expressed(address))),
                 None => Err("the address is not known".to_owned()),
             },
             other => Err(format!("`{other}` is not known")),

@@ -9,7 +9,7 @@ use toolgate_model::guard::{Hook, PolicyRef};
 use toolgate_model::service::ToolDefinition;
 
 use super::entities::{Cast, EntityTypes, Subject};
-use super::facts::Lookouts;
+use super::facts::{LastAddress, Lookouts};
 use super::reads::Reads;
 use super::remedy::Remedy;
 use super::rule::Rule;
@@ -34,6 +34,7 @@ pub(super) struct Stage {
     pub(super) actor: EntityUid,
     pub(super) shape: Shape,
     pub(super) lookouts: Lookouts,
+    pub(super) last_address: LastAddress,
 }
 
 /// The rules that count, and those that only watch.
@@ -138,6 +139,7 @@ impl Stage {
             actor: cast.actor,
             shape,
             lookouts: lookouts.clone(),
+            last_address: LastAddress::default(),
         })
     }
 }

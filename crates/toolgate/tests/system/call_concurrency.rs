@@ -42,7 +42,8 @@ fn limit_holds(worlds: &[World]) {
     assert_eq!((admitted.len(), upstream.count()), (2, 2));
     for reply in refused {
         let error = reply.refused(429, "GRANT_RATE_LIMITED");
-        assert!((1..=3600).contains(&error["retry_after_seconds"].as_u64().unwrap()), "{error}");
+        // Whoever was refused may have read the clock a moment before those that were admitted at the other gate.
+        assert!((1..=3601).contains(&error["retry_after_seconds"].as_u64().unwrap()), "{error}");
     }
     let history = user.history();
     assert_eq!(history.len(), 200);

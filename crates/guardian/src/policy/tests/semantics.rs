@@ -103,6 +103,30 @@ fn what_was_not_found_out_refuses() {
 }
 
 #[test]
+fn each_call_is_judged_by_the_address_that_it_came_from() {
+    let mut world = World::new();
+    let set = compile(&format!("{EVERYTHING} when {{ context.address.isLoopback() }};"));
+    let slice = set.slice(&world.subject(Hook::ToolCallRequest));
+    let mut verdict_from = |address: &str| {
+        world.address = Some(address.parse().unwrap());
+        let event = world.event(Hook::ToolCallRequest, Content::Arguments(Cow::Owned(Map::new())));
+        judge(&slice, &world.facts(&event)).verdict.kind()
+    };
+    use VerdictKind::{Allow, Deny};
+    for (address, expected) in [
+        ("127.0.0.1", Deny),
+        ("127.0.0.1", Deny),
+        ("192.0.2.7", Allow),
+        ("192.0.2.7", Allow),
+        ("::1", Deny),
+        ("2001:db8::1", Allow),
+        ("127.0.0.2", Deny),
+    ] {
+        assert_eq!(verdict_from(address), expected, "{address}");
+    }
+}
+
+#[test]
 fn costs_are_rounded_up() {
     let mut world = World::new();
     world.history = Some(History { cost_today: 1_000_001, cost_in_run: 250_000, ..History::default() });
