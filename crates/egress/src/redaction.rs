@@ -22,12 +22,14 @@ use toolgate_model::secret::{Material, Secret};
 use zeroize::Zeroizing;
 
 use escape::{escapes_at, is_introducer};
-use pattern::{Pattern, fold, is_cut_escape};
+use pattern::{Pattern, alike, fold, is_cut_escape};
 
 /// What stands in the place of a secret; the first in which the secret itself does not occur is used.
 const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
 /// A replacement can put the last character of a marker before the rest of a secret, so the result is looked at again.
 const PASSES: usize = 8;
+/// Where patterns start that do not exist.
+const NOWHERE: u32 = u32::MAX;
 /// How many escapes may be wrapped around each other, beyond the first.
 const NESTING: usize = 2;
 
@@ -37,8 +39,8 @@ const NESTING: usize = 2;
 pub struct Redactor {
     /// Ordered by the byte they start with.
     patterns: Vec<Pattern>,
-    /// For every byte the position of the first pattern that may start with it.
-    starts: [usize; 256],
+    /// For every byte the position of the first pattern that may start with it. Made for each call, so kept small.
+    starts: [u32; 256],
     marker: &'static str,
 }
 
@@ -48,14 +50,14 @@ impl Redactor {
         let secrets = material.iter().filter(|(name, _)| !is_public(name));
         let mut patterns = Vec::new();
         secrets.for_each(|(_, secret)| forms::collect(secret.expose(), &mut patterns));
-        let mut redactor = Self { patterns, starts: [0; 256], marker: "" };
+        let mut redactor = Self { patterns, ..Self::none() };
         redactor.index();
         redactor
     }
 
     /// Hides nothing: for an answer to a call that had no secret.
     pub fn none() -> Self {
-        Self { patterns: Vec::new(), starts: [0; 256], marker: "" }
+        Self { patterns: Vec::new(), starts: [NOWHERE; 256], marker: "" }
     }
 
     /// Hides one more secret, such as a token that was renewed during the call.
@@ -124,7 +126,7 @@ impl Redactor {
     }
 
     fn may_start(&self, byte: u8) -> bool {
-        is_introducer(byte) || self.starts.get(usize::from(byte)).is_some_and(|start| *start < self.patterns.len())
+        is_introducer(byte) || self.start_of(byte) < self.patterns.len()
     }
 
     /// Adds what is found here if the first character is escaped.
@@ -142,8 +144,8 @@ impl Redactor {
 
     /// Adds what the patterns that start with this byte find here.
     fn find_at(&self, text: &[u8], at: usize, first: u8, found: &mut Vec<Range<usize>>) {
-        let start = self.starts.get(usize::from(first)).copied().unwrap_or_default();
-        let candidates = self.patterns.iter().skip(start).take_while(|pattern| pattern.first() == fold(first));
+        let starting = self.patterns.iter().skip(self.start_of(first));
+        let candidates = starting.take_while(|pattern| pattern.first() == fold(first));
         for range in candidates.filter_map(|pattern| pattern.find_at(text, at)) {
             match found.last_mut() {
                 // Nothing may be left between or at the borders of two that touch.
@@ -165,8 +167,8 @@ impl Redactor {
             return Some(at);
         }
         let starting_with = |first: u8| {
-            let start = self.starts.get(usize::from(first)).copied().unwrap_or_default();
-            let candidates = self.patterns.iter().skip(start).take_while(move |pattern| pattern.first() == fold(first));
+            let starting = self.patterns.iter().skip(self.start_of(first));
+            let candidates = starting.take_while(move |pattern| pattern.first() == fold(first));
             candidates.filter_map(|pattern| pattern.cut_off_at(text, at)).min()
         };
         let mut found = starting_with(byte);
@@ -192,18 +194,22 @@ impl Redactor {
         copy
     }
 
+    /// The position of the first pattern that may start with this byte; behind all of them where there is none.
+    fn start_of(&self, byte: u8) -> usize {
+        let start = self.starts.get(usize::from(byte)).copied().unwrap_or(NOWHERE);
+        usize::try_from(start).unwrap_or(usize::MAX)
+    }
+
     fn index(&mut self) {
         self.patterns.sort_unstable_by_key(Pattern::first);
-        self.starts = [self.patterns.len(); 256];
+        self.starts = [NOWHERE; 256];
         for (position, pattern) in self.patterns.iter().enumerate().rev() {
-            if let Some(start) = self.starts.get_mut(usize::from(pattern.first())) {
-                *start = position;
-            }
-        }
-        for byte in 0..=u8::MAX {
-            let start = self.starts.get(usize::from(fold(byte))).copied().unwrap_or_default();
-            if let Some(entry) = self.starts.get_mut(usize::from(byte)) {
-                *entry = start;
+            // INVARIANT: no material has forms by the billion.
+            let position = u32::try_from(position).unwrap_or(NOWHERE);
+            for byte in alike(pattern.first()) {
+                if let Some(start) = self.starts.get_mut(usize::from(byte)) {
+                    *start = position;
+                }
             }
         }
         self.marker = MARKERS.into_iter().find(|marker| !self.hides(marker)).unwrap_or_default();

@@ -24,7 +24,7 @@ use toolgate_model::time::Timestamp;
 use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random;
+use crate::ports::entropy::random_for_id;
 use crate::ports::ledger::{Freshness, RecordDenial};
 use crate::refusal::{Code, Kind, Refusal, Stage};
 
@@ -321,7 +321,7 @@ impl Gate {
         let parameters = Value::Object(request.parameters);
         let owner = caller.id().clone();
         let call = Call {
-            id: InvocationId::new(arrived, random()?),
+            id: InvocationId::new(arrived, random_for_id()?),
             // Whoever may not speak for another is written down as itself.
             agent: if permitted.is_ok() { agent } else { caller.id().clone() },
             caller,

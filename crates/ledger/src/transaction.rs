@@ -47,6 +47,21 @@ pub trait Transaction: Send {
     /// Inserts many rows of the same columns; `into` is the table with its columns, as in `keys (id, tenant)`.
     fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send;
 
+    /// Inserts many rows, each with its number in the last of the columns.
+    fn insert_numbered(
+        &mut self,
+        into: &str,
+        rows: &[Vec<Value>],
+        numbers: &[i64],
+    ) -> impl Future<Output = Result<(), SqlError>> + Send {
+        let numbered = rows.iter().zip(numbers).map(|(row, number)| {
+            let number = Value::Integer(*number);
+            row.iter().cloned().chain([number]).collect()
+        });
+        let rows: Vec<Vec<Value>> = numbered.collect();
+        async move { self.insert_many(into, &rows).await }
+    }
+
     /// Keeps every other transaction from integrating events until this one ends.
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send;
 

@@ -48,7 +48,7 @@ pub fn write_canonical(value: &Value, out: &mut Vec<u8>) {
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
-    while let Some(length) = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+    while let Some(length) = first_escaped(rest) {
         let (plain, escaped) = rest.split_at(length);
         out.extend_from_slice(plain);
         let Some((&byte, after)) = escaped.split_first() else { break };
@@ -82,7 +82,7 @@ pub(crate) fn write_members<'a>(members: impl Iterator<Item = (&'a str, &'a Valu
 
 /// Writes an object member by member, for what is written so often that building a value first would cost.
 ///
-/// INVARIANT: the names are ASCII and come in alphabetical order.
+/// INVARIANT: the names are ASCII without anything to escape and come in alphabetical order.
 pub(crate) struct ObjectWriter<'a> {
     out: &'a mut Vec<u8>,
     empty: bool,
@@ -104,8 +104,10 @@ impl<'a> ObjectWriter<'a> {
     /// A member that is shown without anything to escape: an id, a time.
     pub(crate) fn shown(&mut self, name: &str, shown: impl std::fmt::Display) {
         self.name(name);
+        self.out.push(b'"');
         // Writing to a Vec cannot fail.
-        drop(write!(self.out, "\"{shown}\""));
+        drop(write!(self.out, "{shown}"));
+        self.out.push(b'"');
     }
 
     /// A member of any kind.
@@ -138,9 +140,27 @@ impl<'a> ObjectWriter<'a> {
             self.out.push(b',');
         }
         self.empty = false;
-        write_string(name, self.out);
-        self.out.push(b':');
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
     }
+}
+
+/// Where the first byte stands that must be escaped. Most texts have none: eight bytes are looked at together.
+fn first_escaped(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
+    // Has the highest bit of each byte set that is less than this one; both of ASCII.
+    let any_below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes & HIGHEST;
+    let any_equal = |bytes: u64, wanted: u8| any_below(bytes ^ (ONES * u64::from(wanted)), 1);
+    let (chunks, _) = text.as_chunks::<8>();
+    let plain = chunks.iter().take_while(|chunk| {
+        let bytes = u64::from_ne_bytes(**chunk);
+        any_below(bytes, 0x20) | any_equal(bytes, b'"') | any_equal(bytes, b'\\') == 0
+    });
+    let start = plain.count() * 8;
+    let position = text.get(start..)?.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')?;
+    Some(start + position)
 }
 
 fn write_escape(byte: u8, out: &mut Vec<u8>) {
@@ -277,6 +297,26 @@ mod tests {
         );
         assert!(written.ends_with("~\u{7f}é\u{2028}\u{1f600}\""));
         assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
+    }
+
+    #[test]
+    fn what_must_be_escaped_is_found_wherever_it_stands() {
+        for length in 0..40 {
+            let plain = "é\u{7f}~ aZ".repeat(8);
+            let plain: String = plain.chars().take(length).collect();
+            let written = |text: &str| {
+                let mut out = Vec::new();
+                write_string(text, &mut out);
+                String::from_utf8(out).unwrap()
+            };
+            assert_eq!(written(&plain), format!("\"{plain}\""));
+            for (place, _) in plain.char_indices() {
+                for (special, escape) in [("\"", "\\\""), ("\\", "\\\\"), ("\u{1f}", "\\u001f"), ("\0", "\\u0000")] {
+                    let (before, after) = plain.split_at(place);
+                    assert_eq!(written(&format!("{before}{special}{after}")), format!("\"{before}{escape}{after}\""));
+                }
+            }
+        }
     }
 
     fn any_value() -> impl Strategy<Value = Value> {

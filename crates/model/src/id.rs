@@ -46,8 +46,10 @@ macro_rules! ids {
 
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(concat!($prefix, "_"))?;
-                encode(self.0, formatter)
+                const LENGTH: usize = concat!($prefix, "_").len() + DIGITS;
+                // INVARIANT: prefixes and digits are ASCII.
+                let text: [u8; LENGTH] = encode(concat!($prefix, "_"), self.0);
+                formatter.write_str(std::str::from_utf8(&text).unwrap_or_default())
             }
         }
 
@@ -102,6 +104,8 @@ impl EventId {
     }
 }
 
+/// How many digits of five bits a UUID takes.
+const DIGITS: usize = 26;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 fn uuid_v7(time: Timestamp, entropy: IdEntropy) -> Uuid {
@@ -109,21 +113,24 @@ fn uuid_v7(time: Timestamp, entropy: IdEntropy) -> Uuid {
     Builder::from_unix_timestamp_millis(millis, &entropy).into_uuid()
 }
 
-fn encode(uuid: Uuid, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// The whole text at once: a call writes many ids.
+fn encode<const LENGTH: usize>(prefix: &str, uuid: Uuid) -> [u8; LENGTH] {
+    let mut text = [b'0'; LENGTH];
+    for (place, letter) in text.iter_mut().zip(prefix.bytes()) {
+        *place = letter;
+    }
     let mut bits = uuid.as_u128();
-    let mut text = [b'0'; 26];
-    // From the last digit to the first, and written at once: a call writes many ids.
-    for place in text.iter_mut().rev() {
+    // From the last digit to the first.
+    for place in text.iter_mut().rev().take(DIGITS) {
         let digit = usize::try_from(bits & 31).unwrap_or(0);
         *place = ALPHABET.get(digit).copied().unwrap_or(b'0');
         bits >>= 5;
     }
-    // INVARIANT: the alphabet is ASCII.
-    formatter.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    text
 }
 
 fn decode(text: &str) -> Option<Uuid> {
-    if text.len() != 26 {
+    if text.len() != DIGITS {
         return None;
     }
     let mut bits: u128 = 0;

@@ -62,22 +62,70 @@ const PAIRS: [(&str, &str); 20] = [
     ("social", "security"),
 ];
 
+/// For each first letter of ASCII, the lengths that known words with it have: a bit for each. Nearly every word of a name
+/// is no known one, and is told apart by this alone.
+struct Outlines([u32; 128]);
+
+/// Of all words of a name that are compared before its end is reached.
+static KNOWN: Outlines = Outlines::new();
+
+impl Outlines {
+    const fn new() -> Self {
+        let mut lengths = [0; 128];
+        note(&mut lengths, &ANYWHERE);
+        note(&mut lengths, &CARRIERS);
+        let mut seconds = [""; PAIRS.len()];
+        let mut pair = 0;
+        while pair < PAIRS.len() {
+            seconds[pair] = PAIRS[pair].1;
+            pair += 1;
+        }
+        note(&mut lengths, &seconds);
+        Self(lengths)
+    }
+
+    /// Whether this word, or its singular, may be a known one.
+    fn may_have(&self, word: &str) -> bool {
+        match word.as_bytes().first() {
+            Some(first) if word.is_ascii() => {
+                let lengths = self.0.get(usize::from(first.to_ascii_lowercase())).copied().unwrap_or_default();
+                let length = u32::try_from(word.len()).unwrap_or(u32::MAX);
+                let has = |length: u32| 1_u32.checked_shl(length).is_some_and(|bit| lengths & bit != 0);
+                has(length) || has(length.saturating_sub(1))
+            }
+            // Some letters beyond ASCII are those of ASCII in lower case.
+            _ => true,
+        }
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
+const fn note(lengths: &mut [u32; 128], words: &[&str]) {
+    let mut word = 0;
+    while word < words.len() {
+        let known = words[word].as_bytes();
+        lengths[known[0] as usize] |= 1 << known.len();
+        word += 1;
+    }
+}
+
 /// Whether this name looks like that of a secret. Of the name around it, or the path to it, the last word counts too:
 /// the `number` of a `card` is one.
 pub(crate) fn is_secret(parent: &str, name: &str) -> bool {
     let mut previous = words(parent).last();
     let mut significant = None;
     for word in words(name) {
-        if is_among(&ANYWHERE, singular(word)) {
+        let is_known = KNOWN.may_have(word);
+        if is_known && is_among(&ANYWHERE, singular(word)) {
             return true;
         }
         let is_pair = |&(first, second): &(&str, &str)| {
             same(singular(word), second) && previous.is_some_and(|previous| same(previous, first))
         };
-        if PAIRS.iter().any(is_pair) {
+        if is_known && PAIRS.iter().any(is_pair) {
             return true;
         }
-        if !is_among(&CARRIERS, word) {
+        if !(is_known && is_among(&CARRIERS, word)) {
             significant = Some(word);
         }
         previous = Some(word);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
+use jiff::tz::Offset;
 use thiserror::Error;
 
 /// A point in time, UTC, in whole milliseconds. Written as RFC 3339 with `+00:00` and three fraction digits, which the
@@ -54,18 +54,35 @@ const END_OF_TIME: jiff::Timestamp = jiff::Timestamp::constant(253_402_207_200, 
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let civil = self.0.to_zoned(TimeZone::UTC).datetime();
-        write!(
-            formatter,
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}+00:00",
-            civil.year(),
-            civil.month(),
-            civil.day(),
-            civil.hour(),
-            civil.minute(),
-            civil.second(),
-            civil.millisecond()
-        )
+        let civil = Offset::UTC.to_datetime(self.0);
+        let (year, millisecond) = (i32::from(civil.year()), i32::from(civil.millisecond()));
+        if year < 0 {
+            formatter.write_str("-")?;
+        }
+        // Written at once: every event of every call has its time.
+        let mut text = *b"0000-00-00T00:00:00.000+00:00";
+        for (end, length, number) in [
+            (4, 4, year.abs()),
+            (7, 2, i32::from(civil.month())),
+            (10, 2, i32::from(civil.day())),
+            (13, 2, i32::from(civil.hour())),
+            (16, 2, i32::from(civil.minute())),
+            (19, 2, i32::from(civil.second())),
+            (23, 3, millisecond),
+        ] {
+            write_digits(&mut text, end, length, number);
+        }
+        // INVARIANT: only digits of ASCII are put in.
+        formatter.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+/// Writes so many digits of a number before this place.
+fn write_digits(text: &mut [u8; 29], end: usize, length: usize, number: i32) {
+    let mut rest = number;
+    for place in text.iter_mut().take(end).rev().take(length) {
+        *place = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
     }
 }
 
@@ -98,6 +115,20 @@ mod tests {
         assert_eq!(time.to_string(), "2026-02-08T10:00:00.000+00:00");
         let time = Timestamp::parse("2026-02-08T12:00:00.1239+02:00").unwrap();
         assert_eq!(time.to_string(), "2026-02-08T10:00:00.123+00:00");
+    }
+
+    #[test]
+    fn every_digit_has_its_place() {
+        for text in [
+            "1969-12-31T23:59:59.999+00:00",
+            "2026-11-16T01:02:03.040+00:00",
+            "9999-12-30T21:43:56.789+00:00",
+            "0000-01-02T03:04:05.006+00:00",
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap().to_string(), text);
+        }
+        let first = Timestamp::EPOCH.minus(Duration::MAX).to_string();
+        assert!(first.starts_with("-9999-01-0"), "{first}");
     }
 
     #[test]

@@ -185,6 +185,15 @@ pub(super) fn fold(byte: u8) -> u8 {
     }
 }
 
+/// All bytes that [`fold`] maps to this one; some of them twice.
+pub(super) fn alike(folded: u8) -> [u8; 3] {
+    match folded {
+        b'+' => [b'+', b'-', b' '],
+        b'/' => [b'/', b'_', b'_'],
+        _ => [folded, folded, folded.to_ascii_uppercase()],
+    }
+}
+
 /// Whether there may be more than one way to read a text at this byte.
 fn is_ambiguous(byte: u8) -> bool {
     is_introducer(byte) || byte == b'+' || byte.is_ascii_whitespace()
@@ -202,4 +211,17 @@ fn is_wordy(byte: u8) -> bool {
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_alike_is_exactly_what_is_folded_to_the_same() {
+        for byte in 0..=u8::MAX {
+            assert!(alike(fold(byte)).contains(&byte), "{byte}");
+            assert!(alike(fold(byte)).into_iter().all(|other| fold(other) == fold(byte)), "{byte}");
+        }
+    }
 }

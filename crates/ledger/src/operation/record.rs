@@ -1,6 +1,6 @@
 //! Writing events, in the transaction of the change that they record.
 
-use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::entropy::random_for_id;
 use toolgate_gate::ports::ledger::Stamp;
 use toolgate_model::context::GrantContext;
 use toolgate_model::event::{Event, Happening, event_leaf};
@@ -105,10 +105,10 @@ impl EventGroups {
 
 const INTO: &str = "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, run, tool)";
 
-/// Gives an event the next place in its tenant's log at once.
-const INTO_PLACE: &str = "INSERT INTO events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, run, \
-     tool, sequence) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-     (SELECT COALESCE(MAX(sequence), -1) + 1 FROM events WHERE tenant = $1))";
+/// The same with a place in the tenant's log.
+const INTO_PLACE: &str =
+    "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, run, tool, sequence)";
+const NEXT_PLACE: &str = "SELECT COALESCE(MAX(sequence), -1) + 1 FROM events WHERE tenant = $1";
 
 /// Records one thing.
 pub async fn record<T: Transaction>(transaction: &mut T, stamp: &Stamp, entry: Entry) -> Result<(), Failure> {
@@ -136,11 +136,26 @@ pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>
         // A cascade that reached nothing; an INSERT without rows is no statement.
         return Ok(());
     }
-    match T::ORDERS_EVENTS {
-        true => transaction.execute_many(INTO_PLACE, rows).await.map(drop)?,
-        false => transaction.insert_many(INTO, rows).await?,
+    if !T::ORDERS_EVENTS {
+        return Ok(transaction.insert_many(INTO, rows).await?);
     }
-    Ok(())
+    let mut next: Vec<(&Value, i64)> = Vec::new();
+    let mut places = Vec::with_capacity(rows.len());
+    for tenant in rows.iter().filter_map(|row| row.first()) {
+        let known = next.iter().position(|(known, _)| *known == tenant);
+        let place = match known.and_then(|known| next.get_mut(known)) {
+            Some((_, place)) => place,
+            None => {
+                let first = transaction.query_optional(NEXT_PLACE, std::slice::from_ref(tenant)).await?;
+                next.push((tenant, first.map_or(Ok(0), |row| row.integer(0))?));
+                let Some((_, place)) = next.last_mut() else { continue };
+                place
+            }
+        };
+        places.push(*place);
+        *place += 1;
+    }
+    Ok(transaction.insert_numbered(INTO_PLACE, rows, &places).await?)
 }
 
 /// The row of one thing that happened.
@@ -148,7 +163,7 @@ pub fn event_row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
     let event = Event {
         id: match entry.id {
             Some(id) => id,
-            None => EventId::new(stamp.time, random()?),
+            None => EventId::new(stamp.time, random_for_id()?),
         },
         tenant: stamp.tenant.clone(),
         actor: stamp.actor.clone(),

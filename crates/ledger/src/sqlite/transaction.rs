@@ -45,6 +45,15 @@ impl<'a> SqliteTransaction<'a> {
         Ok(u64::try_from(changed).unwrap_or(u64::MAX))
     }
 
+    fn insert_numbered_now(&mut self, into: &str, rows: &[Vec<Value>], numbers: &[i64]) -> Result<(), rusqlite::Error> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let mut statement = self.connection.prepare_cached(&insert_statement(into, 1, first.len() + 1))?;
+        for (row, number) in rows.iter().zip(numbers) {
+            statement.execute(rusqlite::params_from_iter(row.iter().chain([&Value::Integer(*number)])))?;
+        }
+        Ok(())
+    }
+
     fn execute_all_now(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<Vec<u64>, rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let run = |set: &Vec<Value>| {
@@ -84,6 +93,15 @@ impl Transaction for SqliteTransaction<'_> {
             None => Ok(()),
         };
         ready(inserted.map_err(|error| sql_error(&error)))
+    }
+
+    fn insert_numbered(
+        &mut self,
+        into: &str,
+        rows: &[Vec<Value>],
+        numbers: &[i64],
+    ) -> impl Future<Output = Result<(), SqlError>> + Send {
+        ready(self.insert_numbered_now(into, rows, numbers).map_err(|error| sql_error(&error)))
     }
 
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send {

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use toolgate_gate::ports::ledger::Generation;
 use toolgate_gate::refusal::Refusal;
 
-use self::company::Company;
+use self::company::{Aboard, Company, Ended};
 use self::queue::Queue;
 use super::connection::sql_error;
 use super::run_ready;
@@ -117,7 +117,7 @@ fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) 
             // Dropped unrun, a job tells its caller that the ledger is not available.
             continue;
         }
-        let mut acknowledge = Vec::new();
+        let mut alone = Vec::new();
         let (mut admissions, mut settlements) = (Company::<AdmitAll>::default(), Company::<SettleAll>::default());
         for job in jobs {
             // Some errors, such as a full disk, end the whole transaction: the rest is dropped unrun.
@@ -131,23 +131,55 @@ fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) 
                     if changes_authority {
                         generation += 1;
                     }
-                    acknowledge.push(run(&mut connection, generation));
+                    alone.push(run(&mut connection, generation));
                 }
                 Job::Admit(part, answer) => admissions.take(part, answer),
                 Job::Settle(part, answer) => settlements.take(part, answer),
             }
         }
-        let settled = settlements.run(&mut connection, generation);
-        // After everything else in this transaction, so that what it changed is seen by every admission in it.
-        let admitted = admissions.run(&mut connection, generation);
+        let (settlements, admissions) = (settlements.board(), admissions.board());
+        let at_once = alone.is_empty() && !connection.is_autocommit();
+        let (settled, admitted) = carry_out(&mut connection, generation, settlements, admissions, at_once);
         let durable = commit(&mut connection);
         published.store(generation, Ordering::Release);
-        for acknowledge in acknowledge {
+        for acknowledge in alone {
             acknowledge(durable.clone());
         }
         settled.acknowledge(&durable);
         admitted.acknowledge(&durable);
     }
+}
+
+/// Carries out what is settled and what is admitted. Admissions come after everything else in their transaction, so that
+/// what it changed is seen by every one of them.
+fn carry_out(
+    connection: &mut Connection,
+    generation: Generation,
+    settlements: Aboard<SettleAll>,
+    admissions: Aboard<AdmitAll>,
+    at_once: bool,
+) -> (Ended<SettleAll>, Ended<AdmitAll>) {
+    // Where nothing else is in the transaction, all of it can be rolled back: savepoints, which copy every page that is
+    // changed, are needed only where something fails.
+    if at_once {
+        let settled = settlements.run_at_once(connection, generation);
+        let both = settled.and_then(|settled| Ok((settled, admissions.run_at_once(connection, generation)?)));
+        if let Ok((settled, admitted)) = both {
+            return (settlements.ended(settled), admissions.ended(admitted));
+        }
+        let begun = roll_back(connection).and_then(|()| run_statement(connection, "BEGIN IMMEDIATE"));
+        if let Err(error) = begun {
+            // Everybody is told below: there is no transaction.
+            tracing::error!(%error, "the ledger does not begin a transaction anew");
+        }
+    }
+    let settled = settlements.run(connection, generation);
+    (settled, admissions.run(connection, generation))
+}
+
+fn roll_back(connection: &Connection) -> Result<(), SqlError> {
+    // Some errors have done so already.
+    if connection.is_autocommit() { Ok(()) } else { run_statement(connection, "ROLLBACK") }
 }
 
 fn commit(connection: &mut Connection) -> Result<(), SqlError> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -158,7 +158,11 @@ pub(super) fn answered(answer: CallAnswer) -> Response {
         replayed,
         message: answer.outcome.error.map(|error| error.message),
     };
-    let mut response = (status, Json(shape)).into_response();
+    // Written in one go: this is the answer to every call.
+    let Ok(body) = serde_json::to_vec(&shape) else {
+        return Denied::from(Refusal::new(Code::Internal, "the answer cannot be written as JSON")).into_response();
+    };
+    let mut response = (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response();
     if replayed {
         let name = HeaderName::from_static("idempotent-replayed");
         response.headers_mut().insert(name, HeaderValue::from_static("true"));

@@ -4,6 +4,8 @@
 use rusqlite::Connection;
 use toolgate_gate::ports::ledger::Generation;
 
+use super::super::run_ready;
+use super::super::transaction::SqliteTransaction;
 use super::{Answer, in_savepoint};
 use crate::operation::Joint;
 use crate::sql::{Failure, SqlError, unavailable};
@@ -11,6 +13,13 @@ use crate::sql::{Failure, SqlError, unavailable};
 /// Those that wait for the transaction.
 pub(super) struct Company<J: Joint> {
     parts: Vec<J::Part>,
+    answers: Vec<Answer<J>>,
+}
+
+/// Those whom the transaction carries.
+pub(super) struct Aboard<J: Joint> {
+    /// `None` where nobody waits.
+    all: Option<J>,
     answers: Vec<Answer<J>>,
 }
 
@@ -33,10 +42,37 @@ impl<J: Joint> Company<J> {
         self.answers.push(answer);
     }
 
-    /// Carries all of them out.
+    /// All of them together.
+    pub(super) fn board(self) -> Aboard<J> {
+        let all = if self.parts.is_empty() { None } else { Some(J::of(self.parts)) };
+        Aboard { all, answers: self.answers }
+    }
+}
+
+impl<J: Joint> Aboard<J> {
+    /// Carries all of them out. After a failure the transaction holds some of what they do, and must be rolled back.
+    pub(super) fn run_at_once(
+        &self,
+        connection: &mut Connection,
+        generation: Generation,
+    ) -> Result<Vec<J::Answer>, Failure> {
+        match &self.all {
+            Some(all) => run_ready(all, &mut SqliteTransaction::at(connection, generation)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// What [`Self::run_at_once`] came to.
+    pub(super) fn ended(self, answers: Vec<J::Answer>) -> Ended<J> {
+        Ended { answers: self.answers, outcomes: answers.into_iter().map(Ok).collect() }
+    }
+
+    /// Carries all of them out; one that fails leaves nothing behind and does not touch the others.
     pub(super) fn run(self, connection: &mut Connection, generation: Generation) -> Ended<J> {
-        let outcomes =
-            if self.parts.is_empty() { Vec::new() } else { together::<J>(self.parts, connection, generation) };
+        let outcomes = match self.all {
+            Some(all) => together(all, self.answers.len(), connection, generation),
+            None => Vec::new(),
+        };
         Ended { answers: self.answers, outcomes }
     }
 }
@@ -52,23 +88,22 @@ impl<J: Joint> Ended<J> {
 }
 
 fn together<J: Joint>(
-    parts: Vec<J::Part>,
+    all: J,
+    count: usize,
     connection: &mut Connection,
     generation: Generation,
 ) -> Vec<Result<J::Answer, Failure>> {
     // An error before has ended the transaction: what would be written now would be another one.
     if connection.is_autocommit() {
-        return parts.iter().map(|_| Err(ended())).collect();
+        return (0..count).map(|_| Err(ended())).collect();
     }
-    let alone = parts.len() == 1;
-    let all = J::of(parts);
     match in_savepoint(connection, &all, generation) {
         Ok(answers) => answers.into_iter().map(Ok).collect(),
-        Err(failure) if alone => vec![Err(failure)],
+        Err(failure) if count == 1 => vec![Err(failure)],
         // One of them may be the reason: each by itself.
         Err(_) => {
             let parts = all.into_parts().into_iter();
-            parts.flat_map(|part| together::<J>(vec![part], connection, generation)).collect()
+            parts.flat_map(|part| together(J::of(vec![part]), 1, connection, generation)).collect()
         }
     }
 }

@@ -126,9 +126,10 @@ impl HttpMapping {
         }
         let bytes = match self.body {
             BodyFormat::Json => {
-                let members = values.iter().map(|(name, (_, value))| ((*name).to_owned(), (*value).clone()));
                 // Not canonical: that would round integers beyond 2^53.
-                Value::Object(members.collect()).to_string().into_bytes()
+                let members: BTreeMap<&str, &Value> = values.iter().map(|(name, (_, value))| (*name, *value)).collect();
+                // INVARIANT: names that are texts and values that were read from JSON can be written as such.
+                serde_json::to_vec(&members).unwrap_or_default()
             }
             BodyFormat::Form => {
                 let mut form = form_urlencoded::Serializer::new(String::new());
