@@ -47,6 +47,21 @@ pub trait Transaction: Send {
     /// Inserts many rows of the same columns; `into` is the table with its columns, as in `keys (id, tenant)`.
     fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send;
 
+    /// Inserts rows that may be there; `otherwise` is what happens to those, as in `ON CONFLICT (id) DO NOTHING`. The
+    /// rows must differ in what may conflict.
+    fn insert_or(
+        &mut self,
+        into: &str,
+        rows: &[Vec<Value>],
+        otherwise: &'static str,
+    ) -> impl Future<Output = Result<(), SqlError>> + Send {
+        async move {
+            let Some(first) = rows.first() else { return Ok(()) };
+            let statement = insert_statement(Insert { otherwise, ..INSERT }, into, 1, first.len());
+            self.execute_many(&statement, rows).await.map(drop)
+        }
+    }
+
     /// Inserts many rows, each with its number in the last of the columns.
     fn insert_numbered(
         &mut self,
@@ -82,26 +97,39 @@ pub trait Transaction: Send {
     }
 }
 
+/// How rows are inserted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Insert {
+    /// What stands before the table.
+    pub(crate) verb: &'static str,
+    /// What stands behind the rows.
+    pub(crate) otherwise: &'static str,
+}
+
+/// Rows that must all be new.
+pub(crate) const INSERT: Insert = Insert { verb: "INSERT INTO", otherwise: "" };
+
 /// Statements by the table with its columns.
 type ByTable = BTreeMap<String, Arc<str>>;
 
 /// An INSERT of this many rows of this many columns, made once and then remembered.
-pub(crate) fn insert_statement(into: &str, rows: usize, columns: usize) -> Arc<str> {
-    static MADE: Mutex<BTreeMap<(usize, usize), ByTable>> = Mutex::new(BTreeMap::new());
+pub(crate) fn insert_statement(insert: Insert, into: &str, rows: usize, columns: usize) -> Arc<str> {
+    static MADE: Mutex<BTreeMap<(Insert, usize, usize), ByTable>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let of_this_size = made.entry((rows, columns)).or_default();
+    let of_this_size = made.entry((insert, rows, columns)).or_default();
     if let Some(statement) = of_this_size.get(into) {
         return Arc::clone(statement);
     }
-    let statement: Arc<str> = write_insert_statement(into, rows, columns).into();
+    let statement: Arc<str> = write_insert_statement(insert, into, rows, columns).into();
     of_this_size.insert(into.to_owned(), Arc::clone(&statement));
     statement
 }
 
-fn write_insert_statement(into: &str, rows: usize, columns: usize) -> String {
+fn write_insert_statement(insert: Insert, into: &str, rows: usize, columns: usize) -> String {
     let row = |number: usize| {
         let places = (1..=columns).map(|column| format!("${}", number * columns + column));
         format!("({})", places.collect::<Vec<_>>().join(", "))
     };
-    format!("INSERT INTO {into} VALUES {}", (0..rows).map(row).collect::<Vec<_>>().join(", "))
+    let rows = (0..rows).map(row).collect::<Vec<_>>().join(", ");
+    format!("{} {into} VALUES {rows} {}", insert.verb, insert.otherwise)
 }

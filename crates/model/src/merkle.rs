@@ -109,8 +109,13 @@ impl Hash {
     /// In hexadecimal, as other programs write SHA-256.
     pub fn to_hex(self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |value: u8| DIGITS.get(usize::from(value)).copied().map_or('0', char::from);
-        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or(b'0');
+        let mut text = Vec::with_capacity(self.0.len() * 2);
+        for byte in self.0 {
+            text.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        // INVARIANT: the digits are ASCII.
+        String::from_utf8(text).unwrap_or_default()
     }
 }
 

@@ -62,36 +62,41 @@ const PAIRS: [(&str, &str); 20] = [
     ("social", "security"),
 ];
 
-/// For each first letter of ASCII, the lengths that known words with it have: a bit for each. Nearly every word of a name
-/// is no known one, and is told apart by this alone.
-struct Outlines([u32; 128]);
+/// Words, and for each first letter of ASCII the lengths that those with it have, a bit for each. Nearly every word of a
+/// name is none of them, and is told apart by this alone.
+struct Words<const COUNT: usize> {
+    words: [&'static str; COUNT],
+    lengths: [u32; 128],
+}
 
-/// Of all words of a name that are compared before its end is reached.
-static KNOWN: Outlines = Outlines::new();
+static NAMING: Words<28> = Words::new(ANYWHERE);
+static ENDING: Words<6> = Words::new(AT_THE_END);
+static CARRYING: Words<9> = Words::new(CARRIERS);
+static SECOND: Words<20> = Words::new(seconds());
 
-impl Outlines {
-    const fn new() -> Self {
+impl<const COUNT: usize> Words<COUNT> {
+    #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
+    const fn new(words: [&'static str; COUNT]) -> Self {
         let mut lengths = [0; 128];
-        note(&mut lengths, &ANYWHERE);
-        note(&mut lengths, &CARRIERS);
-        let mut seconds = [""; PAIRS.len()];
-        let mut pair = 0;
-        while pair < PAIRS.len() {
-            seconds[pair] = PAIRS[pair].1;
-            pair += 1;
+        let mut word = 0;
+        while word < COUNT {
+            let known = words[word].as_bytes();
+            lengths[known[0] as usize] |= 1 << known.len();
+            word += 1;
         }
-        note(&mut lengths, &seconds);
-        Self(lengths)
+        Self { words, lengths }
     }
 
-    /// Whether this word, or its singular, may be a known one.
+    fn has(&self, word: &str) -> bool {
+        self.may_have(word) && self.words.iter().any(|known| same(word, known))
+    }
+
     fn may_have(&self, word: &str) -> bool {
         match word.as_bytes().first() {
             Some(first) if word.is_ascii() => {
-                let lengths = self.0.get(usize::from(first.to_ascii_lowercase())).copied().unwrap_or_default();
+                let lengths = self.lengths.get(usize::from(first.to_ascii_lowercase())).copied().unwrap_or_default();
                 let length = u32::try_from(word.len()).unwrap_or(u32::MAX);
-                let has = |length: u32| 1_u32.checked_shl(length).is_some_and(|bit| lengths & bit != 0);
-                has(length) || has(length.saturating_sub(1))
+                1_u32.checked_shl(length).is_some_and(|bit| lengths & bit != 0)
             }
             // Some letters beyond ASCII are those of ASCII in lower case.
             _ => true,
@@ -100,13 +105,14 @@ impl Outlines {
 }
 
 #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
-const fn note(lengths: &mut [u32; 128], words: &[&str]) {
-    let mut word = 0;
-    while word < words.len() {
-        let known = words[word].as_bytes();
-        lengths[known[0] as usize] |= 1 << known.len();
-        word += 1;
+const fn seconds() -> [&'static str; PAIRS.len()] {
+    let mut seconds = [""; PAIRS.len()];
+    let mut pair = 0;
+    while pair < PAIRS.len() {
+        seconds[pair] = PAIRS[pair].1;
+        pair += 1;
     }
+    seconds
 }
 
 /// Whether this name looks like that of a secret. Of the name around it, or the path to it, the last word counts too:
@@ -115,22 +121,21 @@ pub(crate) fn is_secret(parent: &str, name: &str) -> bool {
     let mut previous = words(parent).last();
     let mut significant = None;
     for word in words(name) {
-        let is_known = KNOWN.may_have(word);
-        if is_known && is_among(&ANYWHERE, singular(word)) {
+        if NAMING.has(singular(word)) {
             return true;
         }
         let is_pair = |&(first, second): &(&str, &str)| {
             same(singular(word), second) && previous.is_some_and(|previous| same(previous, first))
         };
-        if is_known && PAIRS.iter().any(is_pair) {
+        if SECOND.may_have(singular(word)) && PAIRS.iter().any(is_pair) {
             return true;
         }
-        if !(is_known && is_among(&CARRIERS, word)) {
+        if !CARRYING.has(word) {
             significant = Some(word);
         }
         previous = Some(word);
     }
-    significant.is_some_and(|word| is_among(&AT_THE_END, word))
+    significant.is_some_and(|word| ENDING.has(word))
 }
 
 /// The words of a name in snake_case, kebab-case or camelCase, without trailing digits.
@@ -167,10 +172,6 @@ fn bare(word: &str) -> &str {
 
 fn singular(word: &str) -> &str {
     word.strip_suffix(['s', 'S']).unwrap_or(word)
-}
-
-fn is_among(list: &[&str], word: &str) -> bool {
-    list.iter().any(|known| same(word, known))
 }
 
 /// Whether this is the known word, which is in lower case.

@@ -51,6 +51,10 @@ fn collect_forms(secret: &str, patterns: &mut Vec<Pattern>) {
     }
     collect_base64(secret.as_bytes(), patterns);
     collect_hex(secret.as_bytes(), patterns);
+    // Most secrets are of characters that nothing escapes.
+    if secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
+        return;
+    }
     for escaped in [json_escaped(secret), percent_encoded(secret, b"-._~"), form_encoded(secret)] {
         if *escaped != secret.as_bytes() {
             collect_base64(&escaped, patterns);
@@ -72,7 +76,9 @@ fn collect_lines(secret: &str, patterns: &mut Vec<Pattern>) {
 
 fn collect_hex(secret: &[u8], patterns: &mut Vec<Pattern>) {
     let mut hex = Zeroizing::new(Vec::with_capacity(secret.len() * 2));
-    hex.extend(secret.iter().flat_map(|byte| [hex_digit(byte >> 4, b'a'), hex_digit(byte & 0xf, b'a')]));
+    for byte in secret {
+        hex.extend_from_slice(&[hex_digit(byte >> 4, b'a'), hex_digit(byte & 0xf, b'a')]);
+    }
     patterns.extend(Pattern::new(hex, Kind::Hex));
 }
 

@@ -21,7 +21,7 @@ use super::rates::Rates;
 use super::record::{Entry, EventGroups, event_row, record_rows};
 use super::{Joint, Operation, marks, sessions};
 use crate::sql::{Failure, Row, Value};
-use crate::transaction::{Transaction, values};
+use crate::transaction::{INSERT, Transaction, values};
 
 /// A call that is to be admitted.
 pub struct Admitting {
@@ -175,6 +175,7 @@ impl AdmitAll {
             ]);
         }
         let insert = crate::transaction::insert_statement(
+            INSERT,
             "idempotency_keys (tenant, agent, key, request_digest, invocation, created_at)",
             keyed.len(),
             6,

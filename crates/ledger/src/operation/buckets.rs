@@ -9,7 +9,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::rate_limit::BucketState;
 
 use crate::sql::{Failure, Value};
-use crate::transaction::{Transaction, insert_statement};
+use crate::transaction::{INSERT, Transaction, insert_statement};
 
 /// Whose, and for which tool.
 type Name = (TenantId, PrincipalId, String);
@@ -37,7 +37,7 @@ impl Buckets {
             // Where another transaction makes the same row, this waits for it and then sees what it did. A bucket that was
             // never taken from has been full since the beginning of time. In order, as everybody makes them.
             let rows = names.iter().flat_map(|name| values_of(name).into_iter().chain([Value::Integer(0)]));
-            let insert = insert_statement(INTO, names.len(), 4);
+            let insert = insert_statement(INSERT, INTO, names.len(), 4);
             let make = format!("{insert} ON CONFLICT (tenant, principal, tool) DO NOTHING");
             transaction.execute(&make, &rows.collect::<Vec<_>>()).await?;
         }

@@ -92,9 +92,8 @@ impl Rates {
             }
         }
         transaction.execute_many("UPDATE rates SET taken = $1 WHERE grant_id = $2", &counters).await?;
-        let stand = "INSERT INTO rate_places (grant_id, place, time) VALUES ($1, $2, $3) \
-             ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";
-        transaction.execute_many(stand, &places).await?;
+        let otherwise = "ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";
+        transaction.insert_or("rate_places (grant_id, place, time)", &places, otherwise).await?;
         Ok(())
     }
 }

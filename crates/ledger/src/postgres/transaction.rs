@@ -7,7 +7,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{Transaction, insert_statement};
+use crate::transaction::{INSERT, Transaction, insert_statement};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
@@ -68,9 +68,9 @@ impl Transaction for PostgresTransaction<'_> {
         let (chunks, rest) = rows.as_chunks::<CHUNK>();
         let chunks: Vec<Vec<Value>> = chunks.iter().map(|chunk| chunk.concat()).collect();
         if !chunks.is_empty() {
-            self.execute_many(&insert_statement(into, CHUNK, columns), &chunks).await?;
+            self.execute_many(&insert_statement(INSERT, into, CHUNK, columns), &chunks).await?;
         }
-        self.execute_many(&insert_statement(into, 1, columns), rest).await.map(drop)
+        self.execute_many(&insert_statement(INSERT, into, 1, columns), rest).await.map(drop)
     }
 
     async fn lock_integration(&mut self) -> Result<(), SqlError> {

@@ -8,7 +8,13 @@ use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use super::connection::sql_error;
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{Transaction, insert_statement};
+use crate::transaction::{Insert, Transaction, insert_statement};
+
+/// How many rows one statement inserts, and which sizes are left for the rest.
+const AT_ONCE: [usize; 6] = [32, 16, 8, 4, 2, 1];
+/// What failed may leave rows behind: every operation that fails is rolled back as a whole, so that SQLite need not keep
+/// the pages of each statement for that.
+const VERB: &str = "INSERT OR FAIL INTO";
 
 /// One operation's view of the connection.
 pub struct SqliteTransaction<'a> {
@@ -45,11 +51,25 @@ impl<'a> SqliteTransaction<'a> {
         Ok(u64::try_from(changed).unwrap_or(u64::MAX))
     }
 
-    fn insert_numbered_now(&mut self, into: &str, rows: &[Vec<Value>], numbers: &[i64]) -> Result<(), rusqlite::Error> {
-        let Some(first) = rows.first() else { return Ok(()) };
-        let mut statement = self.connection.prepare_cached(&insert_statement(into, 1, first.len() + 1))?;
-        for (row, number) in rows.iter().zip(numbers) {
-            statement.execute(rusqlite::params_from_iter(row.iter().chain([&Value::Integer(*number)])))?;
+    /// Inserts rows, several with each statement: preparing the tables for one costs as much as a row.
+    fn insert_now(
+        &mut self,
+        into: &str,
+        rows: &[Vec<Value>],
+        numbers: Option<&[i64]>,
+        otherwise: &'static str,
+    ) -> Result<(), rusqlite::Error> {
+        let columns = rows.first().map_or(0, Vec::len) + usize::from(numbers.is_some());
+        let numbers: Vec<Value> = numbers.unwrap_or_default().iter().copied().map(Value::Integer).collect();
+        let mut done = 0;
+        for size in AT_ONCE {
+            while let Some(chunk) = rows.get(done..done + size) {
+                let insert = insert_statement(Insert { verb: VERB, otherwise }, into, size, columns);
+                let numbers = numbers.get(done..).unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
+                let values = chunk.iter().zip(numbers).flat_map(|(row, number)| row.iter().chain(number));
+                self.connection.prepare_cached(&insert)?.execute(rusqlite::params_from_iter(values))?;
+                done += size;
+            }
         }
         Ok(())
     }
@@ -88,11 +108,16 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
-        let inserted = match rows.first() {
-            Some(row) => self.execute_all_now(&insert_statement(into, 1, row.len()), rows).map(drop),
-            None => Ok(()),
-        };
-        ready(inserted.map_err(|error| sql_error(&error)))
+        ready(self.insert_now(into, rows, None, "").map_err(|error| sql_error(&error)))
+    }
+
+    fn insert_or(
+        &mut self,
+        into: &str,
+        rows: &[Vec<Value>],
+        otherwise: &'static str,
+    ) -> impl Future<Output = Result<(), SqlError>> + Send {
+        ready(self.insert_now(into, rows, None, otherwise).map_err(|error| sql_error(&error)))
     }
 
     fn insert_numbered(
@@ -101,7 +126,7 @@ impl Transaction for SqliteTransaction<'_> {
         rows: &[Vec<Value>],
         numbers: &[i64],
     ) -> impl Future<Output = Result<(), SqlError>> + Send {
-        ready(self.insert_numbered_now(into, rows, numbers).map_err(|error| sql_error(&error)))
+        ready(self.insert_now(into, rows, Some(numbers), "").map_err(|error| sql_error(&error)))
     }
 
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send {

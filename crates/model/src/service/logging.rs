@@ -1,5 +1,6 @@
 //! What the log keeps of a call's parameters: by rule of the tool, field by field, and never more than a few kilobytes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -83,7 +84,7 @@ impl Writer<'_> {
                 kept.insert(LEFT_OUT.to_owned(), Value::from(members.len() - position));
                 break;
             }
-            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            let path = if path.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(format!("{path}.{name}")) };
             if let Some(value) = self.member(&path, name, value, inherited) {
                 kept.insert(name.clone(), value);
             }

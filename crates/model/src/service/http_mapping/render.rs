@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
-use url::{Url, form_urlencoded};
+use url::{Position, Url, form_urlencoded};
 
 use super::render_error::{RenderError, URL_LIMIT};
 use super::segment::{encode, stays_in_segment};
@@ -181,13 +181,17 @@ fn render_query(values: &BTreeMap<&str, Given<'_>>) -> Result<String, RenderErro
 /// Joins what was rendered, reads the result as a service would, and compares.
 fn assemble(base: &BaseUrl, path: &str, query: &str, segments: usize) -> Result<Url, RenderError> {
     let origin = base.as_url();
-    let mut url = origin.clone();
-    url.set_path(path);
-    url.set_query(Some(query).filter(|query| !query.is_empty()));
-    if url.as_str().len() > URL_LIMIT {
+    let mut url = String::with_capacity(origin.as_str().len() + path.len() + query.len() + 1);
+    url.push_str(&origin[..Position::BeforePath]);
+    url.push_str(path);
+    if !query.is_empty() {
+        url.push('?');
+        url.push_str(query);
+    }
+    if url.len() > URL_LIMIT {
         return Err(RenderError::TooLong);
     }
-    let read = Url::parse(url.as_str()).map_err(|_| RenderError::Strayed)?;
+    let read = Url::parse(&url).map_err(|_| RenderError::Strayed)?;
     let stays = read.scheme() == origin.scheme()
         && read.host() == origin.host()
         && read.port_or_known_default() == origin.port_or_known_default()
@@ -195,6 +199,7 @@ fn assemble(base: &BaseUrl, path: &str, query: &str, segments: usize) -> Result<
         && read.password().is_none()
         && read.fragment().is_none()
         && read.path() == path
+        && read.query().unwrap_or_default() == query
         && segment_count(read.path()) == segments;
     if stays { Ok(read) } else { Err(RenderError::Strayed) }
 }
