@@ -5,7 +5,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::time::Timestamp;
 
 /// One parameter or column.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// Bytes.
     Blob(Vec<u8>),

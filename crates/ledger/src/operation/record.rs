@@ -1,5 +1,7 @@
 //! Writing events, in the transaction of the change that they record.
 
+use std::collections::{BTreeMap, btree_map};
+
 use toolgate_gate::ports::entropy::random_for_id;
 use toolgate_gate::ports::ledger::Stamp;
 use toolgate_model::context::GrantContext;
@@ -139,17 +141,14 @@ pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>
     if !T::ORDERS_EVENTS {
         return Ok(transaction.insert_many(INTO, rows).await?);
     }
-    let mut next: Vec<(&Value, i64)> = Vec::new();
+    let mut next: BTreeMap<&Value, i64> = BTreeMap::new();
     let mut places = Vec::with_capacity(rows.len());
     for tenant in rows.iter().filter_map(|row| row.first()) {
-        let known = next.iter().position(|(known, _)| *known == tenant);
-        let place = match known.and_then(|known| next.get_mut(known)) {
-            Some((_, place)) => place,
-            None => {
+        let place = match next.entry(tenant) {
+            btree_map::Entry::Occupied(known) => known.into_mut(),
+            btree_map::Entry::Vacant(unknown) => {
                 let first = transaction.query_optional(NEXT_PLACE, std::slice::from_ref(tenant)).await?;
-                next.push((tenant, first.map_or(Ok(0), |row| row.integer(0))?));
-                let Some((_, place)) = next.last_mut() else { continue };
-                place
+                unknown.insert(first.map_or(Ok(0), |row| row.integer(0))?)
             }
         };
         places.push(*place);
