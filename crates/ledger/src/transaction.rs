@@ -44,37 +44,12 @@ pub trait Transaction: Send {
         parameters: &[Vec<Value>],
     ) -> impl Future<Output = Result<Vec<u64>, SqlError>> + Send;
 
+    /// Inserts rows.
+    fn insert(&mut self, rows: Rows<'_>) -> impl Future<Output = Result<(), SqlError>> + Send;
+
     /// Inserts many rows of the same columns; `into` is the table with its columns, as in `keys (id, tenant)`.
-    fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send;
-
-    /// Inserts rows that may be there; `otherwise` is what happens to those, as in `ON CONFLICT (id) DO NOTHING`. The
-    /// rows must differ in what may conflict.
-    fn insert_or(
-        &mut self,
-        into: &str,
-        rows: &[Vec<Value>],
-        otherwise: &'static str,
-    ) -> impl Future<Output = Result<(), SqlError>> + Send {
-        async move {
-            let Some(first) = rows.first() else { return Ok(()) };
-            let statement = insert_statement(Insert { otherwise, ..INSERT }, into, 1, first.len());
-            self.execute_many(&statement, rows).await.map(drop)
-        }
-    }
-
-    /// Inserts many rows, each with its number in the last of the columns.
-    fn insert_numbered(
-        &mut self,
-        into: &str,
-        rows: &[Vec<Value>],
-        numbers: &[i64],
-    ) -> impl Future<Output = Result<(), SqlError>> + Send {
-        let numbered = rows.iter().zip(numbers).map(|(row, number)| {
-            let number = Value::Integer(*number);
-            row.iter().cloned().chain([number]).collect()
-        });
-        let rows: Vec<Vec<Value>> = numbered.collect();
-        async move { self.insert_many(into, &rows).await }
+    fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
+        async move { self.insert(Rows { into, rows, numbers: &[], otherwise: "" }).await }
     }
 
     /// Keeps every other transaction from integrating events until this one ends.
@@ -94,6 +69,27 @@ pub trait Transaction: Send {
         parameters: &[Value],
     ) -> impl Future<Output = Result<Option<Row>, SqlError>> + Send {
         async { Ok(self.query(sql, parameters).await?.into_iter().next()) }
+    }
+}
+
+/// Rows of the same columns that are to be inserted.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// The table with its columns, as in `keys (id, tenant)`.
+    pub into: &'a str,
+    /// The rows.
+    pub rows: &'a [Vec<Value>],
+    /// For each row what stands in the last of the columns, where that is not in the row itself; else none.
+    pub numbers: &'a [i64],
+    /// What happens to rows that are there, as in `ON CONFLICT (id) DO NOTHING`: then they must differ in what may
+    /// conflict. Empty where all must be new.
+    pub otherwise: &'static str,
+}
+
+impl Rows<'_> {
+    /// How many columns are written.
+    pub(crate) fn columns(&self) -> usize {
+        self.rows.first().map_or(0, Vec::len) + usize::from(!self.numbers.is_empty())
     }
 }
 

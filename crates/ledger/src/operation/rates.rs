@@ -10,7 +10,7 @@ use toolgate_model::time::Timestamp;
 
 use super::listing::padded;
 use crate::sql::{Failure, Value};
-use crate::transaction::{Transaction, values};
+use crate::transaction::{Rows, Transaction, values};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -92,8 +92,9 @@ impl Rates {
             }
         }
         transaction.execute_many("UPDATE rates SET taken = $1 WHERE grant_id = $2", &counters).await?;
+        let into = "rate_places (grant_id, place, time)";
         let otherwise = "ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";
-        transaction.insert_or("rate_places (grant_id, place, time)", &places, otherwise).await?;
+        transaction.insert(Rows { into, rows: &places, numbers: &[], otherwise }).await?;
         Ok(())
     }
 }

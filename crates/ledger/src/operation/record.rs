@@ -13,7 +13,7 @@ use toolgate_model::invocation::Invocation;
 use toolgate_model::principal::PrincipalId;
 
 use crate::sql::{Failure, Value};
-use crate::transaction::Transaction;
+use crate::transaction::{Rows, Transaction};
 
 /// Something to be recorded.
 pub struct Entry {
@@ -154,7 +154,7 @@ pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>
         places.push(*place);
         *place += 1;
     }
-    Ok(transaction.insert_numbered(INTO_PLACE, rows, &places).await?)
+    Ok(transaction.insert(Rows { into: INTO_PLACE, rows, numbers: &places, otherwise: "" }).await?)
 }
 
 /// The row of one thing that happened.

@@ -1,5 +1,7 @@
 //! A transaction on PostgreSQL.
 
+use std::borrow::Cow;
+
 use bytes::BytesMut;
 use futures_util::future::try_join_all;
 use tokio_postgres::error::SqlState;
@@ -7,7 +9,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{INSERT, Transaction, insert_statement};
+use crate::transaction::{INSERT, Insert, Rows, Transaction, insert_statement};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
@@ -62,15 +64,26 @@ impl Transaction for PostgresTransaction<'_> {
         Ok(changed)
     }
 
-    async fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> Result<(), SqlError> {
-        let columns = rows.first().map_or(0, Vec::len);
+    async fn insert(&mut self, rows: Rows<'_>) -> Result<(), SqlError> {
+        if rows.rows.is_empty() {
+            return Ok(());
+        }
+        let columns = rows.columns();
+        let Rows { into, rows, numbers, otherwise } = rows;
+        let insert = Insert { otherwise, ..INSERT };
+        let numbered =
+            |(row, number): (&Vec<Value>, &i64)| row.iter().cloned().chain([Value::Integer(*number)]).collect();
+        let rows: Cow<'_, [Vec<Value>]> = match numbers {
+            [] => Cow::Borrowed(rows),
+            _ => rows.iter().zip(numbers).map(numbered).collect(),
+        };
         // Whole chunks by one statement each, what is left over row by row: two statements to prepare, whatever the count.
         let (chunks, rest) = rows.as_chunks::<CHUNK>();
         let chunks: Vec<Vec<Value>> = chunks.iter().map(|chunk| chunk.concat()).collect();
         if !chunks.is_empty() {
-            self.execute_many(&insert_statement(INSERT, into, CHUNK, columns), &chunks).await?;
+            self.execute_many(&insert_statement(insert, into, CHUNK, columns), &chunks).await?;
         }
-        self.execute_many(&insert_statement(INSERT, into, 1, columns), rest).await.map(drop)
+        self.execute_many(&insert_statement(insert, into, 1, columns), rest).await.map(drop)
     }
 
     async fn lock_integration(&mut self) -> Result<(), SqlError> {

@@ -8,7 +8,7 @@ use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use super::connection::sql_error;
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{Insert, Transaction, insert_statement};
+use crate::transaction::{Insert, Rows, Transaction, insert_statement};
 
 /// How many rows one statement inserts, and which sizes are left for the rest.
 const AT_ONCE: [usize; 6] = [32, 16, 8, 4, 2, 1];
@@ -52,15 +52,10 @@ impl<'a> SqliteTransaction<'a> {
     }
 
     /// Inserts rows, several with each statement: preparing the tables for one costs as much as a row.
-    fn insert_now(
-        &mut self,
-        into: &str,
-        rows: &[Vec<Value>],
-        numbers: Option<&[i64]>,
-        otherwise: &'static str,
-    ) -> Result<(), rusqlite::Error> {
-        let columns = rows.first().map_or(0, Vec::len) + usize::from(numbers.is_some());
-        let numbers: Vec<Value> = numbers.unwrap_or_default().iter().copied().map(Value::Integer).collect();
+    fn insert_now(&mut self, rows: Rows<'_>) -> Result<(), rusqlite::Error> {
+        let columns = rows.columns();
+        let Rows { into, rows, numbers, otherwise } = rows;
+        let numbers: Vec<Value> = numbers.iter().copied().map(Value::Integer).collect();
         let mut done = 0;
         for size in AT_ONCE {
             while let Some(chunk) = rows.get(done..done + size) {
@@ -107,26 +102,8 @@ impl Transaction for SqliteTransaction<'_> {
         ready(self.execute_all_now(sql, parameters).map_err(|error| sql_error(&error)))
     }
 
-    fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
-        ready(self.insert_now(into, rows, None, "").map_err(|error| sql_error(&error)))
-    }
-
-    fn insert_or(
-        &mut self,
-        into: &str,
-        rows: &[Vec<Value>],
-        otherwise: &'static str,
-    ) -> impl Future<Output = Result<(), SqlError>> + Send {
-        ready(self.insert_now(into, rows, None, otherwise).map_err(|error| sql_error(&error)))
-    }
-
-    fn insert_numbered(
-        &mut self,
-        into: &str,
-        rows: &[Vec<Value>],
-        numbers: &[i64],
-    ) -> impl Future<Output = Result<(), SqlError>> + Send {
-        ready(self.insert_now(into, rows, Some(numbers), "").map_err(|error| sql_error(&error)))
+    fn insert(&mut self, rows: Rows<'_>) -> impl Future<Output = Result<(), SqlError>> + Send {
+        ready(self.insert_now(rows).map_err(|error| sql_error(&error)))
     }
 
     fn lock_integration(&mut self) -> impl Future<Output = Result<(), SqlError>> + Send {

@@ -139,7 +139,8 @@ fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) 
         }
         let (settlements, admissions) = (settlements.board(), admissions.board());
         let at_once = alone.is_empty() && !connection.is_autocommit();
-        let (settled, admitted) = carry_out(&mut connection, generation, settlements, admissions, at_once);
+        let carried_out = carry_out(&mut connection, generation, settlements, admissions, at_once);
+        let Some((settled, admitted)) = carried_out else { continue };
         let durable = commit(&mut connection);
         published.store(generation, Ordering::Release);
         for acknowledge in alone {
@@ -151,30 +152,31 @@ fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) 
 }
 
 /// Carries out what is settled and what is admitted. Admissions come after everything else in their transaction, so that
-/// what it changed is seen by every one of them.
+/// what it changed is seen by every one of them. `None` where there is no transaction to be carried out in: dropped unrun,
+/// everybody is told that the ledger is not available, and nothing is committed.
 fn carry_out(
     connection: &mut Connection,
     generation: Generation,
     settlements: Aboard<SettleAll>,
     admissions: Aboard<AdmitAll>,
     at_once: bool,
-) -> (Ended<SettleAll>, Ended<AdmitAll>) {
+) -> Option<(Ended<SettleAll>, Ended<AdmitAll>)> {
     // Where nothing else is in the transaction, all of it can be rolled back: savepoints, which copy every page that is
     // changed, are needed only where something fails.
     if at_once {
         let settled = settlements.run_at_once(connection, generation);
         let both = settled.and_then(|settled| Ok((settled, admissions.run_at_once(connection, generation)?)));
         if let Ok((settled, admitted)) = both {
-            return (settlements.ended(settled), admissions.ended(admitted));
+            return Some((settlements.ended(settled), admissions.ended(admitted)));
         }
         let begun = roll_back(connection).and_then(|()| run_statement(connection, "BEGIN IMMEDIATE"));
         if let Err(error) = begun {
-            // Everybody is told below: there is no transaction.
             tracing::error!(%error, "the ledger does not begin a transaction anew");
+            return None;
         }
     }
     let settled = settlements.run(connection, generation);
-    (settled, admissions.run(connection, generation))
+    Some((settled, admissions.run(connection, generation)))
 }
 
 fn roll_back(connection: &Connection) -> Result<(), SqlError> {

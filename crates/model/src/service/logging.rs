@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-use aws_lc_rs::digest;
 use serde_json::{Map, Value};
 
 use crate::canonical::to_canonical;
 use crate::constraint::ParameterPath;
+use crate::merkle::sha256;
 use crate::secret_name::is_secret;
 
 mod wire;
@@ -155,11 +154,5 @@ fn shortened(value: &Value, limit: usize) -> Value {
 
 /// The same for the same value, whatever its spelling.
 fn hash(value: &Value) -> String {
-    let digest = digest::digest(&digest::SHA256, &to_canonical(value));
-    let mut text = String::from("sha256:");
-    for byte in digest.as_ref() {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("sha256:{}", sha256(&to_canonical(value)).to_hex())
 }

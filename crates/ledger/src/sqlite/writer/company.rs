@@ -4,9 +4,7 @@
 use rusqlite::Connection;
 use toolgate_gate::ports::ledger::Generation;
 
-use super::super::run_ready;
-use super::super::transaction::SqliteTransaction;
-use super::{Answer, in_savepoint};
+use super::{Answer, SqliteTransaction, in_savepoint, run_ready};
 use crate::operation::Joint;
 use crate::sql::{Failure, SqlError, unavailable};
 
