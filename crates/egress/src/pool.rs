@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use tokio::runtime::{Handle, Id};
 use tokio::time::{Instant, MissedTickBehavior};
 use toolgate_model::id::CredentialId;
 use toolgate_model::merkle::sha256;
@@ -23,7 +24,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30);
 const AGE_LIMIT: Duration = Duration::from_secs(600);
 /// How often the connections that waited too long are closed.
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
-/// How many connections wait for one credential.
+/// How many connections wait for one credential, in one runtime.
 const CREDENTIAL_LIMIT: usize = 128;
 /// How many connections wait altogether.
 const TOTAL_LIMIT: usize = 512;
@@ -109,7 +110,7 @@ pub(crate) struct Pool(Mutex<Shelves>);
 #[derive(Default)]
 struct Shelves {
     /// INVARIANT: within a shelf, the one that waits longest comes first.
-    by_key: HashMap<PoolKey, Vec<Connection>>,
+    by_key: HashMap<(PoolKey, Id), Vec<Connection>>,
     /// INVARIANT: the number of connections on all shelves.
     count: usize,
     swept: bool,
@@ -126,7 +127,7 @@ impl Pool {
     ) -> Option<Connection> {
         let mut shelves = self.shelves();
         let Shelves { by_key, count, .. } = &mut *shelves;
-        let shelf = by_key.get_mut(&key)?;
+        let shelf = by_key.get_mut(&(key, here()))?;
         for position in (0..shelf.len()).rev() {
             let connection = shelf.get(position)?;
             let spent = connection.is_spent(now);
@@ -152,7 +153,7 @@ impl Pool {
         if shelves.count >= TOTAL_LIMIT {
             shelves.drop_longest_waiting();
         }
-        let shelf = shelves.by_key.entry(connection.key).or_default();
+        let shelf = shelves.by_key.entry((connection.key, here())).or_default();
         let full = shelf.len() >= CREDENTIAL_LIMIT;
         if full {
             shelf.remove(0);
@@ -188,6 +189,12 @@ impl Shelves {
         self.swept = self.count > 0;
         self.swept
     }
+}
+
+/// The runtime that the caller runs in. A connection lives in the one that it was opened in, and is lent only there: it
+/// would wake a thread for every message.
+fn here() -> Id {
+    Handle::current().id()
 }
 
 /// Runs while connections wait.

@@ -59,10 +59,15 @@ pub trait Operation: Send + Sync + 'static {
 /// An operation on many commands of one kind that gives each its answer. Where it fails as a whole, each command can be
 /// run by itself.
 pub trait Joint: Operation<Output = Vec<Self::Answer>> + Sized {
+    /// What is to be done.
+    type Command: Send + 'static;
     /// One command, with what could be made ready for it.
     type Part: Send + 'static;
     /// What one command is answered.
     type Answer: Send + 'static;
+
+    /// Makes ready what needs no transaction.
+    fn ready(command: Self::Command) -> Result<Self::Part, Failure>;
 
     /// All of these together, answered in this order.
     fn of(parts: Vec<Self::Part>) -> Self;

@@ -13,8 +13,8 @@ use toolgate_gate::refusal::{Code, Refusal};
 use self::batch::Batches;
 use self::transaction::{PostgresTransaction, sql_error};
 use crate::migration::{POSTGRES, TooNew, outstanding};
-use crate::operation::admission::{AdmitAll, Admitting};
-use crate::operation::settlement::{SettleAll, Settling};
+use crate::operation::admission::AdmitAll;
+use crate::operation::settlement::SettleAll;
 use crate::operation::{Joint, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
 use crate::sql_ledger::Engine;
@@ -78,11 +78,11 @@ impl PostgresEngine {
             connections,
             admissions: Batches::start(move |commands| {
                 let connections = admitting.clone();
-                async move { connections.write(together::<AdmitAll, _>(commands, Admitting::new)?).await }
+                async move { connections.write(together::<AdmitAll>(commands)?).await }
             }),
             settlements: Batches::start(move |commands: Vec<Arc<Settle>>| {
                 let connections = settling.clone();
-                async move { connections.write(together::<SettleAll, _>(commands, Settling::new)?).await }
+                async move { connections.write(together::<SettleAll>(commands)?).await }
             }),
         })
     }
@@ -202,8 +202,8 @@ impl Engine for PostgresEngine {
     }
 }
 
-fn together<J: Joint, C>(commands: Vec<C>, ready: impl Fn(C) -> Result<J::Part, Failure>) -> Result<J, Refusal> {
-    let parts = commands.into_iter().map(ready).collect::<Result<_, _>>().map_err(Failure::into_refusal)?;
+fn together<J: Joint>(commands: Vec<J::Command>) -> Result<J, Refusal> {
+    let parts = commands.into_iter().map(J::ready).collect::<Result<_, _>>().map_err(Failure::into_refusal)?;
     Ok(J::of(parts))
 }
 

@@ -17,9 +17,7 @@ use self::transaction::SqliteTransaction;
 use self::writer::{Job, Writer};
 use crate::migration::{SQLITE, TooNew, outstanding};
 use crate::operation::Operation;
-use crate::operation::admission::Admitting;
-use crate::operation::settlement::Settling;
-use crate::sql::{Failure, SqlError};
+use crate::sql::SqlError;
 use crate::sql_ledger::Engine;
 
 mod connection;
@@ -85,13 +83,11 @@ impl Engine for SqliteEngine {
     }
 
     async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {
-        let admitting = Admitting::new(command).map_err(Failure::into_refusal)?;
-        self.writer.join(admitting, Job::Admit).await
+        self.writer.join(command, Job::Admit).await
     }
 
     async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal> {
-        let settling = Settling::new(command).map_err(Failure::into_refusal)?;
-        self.writer.join(settling, Job::Settle).await
+        self.writer.join(command, Job::Settle).await
     }
 
     async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {

@@ -9,6 +9,7 @@ pub mod caller;
 pub mod ending;
 mod event_stream;
 pub mod host;
+pub mod lanes;
 pub mod limiter;
 pub mod listener;
 pub mod openapi;
@@ -19,6 +20,7 @@ pub mod parameters;
 pub mod policies;
 pub mod router;
 
+pub use lanes::Lanes;
 pub use limiter::Limiter;
 pub use listener::{Limits, serve};
 pub use router::{App, router};

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
 use crate::caller::Peer;
+use crate::lanes::{Lanes, Place};
 
 /// What one client, or all together, may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,13 @@ impl Default for Limits {
 }
 
 /// Serves until `stop` is ready, then lets the requests under way finish.
-pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: impl Future<Output = ()>) {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    lanes: &Lanes,
+    stop: impl Future<Output = ()>,
+) {
     let places = Arc::new(Semaphore::new(limits.connections));
     let under_way = GracefulShutdown::new();
     let mut builder = Builder::new(TokioExecutor::new());
@@ -61,13 +68,22 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
                 continue;
             }
         };
+        let Some(lane) = lanes.place() else { break };
+        let stream = match move_to(&lane, stream) {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken over");
+                continue;
+            }
+        };
         let connection = connection(&builder, stream, Peer(peer), router.clone());
         let connection = under_way.watch(connection);
-        tokio::spawn(async move {
+        let handle = lane.handle.clone();
+        handle.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended with an error");
             }
-            drop(place);
+            drop((place, lane));
         });
     }
     drop(listener);
@@ -75,6 +91,13 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
         () = under_way.shutdown() => {}
         () = tokio::time::sleep(limits.drain_patience) => tracing::warn!("some requests did not end in time"),
     }
+}
+
+/// Has the lane told when there is something to read or room to write.
+fn move_to(lane: &Place, stream: TcpStream) -> std::io::Result<TcpStream> {
+    let stream = stream.into_std()?;
+    let _entered = lane.handle.enter();
+    TcpStream::from_std(stream)
 }
 
 fn connection(

@@ -26,7 +26,7 @@ use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
 use toolgate_server::ending::Ending;
 use toolgate_server::operations::metrics::Metrics;
-use toolgate_server::{App, Limiter, router, serve};
+use toolgate_server::{App, Lanes, Limiter, router, serve};
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyError, KeyProvider, VaultSealer};
 use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
@@ -94,11 +94,11 @@ pub enum StartError {
 }
 
 /// Runs the gate until it is asked to end.
-pub async fn run(configuration: Configuration) -> Result<(), StartError> {
+pub async fn run(configuration: Configuration, lanes: &Lanes) -> Result<(), StartError> {
     let mut stop = StopSignals::listen()?;
     let (started, bootstrap) = start(&configuration).await?;
     announce(&configuration, started.address, bootstrap);
-    started.serve(stop.first()).await;
+    started.serve(lanes, stop.first()).await;
     tracing::info!("toolgate has ended");
     Ok(())
 }
@@ -165,8 +165,8 @@ impl Started {
         &self.app.gate
     }
 
-    /// Answers until `stop` is ready, and then for as long as something is under way.
-    pub async fn serve(self, stop: impl Future<Output = ()>) {
+    /// Answers in these lanes until `stop` is ready, and then for as long as something is under way.
+    pub async fn serve(self, lanes: &Lanes, stop: impl Future<Output = ()>) {
         let Self { app, limits, listener, maintenance, .. } = self;
         let stopped = async {
             stop.await;
@@ -175,7 +175,7 @@ impl Started {
             // So would calls that wait for a person: nobody answers a gate that ends.
             app.gate.close_approvals().await;
         };
-        serve(listener, router(Arc::clone(&app)), limits, stopped).await;
+        serve(listener, router(Arc::clone(&app)), limits, lanes, stopped).await;
         // Calls whose callers have gone away are still to be settled.
         app.gate.finish_calls().await;
         maintenance.finish().await;

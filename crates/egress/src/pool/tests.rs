@@ -86,7 +86,7 @@ async fn a_connection_that_the_service_closed_is_not_lent() {
     let (held, far) = connection(key(1), URL, None).await;
     pool.put(held);
     drop(far);
-    while !pool.shelves().by_key[&key(1)][0].sender.is_closed() {
+    while !pool.shelves().by_key[&(key(1), here())][0].sender.is_closed() {
         tokio::task::yield_now().await;
     }
     assert!(take(&pool, key(1), URL, None).is_none());
@@ -114,6 +114,18 @@ async fn the_number_of_waiting_connections_is_bounded() {
         far_ends.push(far);
     }
     let shelves = pool.shelves();
-    assert_eq!(shelves.by_key[&key(7)].len(), CREDENTIAL_LIMIT);
+    assert_eq!(shelves.by_key[&(key(7), here())].len(), CREDENTIAL_LIMIT);
     assert_eq!(shelves.count, shelves.by_key.values().map(Vec::len).sum::<usize>());
+}
+
+#[test]
+fn a_connection_is_lent_only_in_the_runtime_that_it_lives_in() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (own, other) = (runtime(), runtime());
+    let pool = Arc::new(Pool::default());
+    let (held, _far) = own.block_on(connection(key(1), URL, None));
+    own.block_on(async { pool.put(held) });
+
+    assert!(other.block_on(async { take(&pool, key(1), URL, None) }).is_none());
+    assert!(own.block_on(async { take(&pool, key(1), URL, None) }).is_some());
 }

@@ -31,19 +31,6 @@ pub struct Admitting {
     events: Vec<Vec<Value>>,
 }
 
-impl Admitting {
-    /// This one.
-    pub fn new(command: Arc<Admit>) -> Result<Self, Failure> {
-        let row = invocations::row(&command.invocation, Some(command.deadline))?;
-        let invocation = &command.invocation;
-        let mut events = vec![event_row(&command.stamp, Entry::called(invocation, command.inputs.clone()))?];
-        if let Some(decision) = &command.decision {
-            events.push(event_row(&command.stamp, Entry::decided(decision, invocation))?);
-        }
-        Ok(Self { command, row, events })
-    }
-}
-
 /// Admits calls.
 pub struct AdmitAll {
     calls: Vec<Arc<Admit>>,
@@ -52,8 +39,19 @@ pub struct AdmitAll {
 }
 
 impl Joint for AdmitAll {
+    type Command = Arc<Admit>;
     type Part = Admitting;
     type Answer = Admission;
+
+    fn ready(command: Arc<Admit>) -> Result<Admitting, Failure> {
+        let row = invocations::row(&command.invocation, Some(command.deadline))?;
+        let invocation = &command.invocation;
+        let mut events = vec![event_row(&command.stamp, Entry::called(invocation, command.inputs.clone()))?];
+        if let Some(decision) = &command.decision {
+            events.push(event_row(&command.stamp, Entry::decided(decision, invocation))?);
+        }
+        Ok(Admitting { command, row, events })
+    }
 
     fn of(parts: Vec<Admitting>) -> Self {
         let mut all = Self { calls: Vec::new(), rows: Vec::new(), events: EventGroups::default() };

@@ -23,19 +23,6 @@ pub struct Settling {
     events: Vec<Vec<Value>>,
 }
 
-impl Settling {
-    /// This one.
-    pub fn new(command: Arc<Settle>) -> Result<Self, Failure> {
-        let outcome = outcome(&command);
-        let invocation = &command.invocation;
-        let decided = command.decision.as_ref().map(|decision| Entry::decided(decision, invocation));
-        let returned = invoked(invocation, Some(command.returned.clone()));
-        let entries = decided.into_iter().chain([returned]).map(|entry| (&command.stamp, entry));
-        let events = event_rows(entries)?;
-        Ok(Self { command, outcome, events })
-    }
-}
-
 /// Settles calls.
 pub struct SettleAll {
     calls: Vec<Arc<Settle>>,
@@ -44,8 +31,19 @@ pub struct SettleAll {
 }
 
 impl Joint for SettleAll {
+    type Command = Arc<Settle>;
     type Part = Settling;
     type Answer = ();
+
+    fn ready(command: Arc<Settle>) -> Result<Settling, Failure> {
+        let outcome = outcome(&command);
+        let invocation = &command.invocation;
+        let decided = command.decision.as_ref().map(|decision| Entry::decided(decision, invocation));
+        let returned = invoked(invocation, Some(command.returned.clone()));
+        let entries = decided.into_iter().chain([returned]).map(|entry| (&command.stamp, entry));
+        let events = event_rows(entries)?;
+        Ok(Settling { command, outcome, events })
+    }
 
     fn of(parts: Vec<Settling>) -> Self {
         let mut all = Self { calls: Vec::new(), outcomes: Vec::new(), events: EventGroups::default() };

@@ -16,7 +16,7 @@ pub(super) fn configure(connection: &Connection) -> Result<(), SqlError> {
          PRAGMA mmap_size = 0;
          PRAGMA busy_timeout = 10000;
          PRAGMA cache_size = -8192;
-         PRAGMA wal_autocheckpoint = 4000;
+         PRAGMA wal_autocheckpoint = 2000;
          PRAGMA journal_size_limit = 33554432;";
     connection.execute_batch(statements).map_err(|error| sql_error(&error))?;
     connection.set_prepared_statement_cache_capacity(128);

@@ -8,13 +8,13 @@ use tokio::sync::oneshot;
 use toolgate_gate::ports::ledger::Generation;
 use toolgate_gate::refusal::Refusal;
 
-use self::company::{Aboard, Company, Ended};
+use self::company::{Aboard, Company, Ended, Entrant};
 use self::queue::Queue;
 use super::connection::sql_error;
 use super::run_ready;
 use super::transaction::SqliteTransaction;
-use crate::operation::admission::{AdmitAll, Admitting};
-use crate::operation::settlement::{SettleAll, Settling};
+use crate::operation::admission::AdmitAll;
+use crate::operation::settlement::SettleAll;
 use crate::operation::{Joint, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
 
@@ -33,15 +33,18 @@ pub(super) enum Job {
     /// An operation of its own.
     Alone { run: Run, changes_authority: bool },
     /// A call to be admitted, together with the others of its transaction.
-    Admit(Admitting, Answer<AdmitAll>),
+    Admit(Entrant<AdmitAll>, Answer<AdmitAll>),
     /// A call to be settled, together with the others of its transaction.
-    Settle(Settling, Answer<SettleAll>),
+    Settle(Entrant<SettleAll>, Answer<SettleAll>),
 }
 
 /// A handle on the thread.
 pub(super) struct Writer {
     queue: Arc<Queue<Job>>,
     generation: Arc<AtomicU64>,
+    /// Whether the writer has time to make ready what is written. It has where one thread makes all calls: with two
+    /// processors. With more of them the writer is what others wait for.
+    has_time: bool,
 }
 
 impl Writer {
@@ -53,7 +56,8 @@ impl Writer {
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
             .spawn(move || write(connection, &jobs, &shared))?;
-        Ok(Self { queue, generation })
+        let has_time = std::thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2);
+        Ok(Self { queue, generation, has_time })
     }
 
     /// The point in the history of authority that whoever reads from now on has reached.
@@ -75,13 +79,18 @@ impl Writer {
     }
 
     /// Has a command carried out together with its like.
-    pub(super) async fn join<P, A>(
+    pub(super) async fn join<J: Joint>(
         &self,
-        part: P,
-        job: impl FnOnce(P, oneshot::Sender<Result<A, Failure>>) -> Job,
-    ) -> Result<A, Refusal> {
+        command: J::Command,
+        job: impl FnOnce(Entrant<J>, Answer<J>) -> Job,
+    ) -> Result<J::Answer, Refusal> {
+        let entrant = if self.has_time {
+            Entrant::Command(command)
+        } else {
+            Entrant::Part(J::ready(command).map_err(Failure::into_refusal)?)
+        };
         let (answer, answered) = oneshot::channel();
-        self.submit(job(part, answer)).await?;
+        self.submit(job(entrant, answer)).await?;
         answered.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
     }
 
@@ -108,10 +117,7 @@ impl Drop for Abandoning<'_> {
 fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) {
     let _abandoning = Abandoning(queue);
     let mut generation = published.load(Ordering::Acquire);
-    // How many jobs the last transaction carried.
-    let mut last = 0;
-    while let Some(jobs) = queue.take(last) {
-        last = jobs.len();
+    while let Some(jobs) = queue.take() {
         if let Err(error) = run_statement(&connection, "BEGIN IMMEDIATE") {
             tracing::error!(%error, "the ledger does not begin a transaction");
             // Dropped unrun, a job tells its caller that the ledger is not available.
@@ -133,8 +139,8 @@ fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) 
                     }
                     alone.push(run(&mut connection, generation));
                 }
-                Job::Admit(part, answer) => admissions.take(part, answer),
-                Job::Settle(part, answer) => settlements.take(part, answer),
+                Job::Admit(entrant, answer) => admissions.take(entrant, answer),
+                Job::Settle(entrant, answer) => settlements.take(entrant, answer),
             }
         }
         let (settlements, admissions) = (settlements.board(), admissions.board());

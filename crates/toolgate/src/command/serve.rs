@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use toolgate_server::Lanes;
 
 use super::Failure;
 use crate::configuration::{Environment, Flags, Loaded, keys};
@@ -57,17 +58,15 @@ impl Serve {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?;
-        let outcome = runtime.block_on(composition::run(configuration));
+        let failed = |error| Failure::io("the runtime cannot be started", error);
+        // For what goes on beside the calls; they have their lanes.
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(failed)?;
+        let lanes = Lanes::start(LAST_PATIENCE).map_err(failed)?;
+        let outcome = runtime.block_on(composition::run(configuration, &lanes));
         // Whatever is left now was given up on by the drain: it must not hold the end up.
+        lanes.end();
         runtime.shutdown_timeout(LAST_PATIENCE);
         Ok(outcome?)
     }
-}
-
-/// One thread for each processor but one: that one is the ledger's, which writes on a thread of its own. More would only
-/// wake each other.
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).max(1)
 }

@@ -8,6 +8,12 @@ use super::{Answer, SqliteTransaction, in_savepoint, run_ready};
 use crate::operation::Joint;
 use crate::sql::{Failure, SqlError, unavailable};
 
+/// One that comes to wait for the transaction: as it is, or made ready for it beforehand.
+pub(in crate::sqlite) enum Entrant<J: Joint> {
+    Command(J::Command),
+    Part(J::Part),
+}
+
 /// Those that wait for the transaction.
 pub(super) struct Company<J: Joint> {
     parts: Vec<J::Part>,
@@ -34,10 +40,20 @@ impl<J: Joint> Default for Company<J> {
 }
 
 impl<J: Joint> Company<J> {
-    /// One more.
-    pub(super) fn take(&mut self, part: J::Part, answer: Answer<J>) {
-        self.parts.push(part);
-        self.answers.push(answer);
+    /// One more. One that cannot be made ready is told so, and leaves.
+    pub(super) fn take(&mut self, entrant: Entrant<J>, answer: Answer<J>) {
+        let ready = match entrant {
+            Entrant::Command(command) => J::ready(command),
+            Entrant::Part(part) => Ok(part),
+        };
+        match ready {
+            Ok(part) => {
+                self.parts.push(part);
+                self.answers.push(answer);
+            }
+            // A caller that has gone away does not need the answer.
+            Err(failure) => drop(answer.send(Err(failure))),
+        }
     }
 
     /// All of them together.

@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use toolgate_server::{Limits, serve};
+use toolgate_server::{Lanes, Limits, serve};
 
 use super::Failure;
 
@@ -44,7 +44,9 @@ impl Payments {
             .route("/v1/charges/{id}", get(show))
             .route("/v1/refunds", post(refund))
             .with_state(Arc::clone(&books));
-        let serving = tokio::spawn(serve(listener, router, Limits::default(), std::future::pending()));
+        let serving = tokio::spawn(async move {
+            serve(listener, router, Limits::default(), &Lanes::here(), std::future::pending()).await;
+        });
         Ok(Self { address, books, serving })
     }
 

@@ -13,6 +13,7 @@ use toolgate_gate::authority::bootstrap::Bootstrap;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_model::key::ApiKey;
 use toolgate_model::secret::Secret;
+use toolgate_server::Lanes;
 use toolgate_workspace::SandboxWish;
 
 use super::{Failure, Host};
@@ -71,11 +72,10 @@ impl EmbeddedGate {
 
 async fn serve(started: Started, stopped: oneshot::Receiver<()>) {
     // Nothing is ever sent: it ends when the other side is dropped.
-    started
-        .serve(async {
-            let _ = stopped.await;
-        })
-        .await;
+    let stop = async {
+        let _ = stopped.await;
+    };
+    started.serve(&Lanes::here(), stop).await;
 }
 
 /// The configuration of `serve`, with what a host needs in it.
