@@ -56,7 +56,7 @@ impl Selector {
     fn names_tool(&self, hooked: &Hooked<'_>) -> bool {
         let fits = |name: &str| self.tools.iter().any(|tool| tool.fits(name));
         match hooked.tool {
-            Some(tool) => fits(&format!("{}.{}", tool.service, tool.name)),
+            Some(tool) => fits(&tool.service.with_tool(tool.name.as_str())),
             None => hooked.event.tool.as_deref().is_some_and(fits),
         }
     }

@@ -80,6 +80,12 @@ pub(crate) fn write_members<'a>(members: impl Iterator<Item = (&'a str, &'a Valu
     out.push(b'}');
 }
 
+/// What is shown in ASCII, without anything to escape.
+pub(crate) trait Plain {
+    /// Writes what is shown.
+    fn write_to(&self, out: &mut Vec<u8>);
+}
+
 /// Writes an object member by member, for what is written so often that building a value first would cost.
 ///
 /// INVARIANT: the names are ASCII without anything to escape and come in alphabetical order.
@@ -101,12 +107,11 @@ impl<'a> ObjectWriter<'a> {
         write_string(text, self.out);
     }
 
-    /// A member that is shown without anything to escape: an id, a time.
-    pub(crate) fn shown(&mut self, name: &str, shown: impl std::fmt::Display) {
+    /// A member that is shown as plain text: an id, a time.
+    pub(crate) fn shown(&mut self, name: &str, shown: impl Plain) {
         self.name(name);
         self.out.push(b'"');
-        // Writing to a Vec cannot fail.
-        drop(write!(self.out, "{shown}"));
+        shown.write_to(self.out);
         self.out.push(b'"');
     }
 

@@ -18,6 +18,13 @@ identifiers! {
     ServiceName;
 }
 
+impl ServiceName {
+    /// The full name of one of its tools (`stripe.charges.read`).
+    pub fn with_tool(&self, tool: &str) -> String {
+        [self.as_str(), ".", tool].concat()
+    }
+}
+
 /// A vault as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vault {

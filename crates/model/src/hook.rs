@@ -76,7 +76,7 @@ impl Invocation {
     /// The tool with its service.
     pub fn tool_name(&self) -> String {
         match &self.service {
-            Some(service) => format!("{service}.{}", self.tool),
+            Some(service) => service.with_tool(&self.tool),
             None => self.tool.clone(),
         }
     }
@@ -89,7 +89,7 @@ impl Invocation {
 /// An agent as the protocol names it, in three characters at least.
 pub fn agent_label(agent: &PrincipalId) -> Cow<'_, str> {
     match agent.as_str() {
-        short if short.len() < 3 => Cow::Owned(format!("agent:{short}")),
+        short if short.len() < 3 => Cow::Owned(["agent:", short].concat()),
         long => Cow::Borrowed(long),
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use thiserror::Error;
 use uuid::{Builder, Uuid};
 
+use crate::canonical::Plain;
 use crate::time::Timestamp;
 
 /// Random bytes that an id takes besides its time.
@@ -44,12 +45,24 @@ macro_rules! ids {
             }
         }
 
+        impl $name {
+            const LENGTH: usize = concat!($prefix, "_").len() + DIGITS;
+
+            // INVARIANT: prefixes and digits are ASCII, with nothing to escape in JSON.
+            fn text(self) -> [u8; Self::LENGTH] {
+                encode(concat!($prefix, "_"), self.0)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                const LENGTH: usize = concat!($prefix, "_").len() + DIGITS;
-                // INVARIANT: prefixes and digits are ASCII.
-                let text: [u8; LENGTH] = encode(concat!($prefix, "_"), self.0);
-                formatter.write_str(std::str::from_utf8(&text).unwrap_or_default())
+                formatter.write_str(std::str::from_utf8(&self.text()).unwrap_or_default())
+            }
+        }
+
+        impl Plain for $name {
+            fn write_to(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.text());
             }
         }
 

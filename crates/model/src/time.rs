@@ -6,6 +6,8 @@ use std::time::Duration;
 use jiff::tz::Offset;
 use thiserror::Error;
 
+use crate::canonical::Plain;
+
 /// A point in time, UTC, in whole milliseconds. Written as RFC 3339 with `+00:00` and three fraction digits, which the
 /// oldest supported client of the protocol can read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,13 +54,11 @@ impl Timestamp {
 /// The last whole millisecond that can be written.
 const END_OF_TIME: jiff::Timestamp = jiff::Timestamp::constant(253_402_207_200, 0);
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Timestamp {
+    /// The sign that comes before the text, and the text itself.
+    fn text(self) -> (&'static str, [u8; 29]) {
         let civil = Offset::UTC.to_datetime(self.0);
         let (year, millisecond) = (i32::from(civil.year()), i32::from(civil.millisecond()));
-        if year < 0 {
-            formatter.write_str("-")?;
-        }
         // Written at once: every event of every call has its time.
         let mut text = *b"0000-00-00T00:00:00.000+00:00";
         for (end, length, number) in [
@@ -72,8 +72,24 @@ impl fmt::Display for Timestamp {
         ] {
             write_digits(&mut text, end, length, number);
         }
+        (if year < 0 { "-" } else { "" }, text)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, text) = self.text();
+        formatter.write_str(sign)?;
         // INVARIANT: only digits of ASCII are put in.
         formatter.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl Plain for Timestamp {
+    fn write_to(&self, out: &mut Vec<u8>) {
+        let (sign, text) = self.text();
+        out.extend_from_slice(sign.as_bytes());
+        out.extend_from_slice(&text);
     }
 }
 

@@ -160,7 +160,7 @@ impl Gate {
         let mut seen = BTreeSet::new();
         let registered = catalog.services().flat_map(|service| service.tools());
         let tools = own.chain(registered).filter_map(|tool| {
-            let name = format!("{}.{}", tool.service, tool.name);
+            let name = tool.service.with_tool(tool.name.as_str());
             let tool = PolicyTool {
                 name: name.clone(),
                 service: tool.service.to_string(),

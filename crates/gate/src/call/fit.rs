@@ -46,7 +46,7 @@ impl Candidate {
 
     /// The tool with its service.
     pub(crate) fn tool_name(&self) -> String {
-        format!("{}.{}", self.tool.service, self.tool.name)
+        self.tool.service.with_tool(self.tool.name.as_str())
     }
 }
 

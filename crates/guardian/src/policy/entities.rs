@@ -135,7 +135,7 @@ fn known_agent<'a>(subject: &Subject<'a>) -> Option<&'a Principal> {
 
 /// A tool with its service.
 pub(super) fn tool_name(tool: &HookedTool<'_>) -> String {
-    format!("{}.{}", tool.service, tool.name)
+    tool.service.with_tool(tool.name.as_str())
 }
 
 /// A tool as actions name it: those of others have one name together.

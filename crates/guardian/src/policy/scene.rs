@@ -80,7 +80,7 @@ impl Scene {
             (_, false) => None,
         };
         let named = match (&tool, given.get("tool")) {
-            (Some(tool), _) => Some(format!("{}.{}", tool.service, tool.name)),
+            (Some(tool), _) => Some(tool.service.with_tool(tool.name.as_str())),
             (None, Some(Value::String(name))) => Some(name.clone()),
             (None, _) => None,
         };
@@ -221,7 +221,7 @@ pub(super) fn facts_of(
         Some(tool) => put(
             "tool",
             json!({
-                "name": format!("{}.{}", tool.service, tool.name), "tier": tool.definition.tier(),
+                "name": tool.service.with_tool(tool.name.as_str()), "tier": tool.definition.tier(),
                 "egress": tool.definition.egress.unwrap_or(Egress::HostMediated), "labels": tool.definition.labels,
                 "idempotent": tool.definition.idempotent, "external": tool.external,
             }),

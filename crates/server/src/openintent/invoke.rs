@@ -147,7 +147,7 @@ pub(super) fn answered(answer: CallAnswer) -> Response {
     let shape = AnswerShape {
         invocation_id: answer.invocation,
         status: answer.outcome.status,
-        tool_name: format!("{}.{}", answer.service, answer.tool),
+        tool_name: answer.service.with_tool(answer.tool.as_str()),
         grant_id: answer.grant,
         result: answer.outcome.result,
         error,

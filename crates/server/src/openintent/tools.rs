@@ -93,7 +93,7 @@ fn granted_shape(granted: &GrantedTool) -> Value {
         "tool": granted.tool.name,
         "version": granted.tool.version,
         "tool_id": granted.tool.id(),
-        "name": format!("{}.{}", granted.tool.service, granted.tool.name),
+        "name": granted.tool.service.with_tool(granted.tool.name.as_str()),
         "scope": granted.tool.definition.scope,
         "description": granted.tool.definition.description,
         "parameters": granted.tool.definition.parameters,

@@ -104,7 +104,7 @@ impl Gate {
         };
         let named = match governed {
             true => event.tool.as_deref().unwrap_or_default().to_owned(),
-            false => format!("{}.{}", tool.service, tool.name),
+            false => tool.service.with_tool(tool.name.as_str()),
         };
         // A tool that the gate knows is found again on the path, with the grants that open it.
         let own = Own { tool: (!governed).then_some(tool), asked: Some(Arc::new(asked)), ..Own::default() };
