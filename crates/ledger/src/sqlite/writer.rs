@@ -42,9 +42,6 @@ pub(super) enum Job {
 pub(super) struct Writer {
     queue: Arc<Queue<Job>>,
     generation: Arc<AtomicU64>,
-    /// Whether the writer has time to make ready what is written. It has where one thread makes all calls: with two
-    /// processors. With more of them the writer is what others wait for.
-    has_time: bool,
 }
 
 impl Writer {
@@ -56,8 +53,7 @@ impl Writer {
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
             .spawn(move || write(connection, &jobs, &shared))?;
-        let has_time = std::thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2);
-        Ok(Self { queue, generation, has_time })
+        Ok(Self { queue, generation })
     }
 
     /// The point in the history of authority that whoever reads from now on has reached.
@@ -84,10 +80,12 @@ impl Writer {
         command: J::Command,
         job: impl FnOnce(Entrant<J>, Answer<J>) -> Job,
     ) -> Result<J::Answer, Refusal> {
-        let entrant = if self.has_time {
-            Entrant::Command(command)
-        } else {
+        // The writer has time to make its rows itself, and they are nearer to it then, unless it has fallen behind: then
+        // those who wait for it anyway make them.
+        let entrant = if self.queue.is_long() {
             Entrant::Part(J::ready(command).map_err(Failure::into_refusal)?)
+        } else {
+            Entrant::Command(command)
         };
         let (answer, answered) = oneshot::channel();
         self.submit(job(entrant, answer)).await?;

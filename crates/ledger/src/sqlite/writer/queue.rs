@@ -8,6 +8,10 @@ use tokio::sync::Semaphore;
 /// How many may wait; beyond this callers wait for a place, which slows them down instead of filling memory.
 const PLACES: usize = 4096;
 
+/// From how many on the writer has fallen behind. Below, a writer that has more to do takes larger transactions, which
+/// is the cheaper way to go on.
+const LONG: usize = 64;
+
 /// Jobs that wait for the writer.
 pub(super) struct Queue<J> {
     state: Mutex<State<J>>,
@@ -51,6 +55,11 @@ impl<J> Queue<J> {
         Ok(())
     }
 
+    /// Whether the writer has fallen behind: a job put in now waits for many others.
+    pub(super) fn is_long(&self) -> bool {
+        PLACES - self.places.available_permits() >= LONG
+    }
+
     /// All jobs that wait, for the next transaction: at least one. `None` when the queue is closed and empty.
     pub(super) fn take(&self) -> Option<Vec<J>> {
         let mut state = self.lock();
@@ -82,5 +91,36 @@ impl<J> Queue<J> {
 
     fn lock(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_queue_is_long_while_many_wait_in_it() {
+        let queue = Queue::new();
+        for job in 0..LONG {
+            assert!(!queue.is_long(), "{job} wait");
+            queue.push(job).await.unwrap();
+        }
+        assert!(queue.is_long());
+
+        let taken = queue.take().unwrap();
+
+        assert_eq!(taken, (0..LONG).collect::<Vec<_>>(), "all of them, in order");
+        assert!(!queue.is_long());
+    }
+
+    #[tokio::test]
+    async fn what_waits_when_the_queue_is_closed_is_still_taken_and_nothing_more_is_let_in() {
+        let queue = Queue::new();
+        queue.push(1).await.unwrap();
+
+        queue.close();
+
+        assert!(queue.push(2).await.is_err());
+        assert_eq!((queue.take(), queue.take()), (Some(vec![1]), None));
     }
 }
