@@ -11,10 +11,7 @@ use serde_json::{Value, json};
 use toolgate_gate::call::{Admitted, Target};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::source::{Access, Execution, FailureKind, ServiceAnswer, Source, SourceFailure};
-use toolgate_model::canonical::write_canonical;
 use toolgate_model::connection::AdapterName;
-use toolgate_model::merkle::sha256;
-use toolgate_model::service::RenderedRequest;
 
 use crate::adapter::{Adapter, Errand, OAuth2, Rest, Webhook, not_executable};
 use crate::body::InboundAnswer;
@@ -63,7 +60,7 @@ impl Source for Connectors {
                     renewal: access.renewal,
                 };
                 let answered = adapter(name).carry_out(&self.client, errand, &mut redactor).await;
-                let outcome = match answered {
+                match answered {
                     Ok(answer) => judge(call, answer, redactor).await,
                     Err(mut failure) => {
                         redactor.redact_text(&mut failure.reason);
@@ -72,31 +69,23 @@ impl Source for Connectors {
                         }
                         Err(failure)
                     }
-                };
-                Execution { fingerprint: Some(fingerprint(call, request)), outcome }
+                }
             }
             (Some(Target::Fetch(request)), _) => {
                 let invocation = call.invocation();
                 let pool = PoolKey::of_agent(&invocation.tenant, &invocation.agent);
-                let outcome = fetch::fetch(&self.client, pool, request, deadline_after(call.deadline())).await;
-                Execution { fingerprint: Some(fingerprint(call, request)), outcome }
+                fetch::fetch(&self.client, pool, request, deadline_after(call.deadline())).await
             }
-            (Some(Target::Conformance { fails: false }), _) => {
-                let answer = ServiceAnswer { http_status: 200, result: json!({}), truncated: false };
-                Execution { fingerprint: None, outcome: Ok(answer) }
-            }
+            (Some(Target::Conformance { fails: false }), _) => Ok(ServiceAnswer::said(json!({}))),
             (Some(Target::Conformance { fails: true }), _) => {
                 let failure = SourceFailure { sent: true, ..not_executable("the tool was asked to fail") };
-                Execution { fingerprint: None, outcome: Err(SourceFailure { kind: FailureKind::Service, ..failure }) }
+                Err(SourceFailure { kind: FailureKind::Service, ..failure })
             }
             // INVARIANT: the gate gives these to others.
             (Some(Target::Workspace | Target::Question { .. } | Target::External), _) => {
-                Execution { fingerprint: None, outcome: Err(not_executable("it is no tool of a service")) }
+                Err(not_executable("it is no tool of a service"))
             }
-            (None | Some(Target::Connector { .. }), _) => {
-                let failure = not_executable("the credential's metadata is wrong");
-                Execution { fingerprint: None, outcome: Err(failure) }
-            }
+            (None | Some(Target::Connector { .. }), _) => Err(not_executable("the credential's metadata is wrong")),
         }
     }
 }
@@ -178,15 +167,4 @@ fn drop_half_character(body: &mut Vec<u8>) {
     {
         body.truncate(error.valid_up_to());
     }
-}
-
-/// What was asked, without the credential: the same for the same request.
-fn fingerprint(call: &Admitted, request: &RenderedRequest) -> String {
-    let mut text = Vec::with_capacity(256);
-    text.extend_from_slice(request.method.as_str().as_bytes());
-    text.push(b'\n');
-    text.extend_from_slice(request.url.as_str().as_bytes());
-    text.push(b'\n');
-    write_canonical(call.parameters(), &mut text);
-    sha256(&text).to_hex()
 }

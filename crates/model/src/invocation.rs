@@ -90,7 +90,7 @@ pub struct Invocation {
     pub parameters: Map<String, Value>,
     /// SHA-256 of the canonical parameters.
     pub arguments_hash: String,
-    /// SHA-256 of method, URL and canonical parameters of what was sent.
+    /// SHA-256 of method, URL and canonical parameters of what is sent, where that is a request.
     pub fingerprint: Option<String>,
     /// The status that the service answered with.
     pub http_status: Option<u16>,

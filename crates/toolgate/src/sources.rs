@@ -43,7 +43,7 @@ async fn use_tool(workspace: &Workspace, call: &Admitted) -> Execution {
     match workspace.call(tool, arguments).await {
         Ok(Output { text, is_error, truncated, details }) => {
             let result = json!({"output": text, "is_error": is_error, "details": details});
-            Execution { fingerprint: None, outcome: Ok(ServiceAnswer { http_status: 200, result, truncated }) }
+            Ok(ServiceAnswer { http_status: 200, result, truncated })
         }
         Err(error) => failed(error.to_string(), may_have_acted(&error)),
     }
@@ -64,7 +64,7 @@ fn failed(reason: String, sent: bool) -> Execution {
         sent,
         timed_out: false,
     };
-    Execution { fingerprint: None, outcome: Err(failure) }
+    Err(failure)
 }
 
 /// The tools of this machine, as the gate is told of them.

@@ -169,7 +169,7 @@ impl Gate {
             error: None,
             parameters: logging.summary(parameters.as_object().unwrap_or(&nothing)),
             arguments_hash: arguments_hash(&parameters, &[]),
-            fingerprint: None,
+            fingerprint: fit.request().map(|request| request.fingerprint(&parameters)),
             http_status: None,
             cost: tool.definition.estimated_cost,
             duration_ms: None,

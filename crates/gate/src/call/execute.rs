@@ -14,7 +14,7 @@ use crate::gate::Gate;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{Freshness, RotateCredential, Stamp};
 use crate::ports::sealer::SealBinding;
-use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, SourceFailure};
+use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceAnswer, SourceFailure};
 use crate::refusal::{Code, Refusal};
 
 /// How often, and after what time, a replica looks for what another one may have renewed.
@@ -47,15 +47,17 @@ impl Gate {
 
     /// Carries out an admitted call.
     pub(super) async fn execute(&self, admitted: &Admitted, opened: Opened) -> Execution {
-        let refused = |reason| Execution { fingerprint: None, outcome: Err(not_sent(FailureKind::Proxy, reason)) };
+        let refused = |reason| Err(not_sent(FailureKind::Proxy, reason));
         let material = match opened.transpose() {
             Ok(material) => material,
             Err(refusal) => return refused(format!("the credential could not be opened: {}", refusal.reason())),
         };
         // Neither leaves the gate, so that neither needs a source.
         match admitted.target() {
-            Some(Target::Question { answer }) => return Execution::said(answer.map_or(Value::Null, Value::from)),
-            Some(Target::External) => return Execution::said(json!({"decision": "allow"})),
+            Some(Target::Question { answer }) => {
+                return Ok(ServiceAnswer::said(answer.map_or(Value::Null, Value::from)));
+            }
+            Some(Target::External) => return Ok(ServiceAnswer::said(json!({"decision": "allow"}))),
             _ => {}
         }
         let stamp = self.stamp(&admitted.call().caller);

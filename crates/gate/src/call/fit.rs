@@ -88,4 +88,12 @@ impl Fit {
     pub(crate) fn connection(&self) -> Option<&Connection> {
         self.candidate.holding().and_then(|holding| holding.connection.as_ref().ok())
     }
+
+    /// What is to be sent, where that is a request.
+    pub(crate) fn request(&self) -> Option<&RenderedRequest> {
+        match &self.errand {
+            Errand::Connector { request, .. } | Errand::Fetch(request) => Some(request),
+            Errand::Workspace | Errand::Question | Errand::External | Errand::Conformance { .. } => None,
+        }
+    }
 }

@@ -16,7 +16,6 @@ use crate::refusal::{Code, Refusal};
 
 /// The outcome of a call as the caller may see it.
 pub(super) struct Inspected {
-    pub(super) fingerprint: Option<String>,
     pub(super) http_status: Option<u16>,
     pub(super) result: Option<Value>,
     pub(super) truncated: bool,
@@ -30,11 +29,9 @@ pub(super) struct Inspected {
 impl Gate {
     /// Lets the guardian see the result before the caller does.
     pub(super) async fn inspect(&self, admitted: &Admitted, execution: Execution) -> Inspected {
-        let fingerprint = execution.fingerprint;
-        let (mut inspected, result) = match execution.outcome {
+        let (mut inspected, result) = match execution {
             Ok(answer) => {
                 let inspected = Inspected {
-                    fingerprint,
                     http_status: Some(answer.http_status),
                     result: None,
                     truncated: answer.truncated,
@@ -46,7 +43,6 @@ impl Gate {
             }
             Err(failure) => {
                 let inspected = Inspected {
-                    fingerprint,
                     http_status: failure.http_status,
                     result: None,
                     truncated: failure.truncated,

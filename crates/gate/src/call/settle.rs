@@ -113,7 +113,6 @@ impl Gate {
             .error
             .as_ref()
             .map(|error| InvocationError { code: error.code.clone(), reason: error.message.clone() });
-        invocation.fingerprint = inspected.fingerprint;
         invocation.http_status = inspected.http_status;
         invocation.duration_ms = Some(duration_ms);
         let id = invocation.id;

@@ -22,21 +22,8 @@ pub struct Access<'a> {
     pub renewal: &'a dyn Renewal,
 }
 
-/// What came of it. Every form of the secret is taken out already.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Execution {
-    /// SHA-256 of method, URL and canonical parameters, where it came to a request at all.
-    pub fingerprint: Option<String>,
-    /// The answer, or why there is none.
-    pub outcome: Result<ServiceAnswer, SourceFailure>,
-}
-
-impl Execution {
-    /// What needed no request.
-    pub fn said(result: Value) -> Self {
-        Self { fingerprint: None, outcome: Ok(ServiceAnswer { http_status: 200, result, truncated: false }) }
-    }
-}
+/// What came of it: the answer, or why there is none. Every form of the secret is taken out already.
+pub type Execution = Result<ServiceAnswer, SourceFailure>;
 
 /// What the service answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +34,13 @@ pub struct ServiceAnswer {
     pub result: Value,
     /// Whether it said more than is taken.
     pub truncated: bool,
+}
+
+impl ServiceAnswer {
+    /// What needed no request.
+    pub fn said(result: Value) -> Self {
+        Self { http_status: 200, result, truncated: false }
+    }
 }
 
 /// Why a call failed.

@@ -18,7 +18,7 @@ use crate::transaction::{Transaction, values};
 /// A call that is to be settled.
 pub struct Settling {
     command: Arc<Settle>,
-    /// What is written down of it, and its events. Made beforehand: a transaction keeps others waiting.
+    /// What is written down of it, and its events.
     outcome: Vec<Value>,
     events: Vec<Vec<Value>>,
 }
@@ -70,8 +70,8 @@ impl Operation for SettleAll {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<()>, Failure> {
         // A call that was taken for cut off meanwhile is settled all the same: now it is known.
-        let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, fingerprint = $4, \
-             http_status = $5, cost = $6, duration_ms = $7 WHERE tenant = $8 AND id = $9 \
+        let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, http_status = $4, cost = $5, \
+             duration_ms = $6 WHERE tenant = $7 AND id = $8 \
              AND (status = 'running' OR status = 'unknown')";
         let settled = transaction.execute_many(sql, &self.outcomes).await?;
         if settled.iter().any(|&changed| changed != 1) {
@@ -103,7 +103,6 @@ fn outcome(settle: &Settle) -> Vec<Value> {
         invocation.status.as_str(),
         error.map(|error| error.code.as_str()),
         error.map(|error| error.reason.as_str()),
-        invocation.fingerprint.as_deref(),
         invocation.http_status.map(u32::from),
         invocation.cost.map(Cost::micros),
         invocation.duration_ms,

@@ -69,6 +69,7 @@ async fn a_call_that_was_cut_off_is_shown_and_recorded_as_unknown(fixture: &Ledg
     assert_eq!((&data["invocation_id"], &data["status"]), (&json!(expected.id), &json!("unknown")));
     assert_eq!((&data["error_code"], &data["duration_ms"]), (&json!("OUTCOME_UNKNOWN"), &json!(null)));
     assert_eq!(data["parameters_summary"], json!({"amount": 1200, "currency": "eur"}));
+    assert_eq!(data["request_fingerprint"], json!(call.invocation.fingerprint), "what may have been sent is known");
 }
 
 async fn a_call_is_cut_off_once(fixture: &LedgerFixture) {

@@ -4,7 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use serde_json::Value;
 use url::Url;
+
+use crate::canonical::write_canonical;
+use crate::merkle::sha256;
 
 pub use self::render_error::RenderError;
 pub use self::template::PathTemplate;
@@ -130,6 +134,19 @@ impl HttpMapping {
     /// Whether this status is a success.
     pub fn is_success(&self, status: u16) -> bool {
         self.success.0.iter().any(|range| range.contains(&status))
+    }
+}
+
+impl RenderedRequest {
+    /// SHA-256 of method, URL and canonical parameters: the same for the same request, and nothing of a credential.
+    pub fn fingerprint(&self, parameters: &Value) -> String {
+        let mut text = Vec::with_capacity(256);
+        text.extend_from_slice(self.method.as_str().as_bytes());
+        text.push(b'\n');
+        text.extend_from_slice(self.url.as_str().as_bytes());
+        text.push(b'\n');
+        write_canonical(parameters, &mut text);
+        sha256(&text).to_hex()
     }
 }
 

@@ -132,7 +132,7 @@ impl Caller {
             error: None,
             parameters: parameters.as_object().cloned().unwrap(),
             arguments_hash: "a1".repeat(32),
-            fingerprint: None,
+            fingerprint: Some("f2".repeat(32)),
             http_status: None,
             cost: Cost::from_dollars(0.02),
             duration_ms: None,
@@ -167,7 +167,6 @@ impl Caller {
         invocation.status = InvocationStatus::Success;
         invocation.http_status = Some(200);
         invocation.duration_ms = Some(42);
-        invocation.fingerprint = Some("f2".repeat(32));
         Settle {
             stamp: self.tenant.stamp_of(&self.agent),
             returned: ToolReturned::ok(&invocation, 42),
