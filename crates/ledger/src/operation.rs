@@ -18,6 +18,8 @@ pub mod cascade;
 pub mod closing;
 pub mod consents;
 pub mod credentials;
+pub mod event_lists;
+pub mod event_pages;
 pub mod expiry;
 pub mod grant_lists;
 pub mod grant_rows;

@@ -184,4 +184,44 @@ mod tests {
              AS place FROM events) WHERE sequence <> place";
         assert_eq!(newer.query_row(gaps, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     }
+
+    #[test]
+    fn what_is_in_the_log_of_an_older_ledger_can_be_found_in_it() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("ledger.sqlite3");
+        let older = Connection::open(&path).unwrap();
+        for migration in SQLITE.iter().take(6) {
+            older.execute_batch(migration.sql).unwrap();
+        }
+        for sequence in 0..130_u32 {
+            let sql = "INSERT INTO events (tenant, sequence, kind, actor, agent, run, time, leaf, canonical) \
+                 VALUES ('a', ?1, ?2, 'admin', ?3, ?4, 0, x'00', '{}')";
+            let kind = if sequence == 70 { "grant.created" } else { "tool.invoked" };
+            let (agent, run) = ((sequence < 64).then_some("first"), (sequence % 100 == 0).then_some("hundreds"));
+            older.execute(sql, rusqlite::params![sequence, kind, agent, run]).unwrap();
+        }
+        // The last one is not in the tree yet.
+        let head = "INSERT INTO heads (tenant, size, root, time, checkpoint) VALUES ('a', 129, x'00', 0, '')";
+        older.execute_batch(head).unwrap();
+        older.pragma_update(None, "user_version", 6).unwrap();
+        drop(older);
+
+        drop(SqliteEngine::open(&path).unwrap());
+
+        let newer = Connection::open(&path).unwrap();
+        let mut pages =
+            newer.prepare("SELECT field, value, page FROM event_pages ORDER BY field, value, page").unwrap();
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let pages: Vec<(String, String, i64)> = pages.query_map([], read).unwrap().collect::<Result<_, _>>().unwrap();
+        let expected = [
+            ("actor", "admin", 0),
+            ("actor", "admin", 1),
+            ("actor", "admin", 2),
+            ("agent", "first", 0),
+            ("kind", "grant.created", 1),
+            ("run", "hundreds", 0),
+            ("run", "hundreds", 1),
+        ];
+        assert_eq!(pages, expected.map(|(field, value, page)| (field.to_owned(), value.to_owned(), page)));
+    }
 }

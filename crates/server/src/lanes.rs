@@ -85,9 +85,8 @@ mod tests {
 
     #[test]
     fn connections_are_spread_over_the_lanes_and_a_place_that_is_given_back_is_given_out_again() {
-        let lanes = Lanes {
-            lanes: (0..3).map(|number| Lane::start(number, Duration::from_secs(1)).unwrap()).collect(),
-        };
+        let lanes =
+            Lanes { lanes: (0..3).map(|number| Lane::start(number, Duration::from_secs(1)).unwrap()).collect() };
         let id = |place: &Place| place.handle.id();
 
         let taken: Vec<_> = (0..3).map(|_| lanes.place().unwrap()).collect();

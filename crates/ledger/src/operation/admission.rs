@@ -26,7 +26,7 @@ use crate::transaction::{INSERT, Transaction, values};
 /// A call that is to be admitted.
 pub struct Admitting {
     command: Arc<Admit>,
-    /// What is written down of it, and its events. Made beforehand: a transaction keeps others waiting.
+    /// What is written down of it, and its events.
     row: Vec<Value>,
     events: Vec<Vec<Value>>,
 }

@@ -1,8 +1,8 @@
-//! The audit log: taking committed events into their tenant's Merkle tree, and reading it.
+//! The audit log: taking committed events into their tenant's Merkle tree, and reading that.
 
 use std::sync::Arc;
 
-use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent, Page, PageRequest};
+use toolgate_gate::ports::ledger::LogHead;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::checkpoint::{SigningKey, TreeHead, sign};
 use toolgate_model::merkle::{Hash, Tile, TileCoordinate, Tiles, append, edge_tiles};
@@ -10,19 +10,15 @@ use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
-use super::listing::Conditions;
-use crate::sql::{Failure, Row, SqlError};
+use super::event_pages::PageEntries;
+use crate::sql::{Failure, SqlError};
 use crate::transaction::{Transaction, values};
 
 /// How many events one transaction integrates: few enough that other writers hardly wait.
-pub const BATCH: u32 = 1024;
-
-/// What every call leaves, of which there is more than of all else together.
-const USUAL_KINDS: [&str; 2] = ["agent.toolCalled", "tool.invoked"];
+pub const BATCH: u32 = 256;
 
 /// The next events of a log whose places are known.
-const IN_ORDER: &str =
-    "SELECT sequence, leaf FROM events WHERE sequence >= $1 AND tenant = $2 ORDER BY sequence LIMIT $3";
+const IN_ORDER: &str = "SELECT {columns} FROM events WHERE sequence >= $1 AND tenant = $2 ORDER BY sequence LIMIT $3";
 
 /// Gives the next events their places. Those of transactions that commit later get later ones; what was committed before
 /// another transaction began has an earlier position, so cause still comes before effect.
@@ -30,7 +26,7 @@ const PUT_IN_ORDER: &str = "UPDATE events SET sequence = batch.place FROM ( \
          SELECT position, row_number() OVER (ORDER BY position) - 1 + $1 AS place FROM ( \
              SELECT position FROM events WHERE tenant = $2 AND sequence IS NULL ORDER BY position LIMIT $3 \
          ) AS pending \
-     ) AS batch WHERE events.position = batch.position RETURNING sequence, leaf";
+     ) AS batch WHERE events.position = batch.position RETURNING {columns}";
 
 /// Names the tenants with events that are not in their tree yet.
 pub struct ListPending;
@@ -71,15 +67,20 @@ impl Operation for Integrate {
         let head = read_head(transaction, &self.tenant).await?;
         // Another replica may have signed a head while this one waited for the lock: time does not run back.
         let (size, time) = head.map_or((0, self.now), |head| (head.head.size, self.now.max(head.head.time)));
-        let sql = if T::ORDERS_EVENTS { IN_ORDER } else { PUT_IN_ORDER };
-        let rows = transaction.query(sql, values![size, &self.tenant, BATCH]).await?;
+        let columns = format!("sequence, leaf, {}", PageEntries::COLUMNS);
+        let sql = if T::ORDERS_EVENTS { IN_ORDER } else { PUT_IN_ORDER }.replace("{columns}", &columns);
+        let rows = transaction.query(&sql, values![size, &self.tenant, BATCH]).await?;
         if rows.is_empty() {
             return Ok(0);
         }
-        let mut leaves = rows
-            .iter()
-            .map(|row| Ok((row.count(0)?, hash(row.blob(1)?)?)))
-            .collect::<Result<Vec<(u64, Hash)>, SqlError>>()?;
+        let mut leaves: Vec<(u64, Hash)> = Vec::with_capacity(rows.len());
+        let mut pages = PageEntries::default();
+        for row in &rows {
+            let place = row.count(0)?;
+            leaves.push((place, hash(row.blob(1)?)?));
+            pages.note(place, row, 2)?;
+        }
+        pages.keep(transaction, &self.tenant).await?;
         leaves.sort_unstable_by_key(|(place, _)| *place);
         let leaves: Vec<Hash> = leaves.into_iter().map(|(_, leaf)| leaf).collect();
         let edge = read_tiles(transaction, &self.tenant, &edge_tiles(size)).await?;
@@ -126,58 +127,10 @@ impl Operation for ReadTiles {
     }
 }
 
-/// Reads events that are in the log, in order.
-pub struct ListEvents {
-    /// Whose.
-    pub tenant: TenantId,
-    /// Which.
-    pub filter: EventFilter,
-    /// Which page; the cursor is a sequence.
-    pub page: PageRequest,
-}
-
-impl Operation for ListEvents {
-    type Output = Page<LoggedEvent>;
-
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<LoggedEvent>, Failure> {
-        let read = |row: &Row| -> Result<LoggedEvent, SqlError> {
-            Ok(LoggedEvent { sequence: row.count(0)?, canonical: row.text(1)?.to_owned() })
-        };
-        let from = ("sequence, canonical", "events", "sequence");
-        self.conditions()?.page(transaction, from, &self.page, read, |event| event.sequence.to_string()).await
-    }
-}
-
-impl ListEvents {
-    fn conditions(&self) -> Result<Conditions, Refusal> {
-        let after = self.page.after.as_ref().map(|after| after.parse::<u64>()).transpose();
-        let after =
-            after.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
-        let mut conditions = Conditions::default();
-        conditions.and("tenant =", &self.tenant);
-        // What is not in the tree yet cannot be proved yet.
-        conditions.and_that("sequence < COALESCE((SELECT size FROM heads WHERE heads.tenant = events.tenant), 0)");
-        conditions.and_if("sequence >", after);
-        let filter = &self.filter;
-        conditions.and_any("kind", filter.kinds.iter().map(String::as_str));
-        let is_usual = |kind: &String| USUAL_KINDS.contains(&kind.as_str());
-        if !filter.kinds.is_empty() && !filter.kinds.iter().any(is_usual) {
-            // Says nothing new, but lets the index be used that has only the others.
-            conditions.and_that("kind <> 'agent.toolCalled' AND kind <> 'tool.invoked' AND sequence IS NOT NULL");
-        }
-        conditions.and_if("run =", filter.run.as_deref());
-        conditions.and_if("tool =", filter.tool.as_deref());
-        conditions.and_if("actor =", filter.actor.as_ref());
-        conditions.and_if("agent =", filter.agent.as_ref());
-        conditions.and_if("intent =", filter.intent.as_ref());
-        conditions.and_if("task =", filter.task.as_ref());
-        conditions.and_if("time >=", filter.since);
-        conditions.and_if("time <", filter.until);
-        Ok(conditions)
-    }
-}
-
-async fn read_head<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<Option<LogHead>, Failure> {
+pub(super) async fn read_head<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+) -> Result<Option<LogHead>, Failure> {
     let sql = "SELECT tenant, size, root, time, checkpoint FROM heads WHERE tenant = $1";
     let Some(row) = transaction.query_optional(sql, values![tenant]).await? else { return Ok(None) };
     let head = TreeHead {

@@ -13,6 +13,7 @@ use toolgate_model::merkle::{
     Hash, TILE_WIDTH, consistency_proof, consistency_tiles, inclusion_proof, inclusion_tiles, root_of,
     verify_consistency, verify_inclusion,
 };
+use toolgate_model::principal::PrincipalId;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::{approvals, number};
@@ -28,6 +29,7 @@ contract!(
     a_second_integration_finds_nothing_and_leaves_the_head,
     a_change_and_its_events_are_one,
     events_are_found_by_everything_they_are_filtered_by,
+    in_a_long_log_every_filter_finds_what_reading_all_of_it_would,
     a_cursor_that_no_answer_gave_is_refused,
     two_replicas_integrate_into_one_gapless_log,
 );
@@ -37,13 +39,18 @@ async fn head(tenant: &TestTenant) -> LogHead {
 }
 
 async fn logged(tenant: &TestTenant) -> Vec<LoggedEvent> {
+    found(tenant, EventFilter::default(), 100).await
+}
+
+/// All that a filter finds, in pages of this many.
+async fn found(tenant: &TestTenant, filter: EventFilter, limit: u32) -> Vec<LoggedEvent> {
     let mut all = Vec::new();
-    let mut page = PageRequest::first(100);
+    let mut page = PageRequest::first(limit);
     loop {
-        let read = tenant.ledger.events(&tenant.id, EventFilter::default(), page).await.unwrap();
+        let read = tenant.ledger.events(&tenant.id, filter.clone(), page).await.unwrap();
         all.extend(read.items);
         let Some(next) = read.next else { return all };
-        page = PageRequest { after: Some(next), limit: 100 };
+        page = PageRequest { after: Some(next), limit };
     }
 }
 
@@ -269,6 +276,67 @@ async fn events_are_found_by_everything_they_are_filtered_by(fixture: &LedgerFix
         ..of_task
     };
     assert_eq!(find(together).await, ["grant.suspended"]);
+}
+
+async fn in_a_long_log_every_filter_finds_what_reading_all_of_it_would(fixture: &LedgerFixture) {
+    let (tenant, other) = (fixture.tenant().await, fixture.tenant().await);
+    for round in 0..8 {
+        happen(&tenant, &format!("crowd-{round}"), 45).await;
+        happen(&other, "stranger", usize::from(round == 0)).await;
+        // Some are taken into the tree by themselves, some with those of the next round.
+        if round % 3 != 1 {
+            tenant.integrate().await;
+        }
+        let grant = tenant.grant(["coordinator", "billing"][round % 2]).await;
+        if round % 4 == 0 {
+            tenant.delegate(&grant, "worker").await.unwrap();
+        }
+    }
+    tenant.integrate().await;
+    other.integrate().await;
+    let all = logged(&tenant).await;
+    assert!(all.len() > 5 * 64, "the log has several pages: {}", all.len());
+    let any = EventFilter::default;
+    let kinds = |kinds: &[&str]| EventFilter { kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(), ..any() };
+    let of = |agent: &str| EventFilter { agent: Some(principal(agent)), ..any() };
+    let by = |actor: &PrincipalId| EventFilter { actor: Some(actor.clone()), ..any() };
+    let (created, delegated) = ("grant.created", "grant.delegated");
+
+    let filters = [
+        kinds(&[created]),
+        kinds(&[created, delegated, "vault.created"]),
+        kinds(&["agent.created"]),
+        kinds(&["tool.invoked"]),
+        kinds(&["tool.invoked", delegated]),
+        of("worker"),
+        of("crowd-7-44"),
+        of("billing"),
+        of("stranger-0"),
+        by(&tenant.administrator),
+        by(&principal("coordinator")),
+        EventFilter { kinds: vec![created.to_owned()], ..of("billing") },
+        EventFilter { kinds: vec![delegated.to_owned()], ..by(&tenant.administrator) },
+    ];
+
+    let mut sizes = Vec::new();
+    for filter in filters {
+        let wanted = |event: &&LoggedEvent| {
+            let json: Value = serde_json::from_str(&event.canonical).unwrap();
+            let is = |field: &str, sought: &Option<PrincipalId>| {
+                sought.as_ref().is_none_or(|sought| json[field] == json!(sought))
+            };
+            let kind = json["type"].as_str().unwrap();
+            (filter.kinds.is_empty() || filter.kinds.iter().any(|sought| sought == kind))
+                && is("agent_id", &filter.agent)
+                && is("actor", &filter.actor)
+        };
+        let expected: Vec<LoggedEvent> = all.iter().filter(wanted).cloned().collect();
+        for limit in [7, 1000] {
+            assert_eq!(found(&tenant, filter.clone(), limit).await, expected, "{filter:?} in pages of {limit}");
+        }
+        sizes.push(expected.len());
+    }
+    assert!(sizes.contains(&0) && sizes.iter().any(|size| *size > 300), "{sizes:?}");
 }
 
 async fn a_cursor_that_no_answer_gave_is_refused(fixture: &LedgerFixture) {

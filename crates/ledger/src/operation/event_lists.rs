@@ -1,0 +1,96 @@
+//! Reading the events that are in the log.
+
+use std::ops::Range;
+
+use toolgate_gate::ports::ledger::{EventFilter, LoggedEvent, Page, PageRequest};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::principal::TenantId;
+
+use super::Operation;
+use super::audit::read_head;
+use super::event_pages::Sought;
+use super::listing::Conditions;
+use crate::sql::{Failure, SqlError, Value};
+use crate::transaction::Transaction;
+
+/// Reads events that are in the log, in order.
+pub struct ListEvents {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub filter: EventFilter,
+    /// Which page; the cursor is a sequence.
+    pub page: PageRequest,
+}
+
+impl Operation for ListEvents {
+    type Output = Page<LoggedEvent>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Page<LoggedEvent>, Failure> {
+        let mut from = self.first()?;
+        // What is not in the tree yet cannot be proved yet.
+        let size = read_head(transaction, &self.tenant).await?.map_or(0, |head| head.head.size);
+        let sought = Sought::narrowest(&self.filter);
+        let mut found = Vec::new();
+        // One more than asked for tells whether there is a next page.
+        let wanted = usize::try_from(self.page.limit.saturating_add(1)).unwrap_or(usize::MAX);
+        while from < size && found.len() < wanted {
+            let stretches = match &sought {
+                Some(sought) => sought.stretches(transaction, &self.tenant, from).await?,
+                None => std::iter::once(from..size).collect(),
+            };
+            let Some(last) = stretches.last() else { break };
+            from = last.end;
+            for stretch in stretches {
+                let missing = wanted.saturating_sub(found.len());
+                if missing > 0 {
+                    self.read(transaction, stretch.start..stretch.end.min(size), missing, &mut found).await?;
+                }
+            }
+        }
+        Ok(Page::cut(found, self.page.limit, |event| event.sequence.to_string()))
+    }
+}
+
+impl ListEvents {
+    /// The first place that the page may begin at.
+    fn first(&self) -> Result<u64, Refusal> {
+        let Some(after) = &self.page.after else { return Ok(0) };
+        let after: u64 = after
+            .parse()
+            .map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
+        Ok(after.saturating_add(1))
+    }
+
+    /// Reads what is wanted of a stretch of the log.
+    async fn read<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        stretch: Range<u64>,
+        limit: usize,
+        found: &mut Vec<LoggedEvent>,
+    ) -> Result<(), SqlError> {
+        let filter = &self.filter;
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", &self.tenant);
+        conditions.and("sequence >=", stretch.start);
+        conditions.and("sequence <", stretch.end);
+        conditions.and_any("kind", filter.kinds.iter().map(String::as_str));
+        conditions.and_if("run =", filter.run.as_deref());
+        conditions.and_if("tool =", filter.tool.as_deref());
+        conditions.and_if("actor =", filter.actor.as_ref());
+        conditions.and_if("agent =", filter.agent.as_ref());
+        conditions.and_if("intent =", filter.intent.as_ref());
+        conditions.and_if("task =", filter.task.as_ref());
+        conditions.and_if("time >=", filter.since);
+        conditions.and_if("time <", filter.until);
+        let (condition, mut values) = conditions.finish();
+        values.push(Value::from(u64::try_from(limit).unwrap_or(u64::MAX)));
+        let place = values.len();
+        let sql = format!("SELECT sequence, canonical FROM events WHERE {condition} ORDER BY sequence LIMIT ${place}");
+        for row in transaction.query(&sql, &values).await? {
+            found.push(LoggedEvent { sequence: row.count(0)?, canonical: row.text(1)?.to_owned() });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Where in the log to look: for each thing that events are looked for by, the pages of the log that have any such event.
+//! It is written when events are taken into the tree, many at a time, and not with each call: nobody is shown an event
+//! before that.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use toolgate_gate::ports::ledger::EventFilter;
+use toolgate_model::principal::TenantId;
+
+use super::listing::Conditions;
+use crate::sql::{Row, SqlError, Value};
+use crate::transaction::{Rows, Transaction};
+
+/// How many places of the log are a page. Fewer would make the index longer, more would make looking through a page slower.
+const PAGE: u64 = 64;
+/// How many pages are looked up at a time.
+const WINDOW: usize = 64;
+
+/// What events are looked for by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Field {
+    Actor,
+    Agent,
+    Intent,
+    Kind,
+    Run,
+    Task,
+    Tool,
+}
+
+impl Field {
+    /// All of them, in the order in which [`PageEntries::note`] finds them in a row.
+    const ALL: [Self; 7] = [Self::Actor, Self::Agent, Self::Intent, Self::Kind, Self::Run, Self::Task, Self::Tool];
+
+    /// As it stands in the index.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Actor => "actor",
+            Self::Agent => "agent",
+            Self::Intent => "intent",
+            Self::Kind => "kind",
+            Self::Run => "run",
+            Self::Task => "task",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// What is looked for: events with one of these values in this field.
+pub struct Sought {
+    field: Field,
+    values: Vec<Value>,
+}
+
+impl Sought {
+    /// The part of a filter that leaves the fewest pages, as far as one can know; `None` where none is left out.
+    pub fn narrowest(filter: &EventFilter) -> Option<Self> {
+        let one = |field, value: Option<Value>| value.map(|value| Self { field, values: vec![value] });
+        one(Field::Run, filter.run.as_deref().map(Value::from))
+            .or_else(|| one(Field::Task, filter.task.as_ref().map(Value::from)))
+            .or_else(|| one(Field::Intent, filter.intent.as_ref().map(Value::from)))
+            .or_else(|| {
+                let values: Vec<_> = filter.kinds.iter().map(|kind| Value::from(kind.as_str())).collect();
+                let rare = !values.is_empty() && !filter.kinds.iter().any(|kind| is_usual(kind));
+                rare.then_some(Self { field: Field::Kind, values })
+            })
+            .or_else(|| one(Field::Agent, filter.agent.as_ref().map(Value::from)))
+            .or_else(|| one(Field::Actor, filter.actor.as_ref().map(Value::from)))
+            .or_else(|| one(Field::Tool, filter.tool.as_deref().map(Value::from)))
+    }
+
+    /// The next stretches of the log from this place on that have any such event; none where there are no more.
+    pub async fn stretches<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        tenant: &TenantId,
+        from: u64,
+    ) -> Result<Vec<Range<u64>>, SqlError> {
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", tenant);
+        conditions.and("field =", self.field.as_str());
+        conditions.and_any("value", self.values.iter().cloned());
+        conditions.and("page >=", from / PAGE);
+        let (condition, values) = conditions.finish();
+        let sql = format!("SELECT DISTINCT page FROM event_pages WHERE {condition} ORDER BY page LIMIT {WINDOW}");
+        let mut stretches: Vec<Range<u64>> = Vec::new();
+        for row in transaction.query(&sql, &values).await? {
+            let begin = row.count::<u64>(0)?.saturating_mul(PAGE);
+            let end = begin.saturating_add(PAGE);
+            match stretches.last_mut() {
+                Some(last) if last.end == begin => last.end = end,
+                _ => stretches.push(begin.max(from)..end),
+            }
+        }
+        Ok(stretches)
+    }
+}
+
+/// What every call leaves, of which there is more than of all else together: no page is without it.
+fn is_usual(kind: &str) -> bool {
+    matches!(kind, "agent.toolCalled" | "tool.invoked")
+}
+
+/// What the index has to say about some events.
+#[derive(Default)]
+pub struct PageEntries {
+    entries: BTreeSet<(Field, String, u64)>,
+    /// What was noted last of each field: most events have much in common with the one before.
+    last: [Option<(String, u64)>; Field::ALL.len()],
+}
+
+impl PageEntries {
+    /// The columns of an event that the index is made of, in the order of `Field::ALL`.
+    pub const COLUMNS: &'static str = "actor, agent, intent, kind, run, task, tool";
+
+    /// One event more: the one at this place, whose columns begin there in the row.
+    pub fn note(&mut self, sequence: u64, row: &Row, first_column: usize) -> Result<(), SqlError> {
+        let page = sequence / PAGE;
+        for ((field, last), column) in Field::ALL.into_iter().zip(&mut self.last).zip(first_column..) {
+            let Some(value) = row.optional_text(column)? else { continue };
+            let is_known = last.as_ref().is_some_and(|(known, of_page)| *of_page == page && known == value);
+            if is_known || (field == Field::Kind && is_usual(value)) {
+                continue;
+            }
+            self.entries.insert((field, value.to_owned(), page));
+            *last = Some((value.to_owned(), page));
+        }
+        Ok(())
+    }
+
+    /// Writes them down. The first page of a batch may have been begun by the one before.
+    pub async fn keep<T: Transaction>(self, transaction: &mut T, tenant: &TenantId) -> Result<(), SqlError> {
+        let row = |(field, value, page): (Field, String, u64)| {
+            vec![Value::from(tenant), Value::from(field.as_str()), Value::from(value), Value::from(page)]
+        };
+        let rows: Vec<_> = self.entries.into_iter().map(row).collect();
+        let into = "event_pages (tenant, field, value, page)";
+        let otherwise = "ON CONFLICT (tenant, field, value, page) DO NOTHING";
+        transaction.insert(Rows { into, rows: &rows, numbers: &[], otherwise }).await
+    }
+}
