@@ -22,7 +22,7 @@ use crate::redaction::Redactor;
 use crate::time::deadline_after;
 
 /// From this many bytes on an answer is read beside the calls, not among them.
-const LARGE: usize = 32 * 1024;
+const LARGE: usize = 8 * 1024;
 
 /// Calls services over HTTP.
 pub struct Connectors {

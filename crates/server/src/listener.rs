@@ -25,7 +25,7 @@ use crate::caller::Peer;
 use crate::lanes::{Lanes, Place};
 
 /// From this many bytes on a request is read, checked and answered aside: that takes long enough to be noticed by others.
-const LARGE: u64 = 32 * 1024;
+const LARGE: u64 = 8 * 1024;
 
 /// What one client, or all together, may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,8 +218,8 @@ mod tests {
             let of_size = |size: usize| answer(&format!("Content-Length: {size}"), &vec![b'x'; size]);
 
             assert!(of_size(0).ends_with("0 bytes on lane-0"));
-            assert!(of_size(large - 1).ends_with("32767 bytes on lane-0"));
-            assert!(of_size(large).ends_with("32768 bytes on aside"));
+            assert!(of_size(large - 1).ends_with("8191 bytes on lane-0"));
+            assert!(of_size(large).ends_with("8192 bytes on aside"));
             let chunked = answer("Transfer-Encoding: chunked", b"1\r\nx\r\n0\r\n\r\n");
             assert!(chunked.ends_with("1 bytes on aside"), "{chunked}");
         });
@@ -241,7 +241,7 @@ mod tests {
             std::future::pending::<()>().await;
         });
         while_served(Router::new().route("/", waits), move |address| {
-            let stream = send(address, "Content-Length: 40000", &[b'x'; 40000]);
+            let stream = send(address, "Content-Length: 10000", &[b'x'; 10000]);
             begun.recv().unwrap();
             assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty), "it waits");
 
