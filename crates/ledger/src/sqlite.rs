@@ -151,21 +151,27 @@ fn run_ready<O: Operation>(
 mod tests {
     use super::*;
 
+    /// A ledger as it was after the first so many migrations.
+    fn ledger_at(schema: usize, directory: &tempfile::TempDir) -> (std::path::PathBuf, Connection) {
+        let path = directory.path().join("ledger.sqlite3");
+        let ledger = Connection::open(&path).unwrap();
+        for migration in SQLITE.iter().take(schema) {
+            ledger.execute_batch(migration.sql).unwrap();
+            ledger.pragma_update(None, "user_version", migration.number).unwrap();
+        }
+        (path, ledger)
+    }
+
     #[test]
     fn events_of_an_older_ledger_keep_their_places_and_those_without_one_get_the_next() {
         let directory = tempfile::TempDir::new().unwrap();
-        let path = directory.path().join("ledger.sqlite3");
-        let older = Connection::open(&path).unwrap();
-        for migration in SQLITE.iter().take(2) {
-            older.execute_batch(migration.sql).unwrap();
-        }
+        let (path, older) = ledger_at(2, &directory);
         let events = [("a", Some(1)), ("b", None), ("a", Some(0)), ("a", None), ("b", Some(0)), ("a", None)];
         for (number, (tenant, sequence)) in events.into_iter().enumerate() {
             let sql = "INSERT INTO events (tenant, sequence, kind, actor, time, leaf, canonical) \
                  VALUES (?1, ?2, 'key.created', 'admin', 0, x'00', ?3)";
             older.execute(sql, rusqlite::params![tenant, sequence, number.to_string()]).unwrap();
         }
-        older.pragma_update(None, "user_version", 2).unwrap();
         drop(older);
 
         drop(SqliteEngine::open(&path).unwrap());
@@ -188,11 +194,7 @@ mod tests {
     #[test]
     fn what_is_in_the_log_of_an_older_ledger_can_be_found_in_it() {
         let directory = tempfile::TempDir::new().unwrap();
-        let path = directory.path().join("ledger.sqlite3");
-        let older = Connection::open(&path).unwrap();
-        for migration in SQLITE.iter().take(6) {
-            older.execute_batch(migration.sql).unwrap();
-        }
+        let (path, older) = ledger_at(6, &directory);
         for sequence in 0..130_u32 {
             let sql = "INSERT INTO events (tenant, sequence, kind, actor, agent, run, time, leaf, canonical) \
                  VALUES ('a', ?1, ?2, 'admin', ?3, ?4, 0, x'00', '{}')";
@@ -203,7 +205,6 @@ mod tests {
         // The last one is not in the tree yet.
         let head = "INSERT INTO heads (tenant, size, root, time, checkpoint) VALUES ('a', 129, x'00', 0, '')";
         older.execute_batch(head).unwrap();
-        older.pragma_update(None, "user_version", 6).unwrap();
         drop(older);
 
         drop(SqliteEngine::open(&path).unwrap());

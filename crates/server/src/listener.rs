@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::{Request, StatusCode};
+use http::Request;
 use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -19,10 +19,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use toolgate_gate::refusal::{Code, Refusal};
 use tower::ServiceExt;
 
 use crate::caller::Peer;
 use crate::lanes::{Lanes, Place};
+use crate::openintent::error::Denied;
 
 /// From this many bytes on a request is read, checked and answered aside: that takes long enough to be noticed by others.
 const LARGE: u64 = 8 * 1024;
@@ -151,8 +153,10 @@ impl Future for Aside {
             Ok(answer) => answer,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The program ends.
-                Err(_) => Ok(StatusCode::SERVICE_UNAVAILABLE.into_response()),
+                Err(_) => {
+                    let reason = "the gate is ending, and gave this request up; look whether it was carried out";
+                    Ok(Denied::from(Refusal::new(Code::LedgerUnavailable, reason)).into_response())
+                }
             },
         })
     }

@@ -17,16 +17,13 @@ use crate::transaction::{Transaction, values};
 /// How many events one transaction integrates: few enough that other writers hardly wait.
 pub const BATCH: u32 = 256;
 
-/// The next events of a log whose places are known.
-const IN_ORDER: &str = "SELECT {columns} FROM events WHERE sequence >= $1 AND tenant = $2 ORDER BY sequence LIMIT $3";
-
 /// Gives the next events their places. Those of transactions that commit later get later ones; what was committed before
 /// another transaction began has an earlier position, so cause still comes before effect.
 const PUT_IN_ORDER: &str = "UPDATE events SET sequence = batch.place FROM ( \
          SELECT position, row_number() OVER (ORDER BY position) - 1 + $1 AS place FROM ( \
              SELECT position FROM events WHERE tenant = $2 AND sequence IS NULL ORDER BY position LIMIT $3 \
          ) AS pending \
-     ) AS batch WHERE events.position = batch.position RETURNING {columns}";
+     ) AS batch WHERE events.position = batch.position";
 
 /// Names the tenants with events that are not in their tree yet.
 pub struct ListPending;
@@ -67,8 +64,14 @@ impl Operation for Integrate {
         let head = read_head(transaction, &self.tenant).await?;
         // Another replica may have signed a head while this one waited for the lock: time does not run back.
         let (size, time) = head.map_or((0, self.now), |head| (head.head.size, self.now.max(head.head.time)));
-        let columns = format!("sequence, leaf, {}", PageEntries::COLUMNS);
-        let sql = if T::ORDERS_EVENTS { IN_ORDER } else { PUT_IN_ORDER }.replace("{columns}", &columns);
+        let columns = PageEntries::COLUMNS;
+        let sql = match T::ORDERS_EVENTS {
+            true => format!(
+                "SELECT sequence, leaf, {columns} FROM events WHERE sequence >= $1 AND tenant = $2 \
+                 ORDER BY sequence LIMIT $3"
+            ),
+            false => format!("{PUT_IN_ORDER} RETURNING sequence, leaf, {columns}"),
+        };
         let rows = transaction.query(&sql, values![size, &self.tenant, BATCH]).await?;
         if rows.is_empty() {
             return Ok(0);

@@ -43,9 +43,10 @@ impl Operation for ListEvents {
             from = last.end;
             for stretch in stretches {
                 let missing = wanted.saturating_sub(found.len());
-                if missing > 0 {
-                    self.read(transaction, stretch.start..stretch.end.min(size), missing, &mut found).await?;
+                if missing == 0 {
+                    break;
                 }
+                self.read(transaction, stretch.start..stretch.end.min(size), missing, &mut found).await?;
             }
         }
         Ok(Page::cut(found, self.page.limit, |event| event.sequence.to_string()))
