@@ -6,12 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use thiserror::Error;
 use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
 use toolgate_gate::refusal::Refusal;
 
-use self::connection::{configure, sql_error};
+use self::connection::{connect, sql_error};
 use self::readers::Readers;
 use self::transaction::SqliteTransaction;
 use self::writer::{Job, Writer};
@@ -63,12 +63,12 @@ impl SqliteEngine {
         // Made closed to others before SQLite sees it; its companions take the mode over.
         private_file(path).map_err(|error| OpenError::Sqlite { path: shown.clone(), reason: error.to_string() })?;
         let failed = |error: &SqlError| OpenError::Sqlite { path: shown.clone(), reason: error.to_string() };
-        let mut connection = Connection::open_with_flags(path, flags() | OpenFlags::SQLITE_OPEN_CREATE)
-            .map_err(|error| failed(&sql_error(&error)))?;
-        configure(&connection).map_err(|error| failed(&error))?;
+        let mut connection = connect(path).map_err(|error| failed(&error))?;
         migrate(&mut connection, &failed)?;
         let readers = Readers::open(path).map_err(|error| failed(&error))?;
-        let writer = Writer::start(connection).map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
+        let second = connect(path).map_err(|error| failed(&error))?;
+        let writer =
+            Writer::start(connection, second).map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
         Ok(Self { writer, readers, _owner: owner })
     }
 }
@@ -97,10 +97,6 @@ impl Engine for SqliteEngine {
     async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         self.readers.run(operation).await
     }
-}
-
-fn flags() -> OpenFlags {
-    OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX
 }
 
 fn own(path: &Path) -> Result<Arc<std::fs::File>, OpenError> {

@@ -13,7 +13,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use crate::aos::{self, HookSettings};
 use crate::approvals;
 use crate::ending::Ending;
-use crate::limiter::{self, Limiter};
+use crate::limiter::Limiter;
 use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
@@ -67,8 +67,6 @@ pub fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(|uri: Uri| async move {
             refused(&uri, Code::MethodNotAllowed, "this path does not take this method")
         })
-        .layer(from_fn_with_state(app.limiter.clone(), limiter::middleware::limit))
-        // Outermost, so that refused requests are counted too.
         .layer(from_fn_with_state(Arc::clone(&app), operations::metrics::count))
         .with_state(app)
 }

@@ -1,11 +1,15 @@
 //! How a connection is set up, and what its errors mean.
 
-use rusqlite::{Connection, ErrorCode};
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::sql::SqlError;
 
-/// Durable to the disk, strict, and wiping what is deleted.
-pub(super) fn configure(connection: &Connection) -> Result<(), SqlError> {
+/// Opens the database in a file that is there, durable to the disk, strict, and wiping what is deleted.
+pub(super) fn connect(path: &Path) -> Result<Connection, SqlError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| sql_error(&error))?;
     let statements = "PRAGMA journal_mode = WAL;
          PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = ON;
@@ -20,7 +24,7 @@ pub(super) fn configure(connection: &Connection) -> Result<(), SqlError> {
          PRAGMA journal_size_limit = 33554432;";
     connection.execute_batch(statements).map_err(|error| sql_error(&error))?;
     connection.set_prepared_statement_cache_capacity(128);
-    Ok(())
+    Ok(connection)
 }
 
 /// Sorts an error of SQLite.

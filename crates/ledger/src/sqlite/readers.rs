@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 use toolgate_gate::refusal::Refusal;
 
-use super::connection::{configure, sql_error};
+use super::connection::{connect, sql_error};
+use super::run_ready;
 use super::transaction::SqliteTransaction;
-use super::{flags, run_ready};
 use crate::operation::Operation;
 use crate::sql::{Failure, SqlError, unavailable};
 
@@ -25,7 +25,7 @@ pub(super) struct Readers {
 
 impl Readers {
     pub(super) fn open(path: &Path) -> Result<Self, SqlError> {
-        let first = connect(path)?;
+        let first = for_reading(path)?;
         Ok(Self {
             path: path.to_owned(),
             idle: Arc::new(Mutex::new(vec![first])),
@@ -39,7 +39,7 @@ impl Readers {
         let path = self.path.clone();
         let read = tokio::task::spawn_blocking(move || {
             let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut connection = taken.map_or_else(|| connect(&path), Ok)?;
+            let mut connection = taken.map_or_else(|| for_reading(&path), Ok)?;
             let result = in_snapshot(&mut connection, &operation);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             drop(place);
@@ -52,9 +52,8 @@ impl Readers {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, SqlError> {
-    let connection = Connection::open_with_flags(path, flags()).map_err(|error| sql_error(&error))?;
-    configure(&connection)?;
+fn for_reading(path: &Path) -> Result<Connection, SqlError> {
+    let connection = connect(path)?;
     // There are several of them, and what is read often is remembered above.
     connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048").map_err(|error| sql_error(&error))?;
     Ok(connection)

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use toolgate_gate::ports::ledger::Generation;
 use toolgate_gate::refusal::Refusal;
 
+use self::checkpoints::Checkpoints;
 use self::company::{Aboard, Company, Ended, Entrant};
 use self::queue::Queue;
 use super::connection::sql_error;
@@ -18,6 +19,7 @@ use crate::operation::settlement::SettleAll;
 use crate::operation::{Joint, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
 
+mod checkpoints;
 mod company;
 mod queue;
 
@@ -45,14 +47,16 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
+    /// With a second connection to the same database, for what can be done while this one writes.
+    pub(super) fn start(mut connection: Connection, second: Connection) -> std::io::Result<Self> {
+        let checkpoints = Checkpoints::start(&mut connection, second)?;
         let queue = Arc::new(Queue::new());
         let jobs = Arc::clone(&queue);
         let generation = Arc::new(AtomicU64::new(1));
         let shared = Arc::clone(&generation);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || write(connection, &jobs, &shared))?;
+            .spawn(move || write(connection, checkpoints, &jobs, &shared))?;
         Ok(Self { queue, generation })
     }
 
@@ -112,7 +116,7 @@ impl Drop for Abandoning<'_> {
     }
 }
 
-fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) {
+fn write(mut connection: Connection, mut checkpoints: Checkpoints, queue: &Queue<Job>, published: &AtomicU64) {
     let _abandoning = Abandoning(queue);
     let mut generation = published.load(Ordering::Acquire);
     while let Some(jobs) = queue.take() {
@@ -152,6 +156,7 @@ fn write(mut connection: Connection, queue: &Queue<Job>, published: &AtomicU64) 
         }
         settled.acknowledge(&durable);
         admitted.acknowledge(&durable);
+        checkpoints.between_transactions(&connection);
     }
 }
 
@@ -242,9 +247,14 @@ mod tests {
         }
     }
 
+    fn writer() -> Writer {
+        let connection = || Connection::open_in_memory().unwrap();
+        Writer::start(connection(), connection()).unwrap()
+    }
+
     #[tokio::test]
     async fn who_reads_while_a_change_is_under_way_is_not_up_to_date() {
-        let writer = Writer::start(Connection::open_in_memory().unwrap()).unwrap();
+        let writer = writer();
         let shared = || Arc::clone(&writer.generation);
         let before = writer.generation();
 
@@ -256,7 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_change_is_seen_by_what_follows_in_the_same_transaction() {
-        let writer = Writer::start(Connection::open_in_memory().unwrap()).unwrap();
+        let writer = writer();
         let (hold, held) = std::sync::mpsc::channel::<()>();
         let (begun, has_begun) = oneshot::channel();
         // Keeps the transaction open until the other two wait in the queue.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -19,7 +19,7 @@ mod tests;
 const NEVER_LIMITED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Refuses a request whose key or address has sent too many. An answer that refuses carries its [`Limited`].
-pub async fn limit(State(limiter): State<Option<Arc<Limiter>>>, mut request: Request, next: Next) -> Response {
+pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let Some(limiter) = limiter.filter(|_| !NEVER_LIMITED.contains(&path)) else {
         return next.run(request).await;

@@ -19,6 +19,7 @@ use toolgate_gate::refusal::Code;
 use toolgate_model::guard::{Hook, Outcome};
 
 use crate::limiter::Limited;
+use crate::limiter::middleware::limit;
 use crate::router::App;
 
 /// What is counted.
@@ -157,7 +158,8 @@ impl Metrics {
     }
 }
 
-/// Counts a request and the time it takes.
+/// Counts a request and the time it takes, also of one that the limiter refuses. One layer for both: every request pays
+/// for every layer.
 pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
     let method = match request.method().as_str() {
@@ -170,7 +172,7 @@ pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) ->
     };
     app.metrics.under_way.inc();
     let begun = tokio::time::Instant::now();
-    let answer = next.run(request).await;
+    let answer = limit(app.limiter.as_ref(), request, next).await;
     let took = begun.elapsed();
     app.metrics.under_way.dec();
     app.metrics.durations.observe(took.as_secs_f64());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::from_fn;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use toolgate_model::rate_limit::RateLimit;
@@ -33,7 +33,11 @@ fn router(limiter: Option<Arc<Limiter>>) -> Router {
         }
         "reached"
     };
-    Router::new().fallback(reached).layer(from_fn_with_state(limiter, limit))
+    let limited = move |request: Request, next: Next| {
+        let limiter = limiter.clone();
+        async move { limit(limiter.as_ref(), request, next).await }
+    };
+    Router::new().fallback(reached).layer(from_fn(limited))
 }
 
 async fn ask(router: &Router, path: &str, headers: &[(&str, &str)]) -> Response {
