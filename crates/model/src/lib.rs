@@ -33,6 +33,7 @@ pub mod scope;
 pub mod secret;
 mod secret_name;
 pub mod service;
+pub mod source_network;
 pub mod strict_json;
 pub mod text;
 pub mod time;

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_model::key::{KeyDigest, digest_of};
 use toolgate_model::rate_limit::{RateLimit, Wait};
+use toolgate_model::source_network::SourceNetwork;
 use toolgate_model::time::Timestamp;
 
 use self::buckets::{Buckets, Place};
@@ -59,15 +60,15 @@ pub enum Scope {
 pub struct Stranger {
     limiter: Arc<Limiter>,
     digest: KeyDigest,
-    network: IpAddr,
+    network: SourceNetwork,
     place: Place,
     since: Timestamp,
 }
 
 struct Tables {
     keys: Buckets<KeyDigest>,
-    strangers: Buckets<IpAddr>,
-    without_key: Buckets<IpAddr>,
+    strangers: Buckets<SourceNetwork>,
+    without_key: Buckets<SourceNetwork>,
 }
 
 impl Limiter {
@@ -78,7 +79,7 @@ impl Limiter {
 
     /// Counts a request with this key, which nobody has checked, from this address.
     pub fn count(self: &Arc<Self>, key: Option<&str>, address: IpAddr) -> Result<Option<Stranger>, Limited> {
-        let network = network(address);
+        let network = SourceNetwork::of(address);
         let digest = key.map(digest_of);
         let mut tables = self.tables();
         // Behind the lock, so that no request counts at an earlier time than one that was counted before.
@@ -130,16 +131,5 @@ impl Scope {
             Self::Key => "key",
             Self::Address => "address",
         }
-    }
-}
-
-/// Whoever has one IPv6 address has the whole /64.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(six) => {
-            let [a, b, c, d, ..] = six.segments();
-            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
-        }
-        four => four,
     }
 }

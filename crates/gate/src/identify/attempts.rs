@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use toolgate_model::key::KeyDigest;
+use toolgate_model::source_network::SourceNetwork;
 use toolgate_model::time::Timestamp;
 
 use crate::refusal::{Code, Refusal};
@@ -27,7 +28,7 @@ pub(crate) struct Attempts(Mutex<Memory>);
 #[derive(Default)]
 struct Memory {
     /// When, for each address, all its failures will be forgiven.
-    debts: HashMap<IpAddr, Timestamp>,
+    debts: HashMap<SourceNetwork, Timestamp>,
     trusted: HashMap<KeyDigest, Timestamp>,
 }
 
@@ -35,7 +36,7 @@ impl Attempts {
     /// Refuses an address that must wait, unless it shows a key that was accepted lately.
     pub(crate) fn check(&self, source: IpAddr, digest: &KeyDigest, now: Timestamp) -> Result<(), Refusal> {
         let memory = self.memory();
-        let debt = memory.debts.get(&network(source)).map_or(0, |until| until.as_millis() - now.as_millis());
+        let debt = memory.debts.get(&SourceNetwork::of(source)).map_or(0, |until| until.as_millis() - now.as_millis());
         let excess = debt - millis(FORGIVE) * (BURST - 1);
         if excess <= 0 || memory.trusted.get(digest).is_some_and(|since| now.minus(TRUST) < *since) {
             return Ok(());
@@ -56,7 +57,7 @@ impl Attempts {
         {
             memory.debts.remove(&least);
         }
-        let until = memory.debts.entry(network(source)).or_insert(now);
+        let until = memory.debts.entry(SourceNetwork::of(source)).or_insert(now);
         *until = (*until).max(now).plus(FORGIVE);
     }
 
@@ -72,17 +73,6 @@ impl Attempts {
 
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whoever has one IPv6 address has the whole /64.
-fn network(source: IpAddr) -> IpAddr {
-    match source.to_canonical() {
-        IpAddr::V6(six) => {
-            let [a, b, c, d, ..] = six.segments();
-            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
-        }
-        four => four,
     }
 }
 
