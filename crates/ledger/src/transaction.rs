@@ -17,6 +17,9 @@ macro_rules! values {
 }
 pub(crate) use values;
 
+/// A statement that answers rows, with its parameters.
+pub type Question = (String, Vec<Value>);
+
 /// One transaction, or one consistent read.
 pub trait Transaction: Send {
     /// Appended to a SELECT: nobody may change these rows until this transaction ends. Empty where only one transaction
@@ -33,6 +36,17 @@ pub trait Transaction: Send {
 
     /// Runs a statement and answers its rows.
     fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send;
+
+    /// Runs statements in this order and answers the rows of each. Where there is a way to go, all go it together.
+    fn query_each(&mut self, questions: &[Question]) -> impl Future<Output = Result<Vec<Vec<Row>>, SqlError>> + Send {
+        async move {
+            let mut answers = Vec::with_capacity(questions.len());
+            for (sql, parameters) in questions {
+                answers.push(self.query(sql, parameters).await?);
+            }
+            Ok(answers)
+        }
+    }
 
     /// Runs a statement and answers how many rows it changed.
     fn execute(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<u64, SqlError>> + Send;

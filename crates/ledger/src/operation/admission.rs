@@ -21,7 +21,7 @@ use super::rates::Rates;
 use super::record::{Entry, EventGroups, event_row, record_rows};
 use super::{Joint, Operation, marks, sessions};
 use crate::sql::{Failure, Row, Value};
-use crate::transaction::{INSERT, Transaction, values};
+use crate::transaction::{INSERT, Question, Transaction, values};
 
 /// A call that is to be admitted.
 pub struct Admitting {
@@ -115,9 +115,23 @@ impl AdmitAll {
             .map(|admit| &**admit)
             .filter(|admit| !transaction.unchanged_since(admit.generation))
             .collect();
-        let principals = revisions(transaction, &unsure).await?;
-        let keys = live_keys(transaction, &self.calls).await?;
-        let state = if unsure.is_empty() { None } else { Some(State::hold(transaction, &unsure, principals).await?) };
+        // In the order in which everybody takes hold of them: principals, keys, credentials, grants from the top of the
+        // lineages down, registries. Together, so that they take one way to the server and back.
+        let mut questions = vec![live_keys::<T>(&self.calls)];
+        let tenants = principals_of(&unsure);
+        questions.splice(0..0, tenants.iter().map(|(tenant, principals)| revisions::<T>(tenant, principals)));
+        if !unsure.is_empty() {
+            questions.extend(State::questions::<T>(&unsure));
+        }
+        let mut answers = transaction.query_each(&questions).await?.into_iter();
+        let mut principals = BTreeMap::new();
+        for (tenant, rows) in tenants.keys().zip(answers.by_ref()) {
+            for row in rows {
+                principals.insert(((*tenant).clone(), row.parsed(0, PrincipalId::parse)?), row.count(1)?);
+            }
+        }
+        let keys = read_keys(&answers.next().unwrap_or_default())?;
+        let state = if unsure.is_empty() { None } else { Some(State::read(principals, answers)?) };
         for (admit, outcome) in self.calls.iter().zip(outcomes) {
             let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.stamp.time);
             let changed = match &state {
@@ -238,18 +252,18 @@ impl AdmitAll {
     }
 }
 
-/// The keys of these calls that are not revoked, each with its end. Looked at for every call: a key was shown before the
+/// Asks for the keys of these calls that are not revoked, each with its end. For every call: a key was shown before the
 /// grant was read, so the state that the grant was read from does not vouch for it.
-async fn live_keys<T: Transaction>(
-    transaction: &mut T,
-    calls: &[Arc<Admit>],
-) -> Result<BTreeMap<KeyId, Option<Timestamp>>, Failure> {
+fn live_keys<T: Transaction>(calls: &[Arc<Admit>]) -> Question {
     let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
     let (places, ids) = padded(keys.into_iter().map(Value::from).collect());
     let share = T::FOR_SHARE;
     let sql =
         format!("SELECT id, expires_at FROM keys WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}");
-    let rows = transaction.query(&sql, &ids).await?;
+    (sql, ids)
+}
+
+fn read_keys(rows: &[Row]) -> Result<BTreeMap<KeyId, Option<Timestamp>>, Failure> {
     rows.iter().map(|row| Ok((row.parsed(0, KeyId::parse)?, row.optional_time(1)?))).collect()
 }
 
@@ -263,34 +277,38 @@ struct State {
 }
 
 impl State {
-    /// In the order in which everybody takes them: principals and keys before all of these, credentials, grants from the
-    /// top of the lineages down.
-    async fn hold<T: Transaction>(
-        transaction: &mut T,
-        calls: &[&Admit],
-        principals: BTreeMap<(TenantId, PrincipalId), u64>,
-    ) -> Result<Self, Failure> {
+    /// Asks for the credentials, the grants and the registries of these calls.
+    fn questions<T: Transaction>(calls: &[&Admit]) -> [Question; 3] {
         let credentials: BTreeSet<_> = calls.iter().filter_map(|admit| Some(admit.credential?.0)).collect();
         let grants: BTreeSet<_> =
             calls.iter().flat_map(|admit| admit.lineage.iter().map(|(grant, _)| *grant)).collect();
         let tenants: BTreeSet<_> = calls.iter().map(|admit| &admit.stamp.tenant).collect();
         let share = T::FOR_SHARE;
-        let (places, ids) = padded(credentials.into_iter().map(Value::from).collect());
+        let (places, ids) = listed(credentials.into_iter().map(Value::from).collect());
         let sql = format!(
             "SELECT id, version FROM credentials WHERE id IN ({places}) AND revoked_at IS NULL ORDER BY id{share}"
         );
-        let credentials = if ids.is_empty() { Vec::new() } else { transaction.query(&sql, &ids).await? };
-        let (places, ids) = padded(grants.into_iter().map(Value::from).collect());
+        let credentials = (sql, ids);
+        let (places, ids) = listed(grants.into_iter().map(Value::from).collect());
         let sql = format!(
             "SELECT id FROM grants WHERE id IN ({places}) AND revoked_at IS NULL AND suspended_at IS NULL \
              ORDER BY level, id{share}"
         );
-        let grants = if ids.is_empty() { Vec::new() } else { transaction.query(&sql, &ids).await? };
+        let grants = (sql, ids);
         let (places, ids) = padded(tenants.into_iter().map(Value::from).collect());
         let sql = format!(
             "SELECT tenant, revision, policies FROM registries WHERE tenant IN ({places}) ORDER BY tenant{share}"
         );
-        let registries = transaction.query(&sql, &ids).await?;
+        [credentials, grants, (sql, ids)]
+    }
+
+    /// Of the answers to these.
+    fn read(
+        principals: BTreeMap<(TenantId, PrincipalId), u64>,
+        mut answers: impl Iterator<Item = Vec<Row>>,
+    ) -> Result<Self, Failure> {
+        let mut next = || answers.next().unwrap_or_default();
+        let (credentials, grants, registries) = (next(), next(), next());
         Ok(Self {
             principals,
             credentials: credentials
@@ -317,31 +335,31 @@ impl State {
     }
 }
 
-/// The revisions of the agents of these calls, and of those who make them, that are not removed.
-async fn revisions<T: Transaction>(
-    transaction: &mut T,
-    calls: &[&Admit],
-) -> Result<BTreeMap<(TenantId, PrincipalId), u64>, Failure> {
-    let mut agents: BTreeMap<&TenantId, BTreeSet<&PrincipalId>> = BTreeMap::new();
+/// The agents of these calls, and those who make them, by tenant.
+fn principals_of<'a>(calls: &[&'a Admit]) -> BTreeMap<&'a TenantId, BTreeSet<&'a PrincipalId>> {
+    let mut principals: BTreeMap<&TenantId, BTreeSet<&PrincipalId>> = BTreeMap::new();
     for admit in calls {
-        let of_tenant = agents.entry(&admit.stamp.tenant).or_default();
+        let of_tenant = principals.entry(&admit.stamp.tenant).or_default();
         of_tenant.extend([&admit.invocation.agent, &admit.invocation.actor]);
     }
-    let share = T::FOR_SHARE;
-    let mut found = BTreeMap::new();
-    for (tenant, agents) in agents {
-        let (places, mut parameters) = padded(agents.into_iter().map(Value::from).collect());
-        parameters.push(Value::from(tenant));
-        let last = parameters.len();
-        let sql = format!(
-            "SELECT id, revision FROM principals WHERE id IN ({places}) AND tenant = ${last} AND removed_at IS NULL \
-             ORDER BY id{share}"
-        );
-        for row in transaction.query(&sql, &parameters).await? {
-            found.insert((tenant.clone(), row.parsed(0, PrincipalId::parse)?), row.count(1)?);
-        }
-    }
-    Ok(found)
+    principals
+}
+
+/// Asks for the revisions of those of them that are not removed.
+fn revisions<T: Transaction>(tenant: &TenantId, principals: &BTreeSet<&PrincipalId>) -> Question {
+    let (places, mut parameters) = padded(principals.iter().map(|principal| Value::from(*principal)).collect());
+    parameters.push(Value::from(tenant));
+    let (last, share) = (parameters.len(), T::FOR_SHARE);
+    let sql = format!(
+        "SELECT id, revision FROM principals WHERE id IN ({places}) AND tenant = ${last} AND removed_at IS NULL \
+         ORDER BY id{share}"
+    );
+    (sql, parameters)
+}
+
+/// Like [`padded`], for what may be nothing: then no row is meant.
+fn listed(values: Vec<Value>) -> (String, Vec<Value>) {
+    if values.is_empty() { ("NULL".to_owned(), values) } else { padded(values) }
 }
 
 fn order_of(admit: &Admit) -> (&TenantId, &PrincipalId, Option<&IdempotencyKey>) {

@@ -9,7 +9,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{INSERT, Insert, Rows, Transaction, insert_statement};
+use crate::transaction::{INSERT, Insert, Question, Rows, Transaction, insert_statement};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
@@ -43,6 +43,18 @@ impl Transaction for PostgresTransaction<'_> {
         let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
         let rows = self.transaction.query(&statement, &bound(parameters)).await.map_err(|error| sql_error(&error))?;
         rows.iter().map(read).collect()
+    }
+
+    async fn query_each(&mut self, questions: &[Question]) -> Result<Vec<Vec<Row>>, SqlError> {
+        let mut prepared = Vec::with_capacity(questions.len());
+        for (sql, parameters) in questions {
+            let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
+            prepared.push((statement, bound(parameters)));
+        }
+        // Sent one after the other without waiting for answers; the server carries them out in this order.
+        let under_way = prepared.iter().map(|(statement, bound)| self.transaction.query(statement, bound));
+        let answers = try_join_all(under_way).await.map_err(|error| sql_error(&error))?;
+        answers.iter().map(|rows| rows.iter().map(read).collect()).collect()
     }
 
     async fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, SqlError> {
