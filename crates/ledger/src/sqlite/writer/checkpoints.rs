@@ -17,7 +17,7 @@ struct Marks {
     stride: usize,
     /// From so many on it is to begin anew.
     full: usize,
-    /// With so many the writer waits for the other thread: the log does not grow without end.
+    /// With so many the writer waits for the other thread: only somebody who reads for long lets the log grow further.
     overfull: usize,
 }
 
