@@ -117,16 +117,17 @@ impl AdmitAll {
             .collect();
         // In the order in which everybody takes hold of them: principals, keys, credentials, grants from the top of the
         // lineages down, registries. Together, so that they take one way to the server and back.
-        let mut questions = vec![live_keys::<T>(&self.calls)];
         let tenants = principals_of(&unsure);
-        questions.splice(0..0, tenants.iter().map(|(tenant, principals)| revisions::<T>(tenant, principals)));
+        let mut questions: Vec<_> =
+            tenants.iter().map(|(tenant, principals)| revisions::<T>(tenant, principals)).collect();
+        questions.push(live_keys::<T>(&self.calls));
         if !unsure.is_empty() {
             questions.extend(State::questions::<T>(&unsure));
         }
         let mut answers = transaction.query_each(&questions).await?.into_iter();
         let mut principals = BTreeMap::new();
-        for (tenant, rows) in tenants.keys().zip(answers.by_ref()) {
-            for row in rows {
+        for tenant in tenants.keys() {
+            for row in answers.next().unwrap_or_default() {
                 principals.insert(((*tenant).clone(), row.parsed(0, PrincipalId::parse)?), row.count(1)?);
             }
         }
