@@ -20,6 +20,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 5, sql: include_str!("../migrations/sqlite/0005_approval_webhooks.sql") },
     Migration { number: 6, sql: include_str!("../migrations/sqlite/0006_guardians.sql") },
     Migration { number: 7, sql: include_str!("../migrations/sqlite/0007_event_pages.sql") },
+    Migration { number: 8, sql: include_str!("../migrations/sqlite/0008_event_runs.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -31,6 +32,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 5, sql: include_str!("../migrations/postgres/0005_approval_webhooks.sql") },
     Migration { number: 6, sql: include_str!("../migrations/postgres/0006_guardians.sql") },
     Migration { number: 7, sql: include_str!("../migrations/postgres/0007_event_pages.sql") },
+    Migration { number: 8, sql: include_str!("../migrations/postgres/0008_event_runs.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

@@ -54,6 +54,9 @@ pub trait Operation: Send + Sync + 'static {
     /// anew.
     const CHANGES_AUTHORITY: bool = true;
 
+    /// Whether it is not urgent: what comes at the same time then goes first, and is answered before this is begun.
+    const CAN_WAIT: bool = false;
+
     /// Does it.
     fn run<T: Transaction>(&self, transaction: &mut T) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
 }

@@ -14,8 +14,8 @@ use super::event_pages::PageEntries;
 use crate::sql::{Failure, SqlError};
 use crate::transaction::{Transaction, values};
 
-/// How many events one transaction integrates: few enough that other writers hardly wait.
-pub const BATCH: u32 = 256;
+/// How many events one transaction integrates: few enough that other writers hardly wait, and so many that few of them do.
+pub const BATCH: u32 = 1024;
 
 /// Gives the next events their places. Those of transactions that commit later get later ones; what was committed before
 /// another transaction began has an earlier position, so cause still comes before effect.
@@ -58,6 +58,7 @@ impl Operation for Integrate {
     type Output = u64;
 
     const CHANGES_AUTHORITY: bool = false;
+    const CAN_WAIT: bool = true;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
         transaction.lock_integration().await?;

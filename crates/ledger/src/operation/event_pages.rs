@@ -12,8 +12,6 @@ use super::listing::Conditions;
 use crate::sql::{Row, SqlError, Value};
 use crate::transaction::{Rows, Transaction};
 
-/// How many places of the log are a page. Fewer would make the index longer, more would make looking through a page slower.
-const PAGE: u64 = 64;
 /// How many pages are looked up at a time.
 const WINDOW: usize = 64;
 
@@ -44,6 +42,12 @@ impl Field {
             Self::Task => "task",
             Self::Tool => "tool",
         }
+    }
+
+    /// How many places of the log are a page. Fewer would make the index longer, more would make looking through a page
+    /// slower. There are as many runs as calls, and what happens in one is mostly over within a page of this length.
+    fn page(self) -> u64 {
+        if self == Self::Run { 512 } else { 64 }
     }
 }
 
@@ -79,15 +83,22 @@ impl Sought {
     ) -> Result<Vec<Range<u64>>, SqlError> {
         let mut conditions = Conditions::default();
         conditions.and("tenant =", tenant);
-        conditions.and("field =", self.field.as_str());
-        conditions.and_any("value", self.values.iter().cloned());
-        conditions.and("page >=", from / PAGE);
+        let table = if self.field == Field::Run {
+            conditions.and_any("run", self.values.iter().cloned());
+            "event_runs"
+        } else {
+            conditions.and("field =", self.field.as_str());
+            conditions.and_any("value", self.values.iter().cloned());
+            "event_pages"
+        };
+        let size = self.field.page();
+        conditions.and("page >=", from / size);
         let (condition, values) = conditions.finish();
-        let sql = format!("SELECT DISTINCT page FROM event_pages WHERE {condition} ORDER BY page LIMIT {WINDOW}");
+        let sql = format!("SELECT DISTINCT page FROM {table} WHERE {condition} ORDER BY page LIMIT {WINDOW}");
         let mut stretches: Vec<Range<u64>> = Vec::new();
         for row in transaction.query(&sql, &values).await? {
-            let begin = row.count::<u64>(0)?.saturating_mul(PAGE);
-            let end = begin.saturating_add(PAGE);
+            let begin = row.count::<u64>(0)?.saturating_mul(size);
+            let end = begin.saturating_add(size);
             match stretches.last_mut() {
                 Some(last) if last.end == begin => last.end = end,
                 _ => stretches.push(begin.max(from)..end),
@@ -106,6 +117,7 @@ fn is_usual(kind: &str) -> bool {
 #[derive(Default)]
 pub struct PageEntries {
     entries: BTreeSet<(Field, String, u64)>,
+    runs: BTreeSet<(String, u64)>,
     /// What was noted last of each field: most events have much in common with the one before.
     last: [Option<(String, u64)>; Field::ALL.len()],
 }
@@ -116,14 +128,18 @@ impl PageEntries {
 
     /// One event more: the one at this place, whose columns begin there in the row.
     pub fn note(&mut self, sequence: u64, row: &Row, first_column: usize) -> Result<(), SqlError> {
-        let page = sequence / PAGE;
         for ((field, last), column) in Field::ALL.into_iter().zip(&mut self.last).zip(first_column..) {
             let Some(value) = row.optional_text(column)? else { continue };
+            let page = sequence / field.page();
             let is_known = last.as_ref().is_some_and(|(known, of_page)| *of_page == page && known == value);
             if is_known || (field == Field::Kind && is_usual(value)) {
                 continue;
             }
-            self.entries.insert((field, value.to_owned(), page));
+            if field == Field::Run {
+                self.runs.insert((value.to_owned(), page));
+            } else {
+                self.entries.insert((field, value.to_owned(), page));
+            }
             *last = Some((value.to_owned(), page));
         }
         Ok(())
@@ -137,6 +153,11 @@ impl PageEntries {
         let rows: Vec<_> = self.entries.into_iter().map(row).collect();
         let into = "event_pages (tenant, field, value, page)";
         let otherwise = "ON CONFLICT (tenant, field, value, page) DO NOTHING";
+        transaction.insert(Rows { into, rows: &rows, numbers: &[], otherwise }).await?;
+        let row = |(run, page)| vec![Value::from(tenant), Value::Text(run), Value::from(page)];
+        let rows: Vec<Vec<Value>> = self.runs.into_iter().map(row).collect();
+        let into = "event_runs (tenant, run, page)";
+        let otherwise = "ON CONFLICT (tenant, run, page) DO NOTHING";
         transaction.insert(Rows { into, rows: &rows, numbers: &[], otherwise }).await
     }
 }

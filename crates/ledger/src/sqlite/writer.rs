@@ -34,6 +34,8 @@ type Answer<J> = oneshot::Sender<Result<<J as Joint>::Answer, Failure>>;
 pub(super) enum Job {
     /// An operation of its own.
     Alone { run: Run, changes_authority: bool },
+    /// An operation that is not urgent.
+    Later { run: Run },
     /// A call to be admitted, together with the others of its transaction.
     Admit(Entrant<AdmitAll>, Answer<AdmitAll>),
     /// A call to be settled, together with the others of its transaction.
@@ -74,7 +76,11 @@ impl Writer {
                 let _ = answer.send(durable.map_err(Failure::Sql).and(outcome));
             }) as Acknowledge
         });
-        self.submit(Job::Alone { run, changes_authority: O::CHANGES_AUTHORITY }).await?;
+        let job = match O::CAN_WAIT {
+            true => Job::Later { run },
+            false => Job::Alone { run, changes_authority: O::CHANGES_AUTHORITY },
+        };
+        self.submit(job).await?;
         answered.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
     }
 
@@ -118,46 +124,55 @@ impl Drop for Abandoning<'_> {
 
 fn write(mut connection: Connection, mut checkpoints: Checkpoints, queue: &Queue<Job>, published: &AtomicU64) {
     let _abandoning = Abandoning(queue);
-    let mut generation = published.load(Ordering::Acquire);
     while let Some(jobs) = queue.take() {
-        if let Err(error) = run_statement(&connection, "BEGIN IMMEDIATE") {
-            tracing::error!(%error, "the ledger does not begin a transaction");
-            // Dropped unrun, a job tells its caller that the ledger is not available.
-            continue;
+        let (later, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| matches!(job, Job::Later { .. }));
+        // All others are answered before what is not urgent is begun.
+        for jobs in [jobs, later].into_iter().filter(|jobs| !jobs.is_empty()) {
+            write_together(&mut connection, jobs, published);
+            checkpoints.between_transactions(&connection);
         }
-        let mut alone = Vec::new();
-        let (mut admissions, mut settlements) = (Company::<AdmitAll>::default(), Company::<SettleAll>::default());
-        for job in jobs {
-            // Some errors, such as a full disk, end the whole transaction: the rest is dropped unrun.
-            if connection.is_autocommit() {
-                break;
-            }
-            match job {
-                Job::Alone { run, changes_authority } => {
-                    // INVARIANT: published only once it is durable. Whoever reads meanwhile reads the state before the
-                    // change, and must not be taken for one who knows of it by what follows in the same transaction.
-                    if changes_authority {
-                        generation += 1;
-                    }
-                    alone.push(run(&mut connection, generation));
-                }
-                Job::Admit(entrant, answer) => admissions.take(entrant, answer),
-                Job::Settle(entrant, answer) => settlements.take(entrant, answer),
-            }
-        }
-        let (settlements, admissions) = (settlements.board(), admissions.board());
-        let at_once = alone.is_empty() && !connection.is_autocommit();
-        let carried_out = carry_out(&mut connection, generation, settlements, admissions, at_once);
-        let Some((settled, admitted)) = carried_out else { continue };
-        let durable = commit(&mut connection);
-        published.store(generation, Ordering::Release);
-        for acknowledge in alone {
-            acknowledge(durable.clone());
-        }
-        settled.acknowledge(&durable);
-        admitted.acknowledge(&durable);
-        checkpoints.between_transactions(&connection);
     }
+}
+
+/// Carries out these in one transaction and answers them.
+fn write_together(connection: &mut Connection, jobs: Vec<Job>, published: &AtomicU64) {
+    let mut generation = published.load(Ordering::Acquire);
+    if let Err(error) = run_statement(connection, "BEGIN IMMEDIATE") {
+        tracing::error!(%error, "the ledger does not begin a transaction");
+        // Dropped unrun, a job tells its caller that the ledger is not available.
+        return;
+    }
+    let mut alone = Vec::new();
+    let (mut admissions, mut settlements) = (Company::<AdmitAll>::default(), Company::<SettleAll>::default());
+    for job in jobs {
+        // Some errors, such as a full disk, end the whole transaction: the rest is dropped unrun.
+        if connection.is_autocommit() {
+            break;
+        }
+        match job {
+            Job::Alone { run, changes_authority } => {
+                // INVARIANT: published only once it is durable. Whoever reads meanwhile reads the state before the
+                // change, and must not be taken for one who knows of it by what follows in the same transaction.
+                if changes_authority {
+                    generation += 1;
+                }
+                alone.push(run(connection, generation));
+            }
+            Job::Later { run } => alone.push(run(connection, generation)),
+            Job::Admit(entrant, answer) => admissions.take(entrant, answer),
+            Job::Settle(entrant, answer) => settlements.take(entrant, answer),
+        }
+    }
+    let (settlements, admissions) = (settlements.board(), admissions.board());
+    let at_once = alone.is_empty() && !connection.is_autocommit();
+    let Some((settled, admitted)) = carry_out(connection, generation, settlements, admissions, at_once) else { return };
+    let durable = commit(connection);
+    published.store(generation, Ordering::Release);
+    for acknowledge in alone {
+        acknowledge(durable.clone());
+    }
+    settled.acknowledge(&durable);
+    admitted.acknowledge(&durable);
 }
 
 /// Carries out what is settled and what is admitted. Admissions come after everything else in their transaction, so that
@@ -231,6 +246,8 @@ fn run_statement(connection: &Connection, sql: &str) -> Result<(), SqlError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
     use crate::transaction::Transaction;
 
@@ -264,12 +281,10 @@ mod tests {
         assert!(writer.generation() > before);
     }
 
-    #[tokio::test]
-    async fn a_change_is_seen_by_what_follows_in_the_same_transaction() {
-        let writer = writer();
+    /// Keeps a transaction open until what is answered is used or dropped.
+    async fn hold(writer: &Writer) -> std::sync::mpsc::Sender<()> {
         let (hold, held) = std::sync::mpsc::channel::<()>();
         let (begun, has_begun) = oneshot::channel();
-        // Keeps the transaction open until the other two wait in the queue.
         let run = Box::new(move |_: &mut Connection, _| {
             let _ = begun.send(());
             let _ = held.recv();
@@ -277,6 +292,43 @@ mod tests {
         });
         writer.submit(Job::Alone { run, changes_authority: false }).await.unwrap();
         has_begun.await.unwrap();
+        hold
+    }
+
+    /// Writes down when its turn came.
+    struct Turn<const CAN_WAIT: bool>(Arc<Mutex<Vec<bool>>>);
+
+    impl<const CAN_WAIT: bool> Operation for Turn<CAN_WAIT> {
+        type Output = ();
+
+        const CHANGES_AUTHORITY: bool = false;
+        const CAN_WAIT: bool = CAN_WAIT;
+
+        async fn run<T: Transaction>(&self, _transaction: &mut T) -> Result<(), Failure> {
+            self.0.lock().unwrap().push(CAN_WAIT);
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_urgent_is_begun_after_all_others_that_wait() {
+        let writer = writer();
+        let hold = hold(&writer).await;
+        let turns = Arc::new(Mutex::new(Vec::new()));
+
+        let first_asked = writer.run(Turn::<true>(Arc::clone(&turns)));
+        let asked_later = writer.run(Turn::<false>(Arc::clone(&turns)));
+        let release = async { hold.send(()).unwrap() };
+        let (first, later, ()) = tokio::join!(first_asked, asked_later, release);
+
+        assert_eq!((first, later), (Ok(()), Ok(())));
+        assert_eq!(*turns.lock().unwrap(), [false, true]);
+    }
+
+    #[tokio::test]
+    async fn a_change_is_seen_by_what_follows_in_the_same_transaction() {
+        let writer = writer();
+        let hold = hold(&writer).await;
 
         let (changing, following) =
             (Look::<true>(Arc::clone(&writer.generation)), Look::<false>(Arc::clone(&writer.generation)));

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
-use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent, PageRequest};
+use toolgate_gate::ports::ledger::{Admission, Admit, EventFilter, LogHead, LoggedEvent, PageRequest};
 use toolgate_model::approval::ApprovalStatus;
 use toolgate_model::checkpoint;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::event::event_leaf;
+use toolgate_model::hook::RunId;
 use toolgate_model::merkle::{
     Hash, TILE_WIDTH, consistency_proof, consistency_tiles, inclusion_proof, inclusion_tiles, root_of,
     verify_consistency, verify_inclusion,
@@ -16,6 +17,7 @@ use toolgate_model::merkle::{
 use toolgate_model::principal::PrincipalId;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
+use super::support::calls::Caller;
 use super::support::{approvals, number};
 
 contract!(
@@ -30,6 +32,7 @@ contract!(
     a_change_and_its_events_are_one,
     events_are_found_by_everything_they_are_filtered_by,
     in_a_long_log_every_filter_finds_what_reading_all_of_it_would,
+    in_a_long_log_the_events_of_a_run_are_found_wherever_they_stand,
     a_cursor_that_no_answer_gave_is_refused,
     two_replicas_integrate_into_one_gapless_log,
 );
@@ -337,6 +340,44 @@ async fn in_a_long_log_every_filter_finds_what_reading_all_of_it_would(fixture: 
         sizes.push(expected.len());
     }
     assert!(sizes.contains(&0) && sizes.iter().any(|size| *size > 300), "{sizes:?}");
+}
+
+async fn in_a_long_log_the_events_of_a_run_are_found_wherever_they_stand(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let tenant = &caller.tenant;
+    let grant = caller.grant(None).await;
+    let of_run = async || {
+        let mut call = caller.call(&grant).await;
+        call.invocation.trace.run = Some(RunId::parse("run-1").unwrap());
+        assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
+        call
+    };
+
+    let first = of_run().await;
+    happen(tenant, "early", 300).await;
+    tenant.integrate().await;
+    let by_itself = caller.running(&grant).await;
+    caller.settle(&by_itself, "{}").await;
+    happen(tenant, "late", 300).await;
+    caller.settle(&first, "{}").await;
+    let last = of_run().await;
+    tenant.integrate().await;
+
+    assert!(logged(tenant).await.len() > 600, "both ends are far apart");
+    let ids = async |run: String, limit| {
+        let events = found(tenant, EventFilter { run: Some(run), ..EventFilter::default() }, limit).await;
+        let json = events.iter().map(|event| serde_json::from_str::<Value>(&event.canonical).unwrap());
+        let call = |data: &Value| data.get("callId").or(data.get("invocation_id")).cloned();
+        json.map(|event| (event["type"].clone(), call(&event["data"]).unwrap())).collect::<Vec<_>>()
+    };
+    let called = |call: &Admit| (json!("agent.toolCalled"), json!(call.invocation.id));
+    let invoked = |call: &Admit| (json!("tool.invoked"), json!(call.invocation.id));
+    for limit in [1, 100] {
+        assert_eq!(ids("run-1".to_owned(), limit).await, [called(&first), invoked(&first), called(&last)]);
+        let own = by_itself.invocation.run_id();
+        assert_eq!(ids(own, limit).await, [called(&by_itself), invoked(&by_itself)]);
+        assert!(ids("run-2".to_owned(), limit).await.is_empty());
+    }
 }
 
 async fn a_cursor_that_no_answer_gave_is_refused(fixture: &LedgerFixture) {
