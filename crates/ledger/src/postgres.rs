@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime, Timeouts};
 use thiserror::Error;
 use tokio_postgres::{Config, IsolationLevel, NoTls};
 use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
@@ -20,11 +20,15 @@ use crate::sql::{Failure, SqlError, unavailable};
 use crate::sql_ledger::Engine;
 
 mod batch;
+mod change;
 mod tls;
 mod transaction;
 
 /// How often an operation is run again when another transaction was in the way.
 const ATTEMPTS: u32 = 8;
+/// How many connections are for calls alone, which are admitted and settled in batches: one batch of each at a time. Made
+/// where the batches are sent from, they are driven by the same thread, and what they bring needs no other to wake up.
+const BATCHING: usize = 2;
 /// The lock under which replicas migrate one at a time.
 const MIGRATION_LOCK: i64 = 0x7467_6d69_6772;
 /// The oldest server whose behaviour the statements rely on.
@@ -68,12 +72,13 @@ impl PostgresEngine {
     /// Connects, checks the server and migrates where needed.
     pub async fn open(url: &str, connections: usize) -> Result<Self, OpenError> {
         let config: Config = url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
-        let pool = pool(config, connections)?;
+        let of_calls = pool(config.clone(), BATCHING)?;
+        let pool = pool(config, connections.saturating_sub(BATCHING).max(1))?;
         let connections = Connections { pool, generation: Arc::new(AtomicU64::new(1)) };
         connections.check_server().await?;
         connections.migrate().await?;
-        let admitting = connections.clone();
-        let settling = connections.clone();
+        let admitting = Connections { pool: of_calls, ..connections.clone() };
+        let settling = admitting.clone();
         Ok(Self {
             connections,
             admissions: Batches::start(move |commands| {
@@ -216,6 +221,8 @@ fn pool(config: Config, connections: usize) -> Result<Pool, OpenError> {
     let wait = Some(Duration::from_secs(5));
     Pool::builder(manager)
         .max_size(connections)
+        // Who was used last knows the statements and has the tables at hand.
+        .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .timeouts(Timeouts { wait, create: wait, recycle: wait })
         .post_create(Hook::async_fn(|client, _| {

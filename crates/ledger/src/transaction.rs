@@ -61,9 +61,24 @@ pub trait Transaction: Send {
     /// Inserts rows.
     fn insert(&mut self, rows: Rows<'_>) -> impl Future<Output = Result<(), SqlError>> + Send;
 
+    /// Makes changes in this order and answers for each how many rows its statements changed; nothing for what inserts.
+    /// Where there is a way to go, all go it together.
+    fn change_each(&mut self, changes: &[Change<'_>]) -> impl Future<Output = Result<Vec<Vec<u64>>, SqlError>> + Send {
+        async move {
+            let mut changed = Vec::with_capacity(changes.len());
+            for change in changes {
+                changed.push(match change {
+                    Change::Insert(rows) => self.insert(*rows).await.map(|()| Vec::new())?,
+                    Change::Each(sql, parameters) => self.execute_many(sql, parameters).await?,
+                });
+            }
+            Ok(changed)
+        }
+    }
+
     /// Inserts many rows of the same columns; `into` is the table with its columns, as in `keys (id, tenant)`.
     fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
-        async move { self.insert(Rows { into, rows, numbers: &[], otherwise: "" }).await }
+        async move { self.insert(Rows::new(into, rows)).await }
     }
 
     /// Keeps every other transaction from integrating events until this one ends.
@@ -86,6 +101,15 @@ pub trait Transaction: Send {
     }
 }
 
+/// A change to rows.
+#[derive(Clone, Copy)]
+pub enum Change<'a> {
+    /// Rows are inserted.
+    Insert(Rows<'a>),
+    /// One statement for each set of parameters.
+    Each(&'a str, &'a [Vec<Value>]),
+}
+
 /// Rows of the same columns that are to be inserted.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
@@ -100,7 +124,12 @@ pub struct Rows<'a> {
     pub otherwise: &'static str,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    /// Rows that must all be new, with everything in them.
+    pub fn new(into: &'a str, rows: &'a [Vec<Value>]) -> Self {
+        Self { into, rows, numbers: &[], otherwise: "" }
+    }
+
     /// How many columns are written.
     pub(crate) fn columns(&self) -> usize {
         self.rows.first().map_or(0, Vec::len) + usize::from(!self.numbers.is_empty())

@@ -3,6 +3,7 @@
 //! said about them. Calls that come at
 //! the same time are admitted together; one that is refused does not touch the others.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ use super::buckets::Buckets;
 use super::consents::Consents;
 use super::invocations;
 use super::listing::padded;
-use super::rates::Rates;
-use super::record::{Entry, EventGroups, event_row, record_rows};
+use super::rates::{Rates, Reserved};
+use super::record::{Entry, EventGroups, event_row, next_places, recording};
 use super::{Joint, Operation, marks, sessions};
 use crate::sql::{Failure, Row, Value};
-use crate::transaction::{INSERT, Question, Transaction, values};
+use crate::transaction::{Change, INSERT, Question, Rows, Transaction, values};
 
 /// A call that is to be admitted.
 pub struct Admitting {
@@ -81,17 +82,20 @@ impl Operation for AdmitAll {
         self.recheck(transaction, &mut outcomes).await?;
         self.hold_sessions(transaction, &mut outcomes).await?;
         self.claim_keys(transaction, &mut outcomes).await?;
-        self.reserve(transaction, &mut outcomes).await?;
+        let reserved = self.reserve(transaction, &mut outcomes).await?;
         let standing = self.standing(&outcomes);
-        if standing.len() == self.rows.len() {
-            transaction.insert_many(invocations::INTO, &self.rows).await?;
-            record_rows(transaction, self.events.all()).await?;
+        let (rows, events) = if standing.len() == self.rows.len() {
+            (Cow::Borrowed(&self.rows), Cow::Borrowed(self.events.all()))
         } else {
-            let rows: Vec<_> = standing.iter().filter_map(|(number, _)| self.rows.get(*number).cloned()).collect();
-            transaction.insert_many(invocations::INTO, &rows).await?;
+            let rows = standing.iter().filter_map(|(number, _)| self.rows.get(*number).cloned()).collect();
             let admitted = |number| outcomes.get(number) == Some(&Admission::Admitted);
-            record_rows(transaction, &self.events.of(admitted)).await?;
-        }
+            (Cow::Owned(rows), Cow::Owned(self.events.of(admitted)))
+        };
+        let places = next_places(transaction, &events).await?;
+        let [counters, rate_places] = reserved.changes();
+        let admitted = Change::Insert(Rows::new(invocations::INTO, &rows));
+        let recorded = Change::Insert(recording::<T>(&events, &places));
+        transaction.change_each(&[counters, rate_places, admitted, recorded]).await?;
         marks::leave(transaction, &standing).await?;
         Ok(outcomes)
     }
@@ -217,7 +221,11 @@ impl AdmitAll {
     }
 
     /// Takes a place in every rate and every approval that a call rests on: all of them, or none.
-    async fn reserve<T: Transaction>(&self, transaction: &mut T, outcomes: &mut [Admission]) -> Result<(), Failure> {
+    async fn reserve<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        outcomes: &mut [Admission],
+    ) -> Result<Reserved, Failure> {
         let limited = |(grant, limit): &(GrantId, Option<u64>)| limit.map(|limit| (*grant, limit));
         let standing = self.standing(outcomes);
         let uses = standing.iter().flat_map(|(_, admit)| admit.lineage.iter().filter_map(limited));
@@ -249,7 +257,7 @@ impl AdmitAll {
         }
         buckets.keep(transaction).await?;
         consents.keep(transaction).await?;
-        rates.keep(transaction).await
+        Ok(rates.into_reserved())
     }
 }
 

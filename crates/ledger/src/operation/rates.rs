@@ -10,13 +10,19 @@ use toolgate_model::time::Timestamp;
 
 use super::listing::padded;
 use crate::sql::{Failure, Value};
-use crate::transaction::{Rows, Transaction, values};
+use crate::transaction::{Change, Rows, Transaction, values};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// The rings of some grants, held by the transaction.
 #[derive(Default)]
 pub struct Rates(BTreeMap<GrantId, Ring>);
+
+/// What was reserved in them.
+pub struct Reserved {
+    counters: Vec<Vec<Value>>,
+    places: Vec<Vec<Value>>,
+}
 
 struct Ring {
     limit: i64,
@@ -75,10 +81,9 @@ impl Rates {
         Ok(())
     }
 
-    /// Writes down what was reserved.
-    pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
-        let mut counters = Vec::new();
-        let mut places = Vec::new();
+    /// What is to be written down of what was reserved.
+    pub fn into_reserved(self) -> Reserved {
+        let (mut counters, mut places) = (Vec::new(), Vec::new());
         for (grant, ring) in self.0 {
             if ring.taken == ring.taken_before {
                 continue;
@@ -91,11 +96,19 @@ impl Rates {
                 places.push(vec![Value::from(grant), Value::Integer(place), Value::from(*time)]);
             }
         }
-        transaction.execute_many("UPDATE rates SET taken = $1 WHERE grant_id = $2", &counters).await?;
+        Reserved { counters, places }
+    }
+}
+
+impl Reserved {
+    /// Writes it down.
+    pub fn changes(&self) -> [Change<'_>; 2] {
         let into = "rate_places (grant_id, place, time)";
         let otherwise = "ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";
-        transaction.insert(Rows { into, rows: &places, numbers: &[], otherwise }).await?;
-        Ok(())
+        [
+            Change::Each("UPDATE rates SET taken = $1 WHERE grant_id = $2", &self.counters),
+            Change::Insert(Rows { into, rows: &self.places, numbers: &[], otherwise }),
+        ]
     }
 }
 

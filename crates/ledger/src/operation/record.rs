@@ -134,12 +134,21 @@ pub fn event_rows<'a>(entries: impl Iterator<Item = (&'a Stamp, Entry)>) -> Resu
 
 /// Records what [`event_rows`] made.
 pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>]) -> Result<(), Failure> {
-    if rows.is_empty() {
-        // A cascade that reached nothing; an INSERT without rows is no statement.
-        return Ok(());
-    }
+    // A cascade may have reached nothing.
+    let places = next_places(transaction, rows).await?;
+    Ok(transaction.insert(recording::<T>(rows, &places)).await?)
+}
+
+/// What is inserted to record these, which get these places.
+pub fn recording<'a, T: Transaction>(rows: &'a [Vec<Value>], places: &'a [i64]) -> Rows<'a> {
+    let into = if T::ORDERS_EVENTS { INTO_PLACE } else { INTO };
+    Rows { into, rows, numbers: places, otherwise: "" }
+}
+
+/// The next places in the logs of their tenants for these; none where they get them later.
+pub async fn next_places<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>]) -> Result<Vec<i64>, Failure> {
     if !T::ORDERS_EVENTS {
-        return Ok(transaction.insert_many(INTO, rows).await?);
+        return Ok(Vec::new());
     }
     let mut next: BTreeMap<&Value, i64> = BTreeMap::new();
     let mut places = Vec::with_capacity(rows.len());
@@ -154,7 +163,7 @@ pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>
         places.push(*place);
         *place += 1;
     }
-    Ok(transaction.insert(Rows { into: INTO_PLACE, rows, numbers: &places, otherwise: "" }).await?)
+    Ok(places)
 }
 
 /// The row of one thing that happened.

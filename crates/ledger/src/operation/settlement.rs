@@ -10,10 +10,10 @@ use toolgate_model::event::Happening;
 use toolgate_model::invocation::IdempotencyKey;
 
 use super::invocations::{INTO, invoked, row};
-use super::record::{Entry, EventGroups, event_rows, record, record_all, record_rows};
+use super::record::{Entry, EventGroups, event_rows, next_places, record, record_all, recording};
 use super::{Joint, Operation};
 use crate::sql::{Failure, Value};
-use crate::transaction::{Transaction, values};
+use crate::transaction::{Change, Transaction, values};
 
 /// A call that is to be settled.
 pub struct Settling {
@@ -75,11 +75,12 @@ impl Operation for SettleAll {
         let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, http_status = $4, cost = $5, \
              duration_ms = $6 WHERE tenant = $7 AND agent = $8 AND id = $9 \
              AND (status = 'running' OR status = 'unknown')";
-        let settled = transaction.execute_many(sql, &self.outcomes).await?;
-        if settled.iter().any(|&changed| changed != 1) {
+        let places = next_places(transaction, self.events.all()).await?;
+        let recording = recording::<T>(self.events.all(), &places);
+        let changed = transaction.change_each(&[Change::Each(sql, &self.outcomes), Change::Insert(recording)]).await?;
+        if changed.iter().flatten().any(|&changed| changed != 1) {
             return Err(Refusal::new(Code::Internal, "a call was to be settled that was not running").into());
         }
-        record_rows(transaction, self.events.all()).await?;
         let keyed =
             self.calls.iter().map(|settle| &**settle).filter(|settle| settle.invocation.idempotency_key.is_some());
         let (free, kept): (Vec<_>, Vec<_>) = keyed.partition(|settle| settle.never_sent);

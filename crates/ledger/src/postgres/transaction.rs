@@ -1,22 +1,19 @@
 //! A transaction on PostgreSQL.
 
-use std::borrow::Cow;
-
 use bytes::BytesMut;
 use futures_util::future::try_join_all;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use toolgate_gate::ports::ledger::{Generation, Revision};
 
+use super::change::{Parameters, PreparedChange};
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{INSERT, Insert, Question, Rows, Transaction, insert_statement};
+use crate::transaction::{Change, Question, Rows, Transaction};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
 /// How many statements are under way on one connection at a time.
 const PIPELINE: usize = 512;
-/// How many rows one INSERT carries where there are many.
-const CHUNK: usize = 256;
 
 /// One transaction of a pooled connection.
 pub struct PostgresTransaction<'a> {
@@ -63,39 +60,33 @@ impl Transaction for PostgresTransaction<'_> {
     }
 
     async fn execute_many(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<Vec<u64>, SqlError> {
-        if parameters.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut changed = Vec::with_capacity(parameters.len());
-        let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
-        let bound: Vec<_> = parameters.iter().map(|set| bound(set)).collect();
-        for chunk in bound.chunks(PIPELINE) {
-            let under_way = chunk.iter().map(|set| self.transaction.execute(&statement, set));
-            changed.extend(try_join_all(under_way).await.map_err(|error| sql_error(&error))?);
-        }
-        Ok(changed)
+        Ok(self.change_each(&[Change::Each(sql, parameters)]).await?.pop().unwrap_or_default())
     }
 
     async fn insert(&mut self, rows: Rows<'_>) -> Result<(), SqlError> {
-        if rows.rows.is_empty() {
-            return Ok(());
+        self.change_each(&[Change::Insert(rows)]).await.map(drop)
+    }
+
+    async fn change_each(&mut self, changes: &[Change<'_>]) -> Result<Vec<Vec<u64>>, SqlError> {
+        let mut statements = Vec::new();
+        for (number, change) in changes.iter().enumerate() {
+            let prepared = PreparedChange::new(&self.transaction, change).await.map_err(|error| sql_error(&error))?;
+            statements.extend(prepared.into_iter().flat_map(PreparedChange::statements).map(|(s, p)| (number, s, p)));
         }
-        let columns = rows.columns();
-        let Rows { into, rows, numbers, otherwise } = rows;
-        let insert = Insert { otherwise, ..INSERT };
-        let numbered =
-            |(row, number): (&Vec<Value>, &i64)| row.iter().cloned().chain([Value::Integer(*number)]).collect();
-        let rows: Cow<'_, [Vec<Value>]> = match numbers {
-            [] => Cow::Borrowed(rows),
-            _ => rows.iter().zip(numbers).map(numbered).collect(),
-        };
-        // Whole chunks by one statement each, what is left over row by row: two statements to prepare, whatever the count.
-        let (chunks, rest) = rows.as_chunks::<CHUNK>();
-        let chunks: Vec<Vec<Value>> = chunks.iter().map(|chunk| chunk.concat()).collect();
-        if !chunks.is_empty() {
-            self.execute_many(&insert_statement(insert, into, CHUNK, columns), &chunks).await?;
+        let mut changed = vec![Vec::new(); changes.len()];
+        for chunk in statements.chunks(PIPELINE) {
+            // Sent one after the other without waiting for answers; the server carries them out in this order.
+            let bound: Vec<_> =
+                chunk.iter().map(|(_, statement, parameters)| (statement, parameters.bound())).collect();
+            let under_way = bound.iter().map(|(statement, bound)| self.transaction.execute(*statement, bound));
+            let counts = try_join_all(under_way).await.map_err(|error| sql_error(&error))?;
+            for ((number, _, parameters), count) in chunk.iter().zip(counts) {
+                if let (Parameters::Values(_), Some(counts)) = (parameters, changed.get_mut(*number)) {
+                    counts.push(count);
+                }
+            }
         }
-        self.execute_many(&insert_statement(insert, into, 1, columns), rest).await.map(drop)
+        Ok(changed)
     }
 
     async fn lock_integration(&mut self) -> Result<(), SqlError> {
@@ -129,7 +120,7 @@ pub(super) fn sql_error(error: &tokio_postgres::Error) -> SqlError {
     }
 }
 
-fn bound(parameters: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+pub(super) fn bound(parameters: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
     parameters.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 

@@ -96,8 +96,8 @@ keys! {
         "Directory of the embedded ledger; made with mode 0700 if it is not there, and owned by one process at a time. Default: toolgate in $XDG_DATA_HOME, which is ~/.local/share unless set.";
     DATABASE_URL = "ledger.database_url": Kind::DatabaseUrl, Fallback::Nothing, r#""postgres://toolgate@localhost:5432/toolgate""#, Some("--database"), "TOOLGATE_DATABASE_URL",
         "PostgreSQL 15 or later as the ledger instead of the embedded one. A password is better given by the variable than here. Default: none.";
-    CONNECTIONS = "ledger.connections": Kind::Integer { least: 1, most: 1000 }, Fallback::Example, "16", None, "TOOLGATE_DATABASE_CONNECTIONS",
-        "How many connections to PostgreSQL one gate holds at most.";
+    CONNECTIONS = "ledger.connections": Kind::Integer { least: 3, most: 1000 }, Fallback::Example, "16", None, "TOOLGATE_DATABASE_CONNECTIONS",
+        "How many connections to PostgreSQL one gate holds at most; two of them are for calls alone.";
     PROVIDER = "keys.provider": Kind::Choice(&["file", "environment", "command"]), Fallback::Example, r#""file""#, None, "TOOLGATE_KEY_PROVIDER",
         "Where the master key is: in a file, in the variables TOOLGATE_MASTER_KEY and TOOLGATE_MASTER_KEY_PREVIOUS, or behind a command that wraps and unwraps.";
     KEY_FILE = "keys.file": Kind::Path, Fallback::ConfigurationHome("master.key"), r#""/etc/toolgate/master.key""#, None, "TOOLGATE_KEY_FILE",
