@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::load::Target;
-use self::report::{Load, Measured};
+use self::report::{Alone, Load, Measured};
 use self::scratch::Scratch;
 use self::store::Store;
 use self::subject::{PARAMETERS, Sample, Subject};
@@ -18,6 +18,7 @@ use crate::postgres;
 mod api;
 mod disk;
 mod load;
+mod one_by_one;
 mod programs;
 mod report;
 mod scratch;
@@ -92,7 +93,7 @@ impl Bench {
         for subject in [&mut few, &mut many] {
             subject.measure(self.ticks, 64, Duration::from_secs(1))?;
         }
-        let mut flushes = Vec::new();
+        let mut alone = Alone::default();
         let mut loads = Vec::new();
         for connections in CONNECTIONS {
             println!("{} rounds with {connections} connections", plan.rounds);
@@ -102,7 +103,11 @@ impl Bench {
                 load.direct.push(Sample { figures: direct, processor: 0.0 });
                 load.few.push(few.measure(self.ticks, connections, plan.span)?);
                 load.many.push(many.measure(self.ticks, connections, plan.span)?);
-                flushes.extend(disk::flushes(&self.scratch, Duration::from_secs(1))?);
+                if connections == 1 {
+                    alone.direct.extend(self.direct.one_by_one(Duration::from_secs(1))?);
+                    alone.gate.extend(few.one_by_one(plan.span)?);
+                }
+                alone.flushes.extend(disk::flushes(&self.scratch, Duration::from_secs(1))?);
             }
             loads.push(load);
         }
@@ -114,7 +119,7 @@ impl Bench {
         let resident = [few.resident()?, many.resident()?];
         few.finish()?;
         many.finish()?;
-        Ok(Measured { engine: plan.engine, loads, calls, resident, flushes })
+        Ok(Measured { engine: plan.engine, loads, calls, resident, alone })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::one_by_one::Caller;
 use super::programs;
 use super::scratch::Scratch;
 use crate::process::program;
@@ -12,6 +13,7 @@ use crate::process::program;
 pub struct Target {
     url: String,
     script: PathBuf,
+    caller: Caller,
 }
 
 /// What wrk saw. Calls that were still unanswered when it ended are not among them.
@@ -31,7 +33,13 @@ impl Target {
     /// A request with this body, and with this key if there is one. `name` is that of the script.
     pub fn new(scratch: &Scratch, name: &str, url: String, key: Option<&str>, body: &str) -> Result<Self, String> {
         let script = scratch.write(&format!("{name}.lua"), &script(key, body))?;
-        Ok(Self { url, script })
+        let caller = Caller::new(&url, key, body)?;
+        Ok(Self { url, script, caller })
+    }
+
+    /// Calls it one call after the other for this long; the time of each, in microseconds.
+    pub fn one_by_one(&self, span: Duration) -> Result<Vec<f64>, String> {
+        self.caller.times(span)
     }
 
     /// Loads it with this many connections for this long. A failed call fails the run.

@@ -78,6 +78,13 @@ impl Subject {
         Ok(Sample { figures, processor: (after - before) / figures.calls as f64 })
     }
 
+    /// Calls it one call after the other; the time of each, in microseconds.
+    pub fn one_by_one(&mut self, span: Duration) -> Result<Vec<f64>, String> {
+        let times = self.target.one_by_one(span)?;
+        self.answered += times.len() as u64;
+        Ok(times)
+    }
+
     /// How many calls it has answered.
     pub fn answered(&self) -> u64 {
         self.answered
