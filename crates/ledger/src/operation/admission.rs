@@ -1,7 +1,6 @@
 //! Admission: in one transaction the authority that calls rest on is checked again, their idempotency keys are claimed,
 //! their rates reserved, the approvals that they rest on taken, and they are written down as running, with what guardians
-//! said about them. Calls that come at
-//! the same time are admitted together; one that is refused does not touch the others.
+//! said about them. Calls that come at the same time are admitted together; one that is refused does not touch the others.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -101,7 +101,7 @@ impl Rates {
 }
 
 impl Reserved {
-    /// Writes it down.
+    /// What writes it down.
     pub fn changes(&self) -> [Change<'_>; 2] {
         let into = "rate_places (grant_id, place, time)";
         let otherwise = "ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";

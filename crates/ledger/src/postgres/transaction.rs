@@ -71,7 +71,9 @@ impl Transaction for PostgresTransaction<'_> {
         let mut statements = Vec::new();
         for (number, change) in changes.iter().enumerate() {
             let prepared = PreparedChange::new(&self.transaction, change).await.map_err(|error| sql_error(&error))?;
-            statements.extend(prepared.into_iter().flat_map(PreparedChange::statements).map(|(s, p)| (number, s, p)));
+            for (statement, parameters) in prepared.into_iter().flat_map(PreparedChange::statements) {
+                statements.push((number, statement, parameters));
+            }
         }
         let mut changed = vec![Vec::new(); changes.len()];
         for chunk in statements.chunks(PIPELINE) {
