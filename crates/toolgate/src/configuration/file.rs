@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_wrong_type_names_the_key_and_what_it_takes_but_not_the_value() {
         let found = faults("[ledger]\nconnections = \"geheim\"\ndatabase_url = \"mysql://ann:geheim@host/db\"\n");
-        assert_eq!(found[0], (2, "`ledger.connections` must be a whole number from 1 to 1000".to_owned()));
+        assert_eq!(found[0], (2, "`ledger.connections` must be a whole number from 3 to 1000".to_owned()));
         assert_eq!(found[1].0, 3);
         assert!(found.iter().all(|(_, message)| !message.contains("geheim")), "{found:?}");
         assert_eq!(faults("server = 1\n")[0].0, 1);
