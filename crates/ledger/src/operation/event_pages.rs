@@ -10,7 +10,7 @@ use toolgate_model::principal::TenantId;
 
 use super::listing::Conditions;
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{Rows, Transaction};
+use crate::transaction::{Change, Rows, Transaction};
 
 /// How many pages are looked up at a time.
 const WINDOW: usize = 64;
@@ -117,7 +117,6 @@ fn is_usual(kind: &str) -> bool {
 #[derive(Default)]
 pub struct PageEntries {
     entries: BTreeSet<(Field, String, u64)>,
-    runs: BTreeSet<(String, u64)>,
     /// What was noted last of each field: most events have much in common with the one before.
     last: [Option<(String, u64)>; Field::ALL.len()],
 }
@@ -135,11 +134,7 @@ impl PageEntries {
             if is_known || (field == Field::Kind && is_usual(value)) {
                 continue;
             }
-            if field == Field::Run {
-                self.runs.insert((value.to_owned(), page));
-            } else {
-                self.entries.insert((field, value.to_owned(), page));
-            }
+            self.entries.insert((field, value.to_owned(), page));
             *last = Some((value.to_owned(), page));
         }
         Ok(())
@@ -147,17 +142,27 @@ impl PageEntries {
 
     /// Writes them down. The first page of a batch may have been begun by the one before.
     pub async fn keep<T: Transaction>(self, transaction: &mut T, tenant: &TenantId) -> Result<(), SqlError> {
-        let row = |(field, value, page): (Field, String, u64)| {
-            vec![Value::from(tenant), Value::from(field.as_str()), Value::from(value), Value::from(page)]
+        let (runs, others): (Vec<_>, Vec<_>) = self.entries.into_iter().partition(|(field, ..)| *field == Field::Run);
+        let run = |(_, run, page)| vec![Value::from(tenant), Value::Text(run), Value::from(page)];
+        let other = |(field, value, page): (Field, String, u64)| {
+            vec![Value::from(tenant), Value::from(field.as_str()), Value::Text(value), Value::from(page)]
         };
-        let rows: Vec<_> = self.entries.into_iter().map(row).collect();
-        let into = "event_pages (tenant, field, value, page)";
-        let otherwise = "ON CONFLICT (tenant, field, value, page) DO NOTHING";
-        transaction.insert(Rows { into, rows: &rows, numbers: &[], otherwise }).await?;
-        let row = |(run, page)| vec![Value::from(tenant), Value::Text(run), Value::from(page)];
-        let rows: Vec<Vec<Value>> = self.runs.into_iter().map(row).collect();
-        let into = "event_runs (tenant, run, page)";
-        let otherwise = "ON CONFLICT (tenant, run, page) DO NOTHING";
-        transaction.insert(Rows { into, rows: &rows, numbers: &[], otherwise }).await
+        let runs: Vec<Vec<Value>> = runs.into_iter().map(run).collect();
+        let others: Vec<Vec<Value>> = others.into_iter().map(other).collect();
+        let changes = [
+            Change::Insert(Rows {
+                into: "event_pages (tenant, field, value, page)",
+                rows: &others,
+                numbers: &[],
+                otherwise: "ON CONFLICT (tenant, field, value, page) DO NOTHING",
+            }),
+            Change::Insert(Rows {
+                into: "event_runs (tenant, run, page)",
+                rows: &runs,
+                numbers: &[],
+                otherwise: "ON CONFLICT (tenant, run, page) DO NOTHING",
+            }),
+        ];
+        transaction.change_each(&changes).await.map(drop)
     }
 }
