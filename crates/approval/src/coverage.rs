@@ -32,8 +32,7 @@ pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec
     if let Some(reason) = is_protected(call.tool, call.arguments, workspace) {
         return Err(format!("no standing approval covers this call: {reason}"));
     }
-    let mut here: Vec<&StandingApproval> =
-        standing.iter().filter(|one| is_for(one, call.tool, call.external, call.session)).collect();
+    let mut here: Vec<&StandingApproval> = standing.iter().filter(|one| is_for(one, call)).collect();
     // Those that last come first, so that those that can be used up are spared.
     here.sort_by_key(|one| one.max_uses.is_some());
     if here.is_empty() {
@@ -53,14 +52,12 @@ pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec
     Err(format!("no standing approval covers this command line: {}", judged.why))
 }
 
-/// Whether a standing approval is about this tool, of whoever carries it out, and reaches this session.
-pub(crate) fn is_for(
-    standing: &StandingApproval,
-    tool: &str,
-    external: bool,
-    session: Option<&ApprovalSession>,
-) -> bool {
-    standing.tool == tool && standing.external == external && standing.reach.reaches(session)
+/// Whether a standing approval is about this tool and this action, executed on the same side, and reaches this session.
+pub(crate) fn is_for(standing: &StandingApproval, call: &Covered<'_>) -> bool {
+    standing.tool == call.tool
+        && standing.external == call.external
+        && standing.is_for_action(call.action)
+        && standing.reach.reaches(call.session)
 }
 
 /// The prefix of a standing approval. One that would not be made today covers nothing.

@@ -87,8 +87,8 @@ impl Desk {
         let (true, Some(arguments)) = (approval.coverable, &approval.arguments) else { return Ok(None) };
         let now = self.clock.now();
         let standing = self.ledger.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?;
-        let session = approval.session.as_ref();
-        let call = Covered { tool: &approval.tool, external: approval.external, arguments, session };
+        let (session, action) = (approval.session.as_ref(), approval.action.as_ref());
+        let call = Covered { tool: &approval.tool, external: approval.external, action, arguments, session };
         let covering = coverage::covering(&standing, &call).ok();
         Ok(covering.map(|standing| Consent { standing, ..Consent::default() }))
     }

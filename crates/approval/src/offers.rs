@@ -117,6 +117,7 @@ fn rule(approval: &Approval, coverage: Coverage) -> Option<String> {
         agent: approval.agent.clone(),
         tool: approval.tool.clone(),
         external: approval.external,
+        action: approval.action.clone(),
         coverage,
         reach: reach(approval.session.as_ref(), None).ok()?,
         source: approval.id,

@@ -1,6 +1,6 @@
 //! The commands of a command line, each with what is known of it, so that a person sees at once what is new.
 
-use toolgate_gate::ports::approver::{Part, PartState, RiskLevel};
+use toolgate_gate::ports::approver::{Covered, Part, PartState, RiskLevel};
 use toolgate_model::approval::{Approval, Category, StandingApproval};
 
 use crate::arguments::command_line;
@@ -14,9 +14,10 @@ use crate::visible::visible;
 /// agent's.
 pub fn parts(approval: &Approval, standing: &[StandingApproval]) -> Vec<Part> {
     let line = approval.arguments.as_ref().and_then(command_line).filter(|_| approval.category == Category::Exec);
-    let Some(line) = line else { return Vec::new() };
-    let session = approval.session.as_ref();
-    let here = standing.iter().filter(|one| is_for(one, &approval.tool, approval.external, session));
+    let (Some(line), Some(arguments)) = (line, &approval.arguments) else { return Vec::new() };
+    let (session, action) = (approval.session.as_ref(), approval.action.as_ref());
+    let call = Covered { tool: &approval.tool, external: approval.external, action, arguments, session };
+    let here = standing.iter().filter(|one| is_for(one, &call));
     let prefixes: Vec<Prefix> = here.filter_map(prefix).collect();
     match read(line) {
         Ok(commands) => {

@@ -36,6 +36,7 @@ pub use self::seams::Rehearsal;
 pub use self::sessions::SessionRequest;
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
 
+mod action;
 mod admit;
 mod approve;
 mod authorize;
@@ -52,10 +53,13 @@ mod resolve;
 mod seams;
 mod sessions;
 mod settle;
+pub(crate) mod turns;
 pub(crate) mod under_way;
 
-/// How often a call is judged anew when the policies change between the verdict and the admission.
+/// How often a call is decided on when what it rests on changes between the decision and the admission.
 const JUDGEMENTS: u32 = 4;
+/// The same for calls that are judged by counts, in which every call of the same agent on another replica is a change.
+const COUNTED_JUDGEMENTS: u32 = 64;
 
 /// A call as a transport decodes it.
 #[derive(Debug, Clone)]
@@ -133,7 +137,7 @@ pub struct Modified {
 }
 
 /// A call on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) id: InvocationId,
     pub(crate) caller: Caller,
@@ -198,8 +202,20 @@ struct Reached {
 enum Walked {
     /// To its end.
     Done(Box<CallAnswer>),
-    /// What it was judged by has changed: it must be judged again.
-    Again,
+    /// A person has answered, or what it rests on has changed: everything is decided again, on the newest state.
+    Again {
+        /// Whether it was judged by what its agent has called and spent so far, which other calls change.
+        counted: bool,
+    },
+}
+
+/// What a call keeps from one go to the next.
+#[derive(Default)]
+struct Kept {
+    /// What people have approved, each for what was shown.
+    answered: Vec<approve::Answered>,
+    /// Its turn among the calls that are judged by the same counts.
+    turn: Option<turns::Turn>,
 }
 
 impl Gate {
@@ -238,21 +254,36 @@ impl Gate {
     }
 
     async fn walk(self: &Arc<Self>, call: &Arc<Call>, reached: &mut Reached) -> Result<CallAnswer, Refusal> {
+        let mut call = Arc::clone(call);
+        let mut kept = Kept::default();
         let mut freshness = Freshness::Recent;
-        for _ in 0..JUDGEMENTS {
-            match self.walk_once(call, freshness, reached).await? {
+        let mut left = JUDGEMENTS;
+        while left > 0 {
+            let counted = match self.walk_once(&call, freshness, &mut kept, reached).await? {
                 Walked::Done(answer) => return Ok(*answer),
-                Walked::Again => freshness = Freshness::Newest,
+                Walked::Again { counted } => counted,
+            };
+            left -= 1;
+            if counted && kept.turn.is_none() {
+                // From here on only calls of other replicas can come between the judgement and the admission.
+                kept.turn = Some(self.turns.take(call.caller.tenant(), &call.agent).await);
+                left = COUNTED_JUDGEMENTS;
             }
+            let caller = self.identify_again(&call.caller).await.map_err(|refusal| refusal.at(Stage::Admit))?;
+            require_permitted(&caller, &call.agent).map_err(|refusal| refusal.at(Stage::Admit))?;
+            call = Arc::new(Call { caller, ..(*call).clone() });
+            freshness = Freshness::Newest;
         }
         let reason = "what this call is judged by keeps changing; try again";
         Err(Refusal::new(Code::VersionConflict, reason).at(Stage::Admit))
     }
 
+    /// Decides on each action that the call may come to, and makes the call as the first whose grants have room for it.
     async fn walk_once(
         self: &Arc<Self>,
         call: &Arc<Call>,
         mut freshness: Freshness,
+        kept: &mut Kept,
         reached: &mut Reached,
     ) -> Result<Walked, Refusal> {
         let constrained = match self.check(call, freshness, reached).await {
@@ -263,9 +294,41 @@ impl Gate {
                 self.check(call, freshness, reached).await?
             }
         };
+        let mut refused = None;
+        for alternative in constrained.into_alternatives() {
+            let is_first = refused.is_none();
+            match self.walk_as(call, alternative, is_first, freshness, kept, reached).await {
+                // Another grant may have room, or may still stand.
+                Err(refusal) if refusal.stage() == Some(Stage::Admit) && admit::is_about_the_grant(refusal.code()) => {
+                    refused = refused.or(Some(refusal));
+                }
+                walked => return walked,
+            }
+        }
+        let nothing = || Refusal::new(Code::GrantNotFound, "there is no grant for this call").at(Stage::Admit);
+        Err(refused.unwrap_or_else(nothing))
+    }
+
+    /// Makes the call as this action, once guardians and people have decided on exactly this one.
+    async fn walk_as(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        alternative: fit::Alternative,
+        is_first: bool,
+        freshness: Freshness,
+        kept: &mut Kept,
+        reached: &mut Reached,
+    ) -> Result<Walked, Refusal> {
+        reached.grant = alternative.first.candidate.grant();
         let guarded =
-            self.guard(call, constrained, freshness, reached).await.map_err(|refusal| refusal.at(Stage::Guard))?;
-        let approved = self.approve(call, guarded, reached).await.map_err(|refusal| refusal.at(Stage::Approve))?;
+            self.guard(call, alternative, freshness, reached).await.map_err(|refusal| refusal.at(Stage::Guard))?;
+        let approved = match self.approve(call, guarded, is_first, kept, reached).await {
+            Ok(Some(approved)) => approved,
+            // Time has passed: what holds now is what counts.
+            Ok(None) => return Ok(Walked::Again { counted: false }),
+            Err(refusal) => return Err(refusal.at(Stage::Approve)),
+        };
+        let counted = approved.judged.basis.counts.is_some();
         if let Some(modified) = &approved.modified {
             let (reason, policy) =
                 approved.judged.decision.as_deref().map(HookDecision::why_changed).unwrap_or_default();
@@ -283,7 +346,7 @@ impl Gate {
                         (*admitted, opened)
                     }
                     admit::Outcome::Replayed(answer) => return Ok(Walked::Done(answer)),
-                    admit::Outcome::Judge => return Ok(Walked::Again),
+                    admit::Outcome::Stale => return Ok(Walked::Again { counted }),
                 };
             let execution = gate.execute(&admitted, opened).await;
             let inspected = gate.inspect(&admitted, execution).await;

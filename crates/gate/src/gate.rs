@@ -14,6 +14,7 @@ use crate::builtin::{Builtins, WorkspaceTool};
 use crate::call::hooks::executions::Executions;
 use crate::call::hooks::parked::Parked;
 use crate::call::renewals::Renewals;
+use crate::call::turns::Turns;
 use crate::call::under_way::UnderWay;
 use crate::catalog::Catalogs;
 use crate::identify::Attempts;
@@ -110,6 +111,7 @@ pub struct Gate {
     pub(crate) catalogs: Catalogs,
     pub(crate) builtins: Builtins,
     pub(crate) renewals: Renewals,
+    pub(crate) turns: Turns,
     pub(crate) under_way: UnderWay,
     pub(crate) executions: Executions,
     pub(crate) parked: Parked,
@@ -135,6 +137,7 @@ impl Gate {
             catalogs: Catalogs::default(),
             builtins: Builtins::new(&settings.workspace),
             renewals: Renewals::default(),
+            turns: Turns::default(),
             under_way: UnderWay::default(),
             executions: Executions::default(),
             parked: Parked::default(),

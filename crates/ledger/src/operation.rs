@@ -17,6 +17,7 @@ pub mod buckets;
 pub mod cascade;
 pub mod closing;
 pub mod consents;
+pub mod counts;
 pub mod credentials;
 pub mod event_lists;
 pub mod event_pages;
@@ -42,6 +43,7 @@ pub mod settings;
 pub mod settlement;
 pub mod standing_approvals;
 pub mod tenants;
+pub mod tool_names;
 pub mod vaults;
 
 /// Something that happens in one transaction, entirely or not at all. It may be run again when another transaction was in

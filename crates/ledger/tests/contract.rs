@@ -45,6 +45,7 @@ mod contract {
     mod closing;
     mod concurrency;
     mod consents;
+    mod counts;
     mod credentials;
     mod decisions;
     mod delegation;

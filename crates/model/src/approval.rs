@@ -10,6 +10,7 @@ use crate::id::{ApprovalId, InvocationId, StandingApprovalId};
 use crate::principal::{PrincipalId, TenantId};
 use crate::time::Timestamp;
 
+pub use self::action::BoundAction;
 pub use self::decision::{Channel, DecideError, Decided, Decider, Decision, Vote};
 pub use self::happening::ApprovalHappening;
 pub use self::link::{LinkDigest, LinkToken, LinkTokenError};
@@ -18,6 +19,7 @@ pub use self::rule::{ApprovalRule, Attendance, DEFAULT_WAIT, LONGEST_WAIT, RuleE
 pub use self::session::{ApprovalSession, CallLabel, SessionName, Workspace};
 pub use self::standing::{Coverage, CoverageWish, Reach, ReachWish, StandingApproval, StandingState, StandingWish};
 
+mod action;
 mod decision;
 mod happening;
 mod link;
@@ -144,7 +146,10 @@ pub struct Approval {
     pub arguments: Option<Value>,
     /// What the caller sent, where a guardian changed it.
     pub original_arguments: Option<Value>,
-    /// SHA-256 over tool, canonical arguments and caller: what the answer covers.
+    /// What is executed after a yes; `None` for a tool that uses no credential.
+    #[serde(default)]
+    pub action: Option<BoundAction>,
+    /// SHA-256 over tool, action, request, canonical arguments and caller: what the decision covers.
     pub digest: String,
     /// Why a person is asked.
     pub reasons: Vec<AskReason>,

@@ -26,7 +26,7 @@ fn this_session() -> Reach {
 /// Which numbers of standing approvals cover a call of a tool, in [`session`].
 fn covers(standing: &[StandingApproval], tool: &str, arguments: Value) -> Result<Vec<StandingApprovalId>, String> {
     let session = session();
-    covering(standing, &Covered { tool, external: false, arguments: &arguments, session: Some(&session) })
+    covering(standing, &Covered { tool, external: false, action: None, arguments: &arguments, session: Some(&session) })
 }
 
 fn runs(standing: &[StandingApproval], line: &str) -> bool {
@@ -133,7 +133,7 @@ fn nothing_is_covered_where_the_standing_approval_does_not_reach() {
         assert!(runs(std::slice::from_ref(&one), "ls"), "{:?}", one.reach);
     }
     let arguments = json!({"command": "ls"});
-    let call = Covered { tool: BASH, external: false, arguments: &arguments, session: None };
+    let call = Covered { tool: BASH, external: false, action: None, arguments: &arguments, session: None };
     let one = StandingApproval { reach: this_session(), ..stands(1, BASH, Coverage::Tool) };
     assert!(covering(&[one], &call).is_err());
 }

@@ -162,6 +162,7 @@ impl Gate {
             agent: approval.agent.clone(),
             tool: approval.tool.clone(),
             external: approval.external,
+            action: approval.action.clone(),
             coverage,
             reach,
             source: approval.id,
@@ -257,14 +258,19 @@ impl Gate {
         session: Option<&ApprovalSession>,
     ) -> Result<Result<Vec<StandingApproval>, String>, Refusal> {
         visible_agent(caller, Some(agent.clone()))?;
-        let call = |external| Covered { tool, external, arguments, session };
-        if let Some(protected) = self.approver.protects(&call(false)) {
+        let call = |external, action| Covered { tool, external, action, arguments, session };
+        let none = call(false, None);
+        if let Some(protected) = self.approver.protects(&none) {
             return Ok(Err(protected));
         }
         let standing = self.ledger.standing_for(caller.tenant(), agent, tool, self.clock.now()).await?;
-        // Whoever asks names a tool, and not who carries it out.
-        let covering = self.approver.covering(&standing, &call(false));
-        let covering = covering.or_else(|why| self.approver.covering(&standing, &call(true)).map_err(|_| why));
+        // The caller names a tool, and neither who executes it nor the action: any that was approved will do.
+        let actions = standing.iter().map(|one| call(one.external, one.action.as_ref()));
+        let covering = std::iter::once(none)
+            .chain(actions)
+            .map(|call| self.approver.covering(&standing, &call))
+            .reduce(|found, next| found.or_else(|why| next.map_err(|_| why)))
+            .unwrap_or_else(|| Ok(Vec::new()));
         Ok(covering.map(|ids| standing.iter().filter(|standing| ids.contains(&standing.id)).cloned().collect()))
     }
 

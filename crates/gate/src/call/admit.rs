@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use toolgate_model::approval::BoundAction;
 use toolgate_model::arguments::{arguments_hash, redacted, without};
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
@@ -24,21 +25,16 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::approve::{self, Approved};
-use super::authorize::authorizes;
-use super::constrain::fit;
+use super::Call;
+use super::approve::Approved;
 use super::execute::Opened;
 use super::fit::{Candidate, Errand, Fit};
 use super::guard::Judged;
 use super::settle::CallAnswer;
-use super::{Call, require_permitted};
 use crate::gate::Gate;
-use crate::identify::Caller;
-use crate::ports::ledger::{Admission, Admit, Consent, Freshness, Marks};
+use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
 use crate::refusal::{Code, Refusal};
 
-/// How often a grant is looked at again when it changed between the decision and the admission.
-const ATTEMPTS: u32 = 4;
 /// How long after its time a call is taken for cut off.
 const GRACE: Duration = Duration::from_secs(30);
 /// The longest that a call of a service may take.
@@ -60,17 +56,26 @@ pub(super) enum Outcome {
     Admitted(Box<Admitted>, Opened),
     /// It was, before; this is what it answered.
     Replayed(Box<CallAnswer>),
-    /// What it was judged by has changed: it must be judged again.
-    Judge,
+    /// What it rests on has changed: it must be decided on again.
+    Stale,
+}
+
+/// What was decided about the action of a call.
+struct Decided {
+    modified: Option<Value>,
+    consent: Consent,
+    covered: Option<(Option<BoundAction>, String)>,
+    judged: Judged,
 }
 
 impl Gate {
-    /// Admits the call through the first of its grants that has room for it.
+    /// Admits the call through the first of the grants to its action that has room for it.
     pub(super) async fn admit(&self, call: &Arc<Call>, approved: Approved) -> Result<Outcome, Refusal> {
-        let Approved { fits, modified, consent, judged } = approved;
+        let Approved { alternative, modified, consent, covered, judged } = approved;
+        let decided = Decided { modified, consent, covered, judged };
         let mut refused = None;
-        for fit in fits {
-            match self.admit_through(call, fit, modified.as_ref(), &consent, &judged).await {
+        for fit in alternative.into_fits() {
+            match self.admit_through(call, fit, &decided).await {
                 Ok(outcome) => return Ok(outcome),
                 // Another grant may have room, or may still stand.
                 Err(refusal) if is_about_the_grant(refusal.code()) => refused = refused.or(Some(refusal)),
@@ -80,81 +85,37 @@ impl Gate {
         Err(refused.unwrap_or_else(|| Refusal::new(Code::GrantNotFound, "there is no grant for this call")))
     }
 
-    async fn admit_through(
-        &self,
-        call: &Arc<Call>,
-        mut fit: Fit,
-        modified: Option<&Value>,
-        consent: &Consent,
-        judged: &Judged,
-    ) -> Result<Outcome, Refusal> {
-        let parameters = modified.unwrap_or(&call.parameters);
-        if call.asked.is_some() && !matches!(fit.errand, Errand::External) {
-            // INVARIANT: what another runtime asks about is resolved to a tool that it carries out itself.
+    async fn admit_through(&self, call: &Arc<Call>, fit: Fit, decided: &Decided) -> Result<Outcome, Refusal> {
+        if call.asked.is_some() && !matches!(fit.errand, Errand::External(_)) {
+            // INVARIANT: what another runtime asks about is resolved to a tool that it executes itself.
             return Err(Refusal::new(Code::Internal, "a question came to be carried out here"));
         }
-        let mut caller = call.caller.clone();
-        let mut policies = judged.basis.generation;
-        for _ in 0..ATTEMPTS {
-            // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
-            let opened = self.open(&fit).await;
-            let mut command = self.command(call, &caller, &fit, modified, &opened);
-            command.generation = command.generation.min(policies);
-            command.policies = judged.basis.revision;
-            command.decision.clone_from(&judged.decision);
-            if !consent.is_empty() {
-                command.approval_digest = Some(approve::digest(call, &fit, parameters));
-                command.consent = consent.clone();
+        // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
+        let opened = self.open(&fit).await;
+        let command = Arc::new(self.command(call, &fit, decided, &opened));
+        match self.ledger.admit(Arc::clone(&command)).await? {
+            Admission::Admitted => {
+                let (call, modified) = (Arc::clone(call), decided.modified.clone());
+                Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command }), opened))
             }
-            let command = Arc::new(command);
-            match self.ledger.admit(Arc::clone(&command)).await? {
-                Admission::Admitted => {
-                    let (call, modified) = (Arc::clone(call), modified.cloned());
-                    return Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command }), opened));
-                }
-                Admission::Replayed(stored) => {
-                    return Ok(Outcome::Replayed(Box::new(CallAnswer::replayed(&fit.candidate, &stored)?)));
-                }
-                Admission::Refused(refusal) => return Err(refusal),
-                Admission::Stale => {
-                    caller = self.identify_again(&caller).await?;
-                    require_permitted(&caller, &call.agent)?;
-                    let newest = self.ledger.policies(caller.tenant(), self.clock.now(), Freshness::Newest).await?;
-                    if newest.revision != judged.basis.revision {
-                        return judge_again(consent);
-                    }
-                    policies = newest.generation;
-                    let definition = Arc::clone(&fit.candidate.tool.definition);
-                    fit = self.look_again(call, fit, parameters).await?;
-                    if judged.decision.is_some() && fit.candidate.tool.definition != definition {
-                        return judge_again(consent);
-                    }
-                }
+            Admission::Replayed(stored) => {
+                let parameters = decided.modified.as_ref().unwrap_or(&call.parameters);
+                let answer = self.replay(call, &fit.candidate, parameters, &stored).await?;
+                Ok(Outcome::Replayed(Box::new(answer)))
             }
+            Admission::Refused(refusal) => Err(refusal),
+            Admission::Stale => Ok(Outcome::Stale),
         }
-        let reason = "what this call rests on keeps changing; try again";
-        Err(Refusal::new(Code::VersionConflict, reason))
     }
 
-    /// Goes through the checks again on the newest state; the answer of a person still covers the same arguments.
-    async fn look_again(&self, call: &Call, stale: Fit, parameters: &Value) -> Result<Fit, Refusal> {
-        let candidate = self.resolve_again(call, &stale.candidate).await?;
-        // Whether a person must be asked, and who, was decided by what the tool said then.
-        let (before, now) = (&stale.candidate.tool.definition, &candidate.tool.definition);
-        if before.approval != now.approval || before.approval_rule != now.approval_rule {
-            let reason = "what the tool says about approvals has changed since the call began; call again";
-            return Err(Refusal::new(Code::VersionConflict, reason));
-        }
-        authorizes(call, &candidate, self.clock.now())?;
-        fit(call, candidate, parameters)
-    }
-
-    fn command(&self, call: &Call, caller: &Caller, fit: &Fit, modified: Option<&Value>, opened: &Opened) -> Admit {
+    fn command(&self, call: &Call, fit: &Fit, decided: &Decided, opened: &Opened) -> Admit {
+        let Decided { modified, consent, covered, judged } = decided;
+        let caller = &call.caller;
         let Candidate { agent, generation, tool, registry, .. } = &fit.candidate;
         let holding = fit.candidate.holding();
         let stamp = self.stamp(caller);
         let nothing = Map::new();
-        let parameters = without(modified.unwrap_or(&call.parameters), &secrets(opened));
+        let parameters = without(modified.as_ref().unwrap_or(&call.parameters), &secrets(opened));
         let logging = &tool.definition.logging;
         let invocation = Invocation {
             id: call.id,
@@ -190,8 +151,8 @@ impl Gate {
             usable_until: holding
                 .and_then(|holding| earlier(holding.effective.expires_at, holding.credential.expires_at)),
             key: caller.key(),
-            // Who calls was read before what it holds: the older of the two states counts.
-            generation: (*generation).min(caller.generation()),
+            // The caller, its grants and the policies were read one after the other: the oldest of the states counts.
+            generation: (*generation).min(caller.generation()).min(judged.basis.generation),
             lineage: grants.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
             credential: holding.map(|holding| (holding.credential.id, holding.credential.version)),
             actor_revision: caller.principal().revision,
@@ -201,11 +162,14 @@ impl Gate {
                 None => own_limit,
             },
             inputs,
-            policies: 0,
-            decision: None,
+            policies: judged.basis.revision,
+            counts: judged.basis.counts,
+            run: CountedRun::of(caller.id(), &call.agent, call.run.as_ref()),
+            decision: judged.decision.clone(),
             marks: call.marks(&fit.candidate),
-            consent: Consent::default(),
-            approval_digest: None,
+            consent: consent.clone(),
+            action: covered.as_ref().and_then(|(action, _)| action.clone()),
+            approval_digest: covered.as_ref().map(|(_, digest)| digest.clone()),
             registry: *registry,
             request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, fit)),
             deadline: stamp.time.plus(deadline(fit)).plus(GRACE),
@@ -213,15 +177,6 @@ impl Gate {
             invocation,
         }
     }
-}
-
-/// The call is judged again, unless a person's answer would be lost by that.
-fn judge_again(consent: &Consent) -> Result<Outcome, Refusal> {
-    if consent.approval.is_none() {
-        return Ok(Outcome::Judge);
-    }
-    let reason = "what this call was judged by has changed since it was approved; call again";
-    Err(Refusal::new(Code::VersionConflict, reason))
 }
 
 /// What must not be seen in the arguments.
@@ -277,18 +232,18 @@ impl Admitted {
     /// What is to be done; `None` where the credential's metadata is not understood.
     pub fn target(&self) -> Option<Target<'_>> {
         Some(match &self.fit.errand {
-            Errand::Connector { holding, adapter, placement, request } => Target::Connector {
-                credential: &holding.credential,
-                connection: holding.connection.as_ref().ok()?,
-                adapter: *adapter,
-                placement,
-                request,
+            Errand::Connector(connector) => Target::Connector {
+                credential: &connector.holding.credential,
+                connection: connector.holding.connection.as_ref().ok()?,
+                adapter: connector.adapter,
+                placement: &connector.placement,
+                request: &connector.request,
             },
             Errand::Fetch(request) => Target::Fetch(request),
             Errand::Workspace => Target::Workspace,
             // INVARIANT: an answer is the output of a question, and of nothing else.
             Errand::Question => Target::Question { answer: self.command.consent.answer.as_deref() },
-            Errand::External => Target::External,
+            Errand::External(_) => Target::External,
             Errand::Conformance { fails } => Target::Conformance { fails: *fails },
         })
     }
@@ -388,7 +343,7 @@ fn request_digest(call: &Call, fit: &Fit) -> String {
 }
 
 /// Refusals that another grant may not share.
-fn is_about_the_grant(code: Code) -> bool {
+pub(super) fn is_about_the_grant(code: Code) -> bool {
     matches!(
         code,
         Code::GrantRateLimited

@@ -1,79 +1,95 @@
-//! A person's answer, where something asks for one. It covers exactly what was shown: tool, canonical arguments, caller,
-//! session. After the wait the call is checked again, as it stands then.
+//! A person's decision, where something asks for one. It covers exactly what was shown: tool, credential, request,
+//! canonical arguments, caller, session. After the wait the call is decided on again, as it stands then.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
-use toolgate_model::approval::{Approval, Mode};
-use toolgate_model::canonical::to_canonical;
-use toolgate_model::merkle::sha256;
+use toolgate_model::approval::{Approval, ApprovalRule, BoundAction, Mode};
 
 use self::need::Need;
-use super::fit::Fit;
+use super::action::{bound_action, digest};
+use super::fit::Alternative;
 use super::guard::{Guarded, Judged};
-use super::{Call, Progress, Reached};
+use super::{Call, Kept, Progress, Reached};
 use crate::gate::Gate;
 use crate::ports::approver::Ask;
-use crate::ports::ledger::{Consent, Freshness, SessionTerms};
+use crate::ports::ledger::{Consent, SessionTerms};
 use crate::refusal::{Code, Refusal, Stage};
 
 mod need;
 
-/// A call that needs nobody's answer any more.
+/// A call that needs nobody's decision any more.
 pub(super) struct Approved {
-    pub(super) fits: Vec<Fit>,
+    pub(super) alternative: Alternative,
     pub(super) modified: Option<Value>,
     /// What it rests on, besides its grants.
     pub(super) consent: Consent,
+    /// The action and the call that the consent is for.
+    pub(super) covered: Option<(Option<BoundAction>, String)>,
     /// What the guardians said.
     pub(super) judged: Judged,
 }
 
+/// A person's yes, and what it was given for.
+pub(super) struct Answered {
+    consent: Consent,
+    digest: String,
+    rule: ApprovalRule,
+    /// Whether it was for the preferred action of the call.
+    is_first: bool,
+}
+
 impl Approved {
-    fn of(guarded: Guarded, consent: Consent) -> Self {
-        let (fits, modified, mut judged) = guarded.into_parts();
+    fn of(guarded: Guarded, consent: Consent, covered: Option<(Option<BoundAction>, String)>) -> Self {
+        let (alternative, modified, mut judged) = guarded.into_parts();
         if let (Some(decision), Some(approval)) = (&mut judged.decision, consent.approval) {
             decision.approval = Some(approval);
         }
-        Self { fits, modified, consent, judged }
+        Self { alternative, modified, consent, covered, judged }
     }
 }
 
 impl Gate {
-    /// Waits for a person where something asks for one.
+    /// Waits for a person where something asks for one. `None` where a person has said yes: time has passed, so that the
+    /// whole call is decided on again, and the decision is used if the call is still what was shown.
     pub(super) async fn approve(
         self: &Arc<Self>,
         call: &Arc<Call>,
         guarded: Guarded,
+        is_first: bool,
+        kept: &mut Kept,
         reached: &mut Reached,
-    ) -> Result<Approved, Refusal> {
-        let Some(ask) = Need::ask(self, call, &guarded).await? else {
-            return Ok(Approved::of(guarded, Consent::default()));
-        };
-        let (shown, rule) = (ask.approval.digest.clone(), ask.approval.rule.clone());
+    ) -> Result<Option<Approved>, Refusal> {
+        let ask = Need::ask(self, call, &guarded).await?;
+        if !kept.answered.is_empty() {
+            let action = bound_action(guarded.fit());
+            let parameters = guarded.modified().unwrap_or(&call.parameters);
+            let now = digest(call, guarded.fit(), action.as_ref(), parameters);
+            let same_rule = |answered: &Answered| ask.as_ref().is_none_or(|ask| ask.approval.rule == answered.rule);
+            if let Some(answered) = kept.answered.iter().find(|one| one.digest == now && same_rule(one)) {
+                let consent = answered.consent.clone();
+                return Ok(Some(Approved::of(guarded, consent, Some((action, now)))));
+            }
+            // Each alternative is another action, which is asked about by itself; but what is preferred must still be it.
+            if is_first && kept.answered.iter().any(|answered| answered.is_first) {
+                let reason = "the call is no longer what was approved: its tool, its request, its credential, its rule, \
+                              or what guardians make of it, has changed; call again";
+                return Err(Refusal::new(Code::ApprovalRequired, reason));
+            }
+        }
+        let Some(ask) = ask else { return Ok(Some(Approved::of(guarded, Consent::default(), None))) };
+        // Nobody waits for a call that waits for a person.
+        kept.turn = None;
+        let (action, digest, rule) =
+            (ask.approval.action.clone(), ask.approval.digest.clone(), ask.approval.rule.clone());
         let consent = self.ask_somebody(call, ask, reached.clone()).await?;
         if consent.approval.is_none() {
             call.tell(|| Progress::Covered(consent.standing.clone()));
-            return Ok(Approved::of(guarded, consent));
+            return Ok(Some(Approved::of(guarded, consent, Some((action, digest)))));
         }
-        // Time has passed: what holds now is what counts, and the answer is for what was shown.
-        let constrained = self.check(call, Freshness::Newest, reached).await?;
-        let guarded = self
-            .guard(call, constrained, Freshness::Newest, reached)
-            .await
-            .map_err(|refusal| refusal.at(Stage::Guard))?;
-        let asked_now = need::asked_rule(guarded.asks())?;
-        let parameters = guarded.modified().unwrap_or(&call.parameters).clone();
-        let is_same = |fit: &Fit| {
-            digest(call, fit, &parameters) == shown && need::rule(fit).stricter(&asked_now) == Some(rule.clone())
-        };
-        let same = guarded.into_those(is_same).ok_or_else(|| {
-            let reason = "the call is no longer what was approved: its tool, its rule, or what guardians make of it, has \
-                          changed; call again";
-            Refusal::new(Code::ApprovalRequired, reason)
-        })?;
-        Ok(Approved::of(same, consent))
+        kept.answered.push(Answered { consent, digest, rule, is_first });
+        Ok(None)
     }
 
     /// The mode of a session, within what the operator allows.
@@ -112,16 +128,4 @@ impl Gate {
         let broken = |_| Refusal::new(Code::Internal, "the wait for an answer broke off inside the gate; see its log");
         waiting.await.map_err(broken)?
     }
-}
-
-/// What an answer covers.
-pub(super) fn digest(call: &Call, fit: &Fit, parameters: &Value) -> String {
-    let tool = &fit.candidate.tool;
-    let session = call.approval_session.as_ref();
-    let covered = json!({
-        "service": tool.service, "tool": tool.name, "version": tool.version,
-        "arguments": parameters, "agent": call.agent, "actor": call.caller.id(),
-        "session": session.map(|session| &session.name), "workspace": session.map(|session| &session.workspace),
-    });
-    sha256(&to_canonical(&covered)).to_hex()
 }

@@ -13,7 +13,7 @@ use toolgate_model::service::{RenderError, RenderedRequest};
 
 use super::Call;
 use super::authorize::{Authorized, first_of};
-use super::fit::{Candidate, Errand, Fit};
+use super::fit::{Alternative, Candidate, Connector, Errand, Fit};
 use crate::catalog::Backing;
 use crate::gate::Gate;
 use crate::ports::ledger::Holding;
@@ -27,17 +27,9 @@ pub(super) struct Constrained {
 }
 
 impl Constrained {
-    /// Of these, if there are any.
-    pub(super) fn of(fits: Vec<Fit>) -> Option<Self> {
-        (!fits.is_empty()).then_some(Self { fits })
-    }
-
-    pub(super) fn fits(&self) -> &[Fit] {
-        &self.fits
-    }
-
-    pub(super) fn into_fits(self) -> Vec<Fit> {
-        self.fits
+    /// What the call may come to, in the order of preference; each is decided on by itself.
+    pub(super) fn into_alternatives(self) -> Vec<Alternative> {
+        Alternative::sort(self.fits)
     }
 }
 
@@ -69,7 +61,9 @@ pub(super) fn constrain_all(
 pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Result<Fit, Refusal> {
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
     let errand = match (candidate.tool.backing, candidate.holding()) {
-        (Backing::Connector, Some(holding)) => connect(call, &candidate, holding, parameters)?,
+        (Backing::Connector, Some(holding)) => {
+            Errand::Connector(Box::new(connect(call, &candidate, holding, parameters)?))
+        }
         (Backing::Connector, None) => {
             return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call"));
         }
@@ -81,17 +75,21 @@ pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Resu
         (Backing::Question, _) => Errand::Question,
         (Backing::External(_), Some(holding)) => {
             // Whoever carries it out may do what the grant would have let the gate do, and no more.
-            connect(call, &candidate, holding, parameters)?;
-            Errand::External
+            Errand::External(Some(Box::new(connect(call, &candidate, holding, parameters)?)))
         }
-        (Backing::External(_), None) => Errand::External,
+        (Backing::External(_), None) => Errand::External(None),
         (Backing::Conformance { fails }, _) => Errand::Conformance { fails },
     };
     Ok(Fit { candidate, errand })
 }
 
 /// Checks the limits of a grant, and makes the request to its service.
-fn connect(call: &Call, candidate: &Candidate, holding: &Arc<Holding>, parameters: &Value) -> Result<Errand, Refusal> {
+fn connect(
+    call: &Call,
+    candidate: &Candidate,
+    holding: &Arc<Holding>,
+    parameters: &Value,
+) -> Result<Connector, Refusal> {
     let grant = holding.grant();
     let constraints = &holding.effective.constraints;
     constraints.check_parameters(parameters).map_err(|violation| outside_rule(&violation).with("grant_id", grant))?;
@@ -112,7 +110,7 @@ fn connect(call: &Call, candidate: &Candidate, holding: &Arc<Holding>, parameter
         let reason = "a parameter stands where the credential is put; leave it out";
         return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
     }
-    Ok(Errand::Connector { holding: Arc::clone(holding), adapter, placement, request: Box::new(request) })
+    Ok(Connector { holding: Arc::clone(holding), adapter, placement, request })
 }
 
 fn check_cost(candidate: &Candidate, holding: &Holding) -> Result<(), Refusal> {

@@ -27,10 +27,11 @@ pub(super) type Opened = Option<Result<Material, Refusal>>;
 impl Gate {
     /// Opens the one credential of a call.
     pub(super) async fn open(&self, fit: &Fit) -> Opened {
-        match (&fit.errand, fit.candidate.holding()) {
-            (Errand::Connector { holding, .. }, _) => Some(self.open_credential(&holding.credential).await),
-            // It is not used, but nothing of it may be seen in what is said about the call.
-            (Errand::External, Some(holding)) => Some(self.open_credential(&holding.credential).await),
+        match &fit.errand {
+            // A client-executed tool does not use it, but nothing of it may be seen in what is said about the call.
+            Errand::Connector(connector) | Errand::External(Some(connector)) => {
+                Some(self.open_credential(&connector.holding.credential).await)
+            }
             _ => None,
         }
     }

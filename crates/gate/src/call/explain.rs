@@ -119,7 +119,12 @@ impl Gate {
     async fn tell_of_guardians(&self, call: &Call, candidate: &Candidate, told: &mut Telling) -> Result<bool, Refusal> {
         let nothing = Map::new();
         let arguments = call.parameters.as_object().unwrap_or(&nothing);
-        let event = call.event(candidate, Hook::ToolCallRequest, Content::Arguments(Cow::Borrowed(arguments)));
+        let event = call.event(
+            candidate,
+            Hook::ToolCallRequest,
+            Content::Arguments(Cow::Borrowed(arguments)),
+            self.clock.now(),
+        );
         let hooked = call.hooked(candidate, &event, Freshness::Newest, Some(&[]));
         let (verdict, others) = self.guardian.rehearse(&hooked).await?;
         for name in others {

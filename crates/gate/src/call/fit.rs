@@ -19,7 +19,7 @@ pub(crate) struct Candidate {
     /// The state that all of this was read from.
     pub(crate) generation: Generation,
     pub(crate) tool: Arc<Tool>,
-    /// The revision of the registry that the tool was found in; `None` for one that is not in it.
+    /// The revision of the registry that was searched for the tool; `None` for a built-in, which is in none.
     pub(crate) registry: Option<u64>,
 }
 
@@ -44,6 +44,29 @@ impl Candidate {
         self.holding().map(|holding| holding.grant())
     }
 
+    /// Whether a call through either comes to the same action, with the same arguments: the same definition of the same
+    /// tool, reached with the same state of the same credential.
+    fn is_same_action(&self, other: &Self) -> bool {
+        let same_credential = match (self.holding(), other.holding()) {
+            (Some(mine), Some(theirs)) => {
+                let (mine, theirs) = (&mine.credential, &theirs.credential);
+                mine.id == theirs.id && mine.version == theirs.version && mine.metadata == theirs.metadata
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        let (mine, theirs) = (&self.tool, &other.tool);
+        let same_tool = || {
+            mine.service == theirs.service
+                && mine.name == theirs.name
+                && mine.version == theirs.version
+                && mine.backing == theirs.backing
+                && mine.base_url == theirs.base_url
+                && mine.definition == theirs.definition
+        };
+        same_credential && (Arc::ptr_eq(mine, theirs) || same_tool())
+    }
+
     /// The tool with its service.
     pub(crate) fn tool_name(&self) -> String {
         self.tool.service.with_tool(self.tool.name.as_str())
@@ -57,26 +80,58 @@ pub(crate) struct Fit {
     pub(crate) errand: Errand,
 }
 
+/// Eligible grants that come to the same action. What is decided for one of them holds for all, and for nothing else:
+/// grants on another credential or definition are an alternative of their own, which is guarded and approved by itself.
+///
+/// INVARIANT: all have the same tool, definition and credential as the first.
+#[derive(Debug, Clone)]
+pub(crate) struct Alternative {
+    pub(crate) first: Fit,
+    others: Vec<Fit>,
+}
+
+impl Alternative {
+    /// Sorts eligible grants into alternatives, in the order in which they stand.
+    pub(crate) fn sort(fits: Vec<Fit>) -> Vec<Self> {
+        let mut alternatives: Vec<Self> = Vec::new();
+        for fit in fits {
+            match alternatives.iter_mut().find(|known| known.first.candidate.is_same_action(&fit.candidate)) {
+                Some(known) => known.others.push(fit),
+                None => alternatives.push(Self { first: fit, others: Vec::new() }),
+            }
+        }
+        alternatives
+    }
+
+    pub(crate) fn into_fits(self) -> impl Iterator<Item = Fit> {
+        std::iter::once(self.first).chain(self.others)
+    }
+}
+
+/// A request to a service, with its credential.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    pub(crate) holding: Arc<Holding>,
+    pub(crate) adapter: AdapterName,
+    /// Where the credential is put.
+    pub(crate) placement: AuthPlacement,
+    /// What is to be sent, before the credential is put in.
+    pub(crate) request: RenderedRequest,
+}
+
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub(crate) enum Errand {
     /// A request to a service, with its credential.
-    Connector {
-        holding: Arc<Holding>,
-        adapter: AdapterName,
-        /// Where the credential is put.
-        placement: AuthPlacement,
-        /// What is to be sent, before the credential is put in.
-        request: Box<RenderedRequest>,
-    },
+    Connector(Box<Connector>),
     /// A request as the caller wrote it, without any credential.
     Fetch(Box<RenderedRequest>),
     /// A tool of this machine is used.
     Workspace,
     /// The answer of a person is what comes of it.
     Question,
-    /// Whoever asked carries it out.
-    External,
+    /// The client executes it; with what the gate would have sent, where a grant opens the tool.
+    External(Option<Box<Connector>>),
     /// Nothing leaves Toolgate.
     Conformance { fails: bool },
 }
@@ -92,8 +147,9 @@ impl Fit {
     /// What is to be sent, where that is a request.
     pub(crate) fn request(&self) -> Option<&RenderedRequest> {
         match &self.errand {
-            Errand::Connector { request, .. } | Errand::Fetch(request) => Some(request),
-            Errand::Workspace | Errand::Question | Errand::External | Errand::Conformance { .. } => None,
+            Errand::Connector(connector) => Some(&connector.request),
+            Errand::Fetch(request) => Some(request),
+            Errand::Workspace | Errand::Question | Errand::External(_) | Errand::Conformance { .. } => None,
         }
     }
 }

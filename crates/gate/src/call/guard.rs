@@ -1,24 +1,24 @@
 //! Guardians on the request: a denial ends it, a modification goes back through the constraints, an ask demands approval.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_model::guard::{
     AgentRef, Ask, Content, Denial, DenialCause, FailureClass, Hook, HookDecision, HookEvent, Verdict,
 };
+use toolgate_model::time::Timestamp;
 
-use super::constrain::{Constrained, constrain_all};
-use super::fit::{Candidate, Fit};
+use super::constrain::constrain_all;
+use super::fit::{Alternative, Candidate, Fit};
 use super::{Call, Reached, admit};
 use crate::gate::Gate;
 use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling};
 use crate::ports::ledger::{Freshness, MarkScope};
 use crate::refusal::{Code, Refusal};
 
-/// A call that the guardians let pass, with its final parameters.
+/// A call that the guardians let pass as this action, with its final parameters.
 pub(super) struct Guarded {
-    constrained: Constrained,
+    alternative: Alternative,
     /// What the guardians made of the parameters, where they changed them.
     modified: Option<Value>,
     asks: Vec<Ask>,
@@ -37,55 +37,34 @@ impl Guarded {
         &self.asks
     }
 
-    pub(super) fn fits(&self) -> &[Fit] {
-        self.constrained.fits()
+    /// One of the grants that it may be made through; what is decided for it holds for the others.
+    pub(super) fn fit(&self) -> &Fit {
+        &self.alternative.first
     }
 
     pub(super) fn modified(&self) -> Option<&Value> {
         self.modified.as_ref()
     }
 
-    /// The same with only those fits; `None` where there is none.
-    pub(super) fn into_those(self, wanted: impl Fn(&Fit) -> bool) -> Option<Self> {
-        let fits: Vec<Fit> = self.constrained.into_fits().into_iter().filter(wanted).collect();
-        let constrained = Constrained::of(fits)?;
-        Some(Self { constrained, ..self })
-    }
-
-    pub(super) fn into_parts(self) -> (Vec<Fit>, Option<Value>, Judged) {
-        (self.constrained.into_fits(), self.modified, self.judged)
+    pub(super) fn into_parts(self) -> (Alternative, Option<Value>, Judged) {
+        (self.alternative, self.modified, self.judged)
     }
 }
 
 impl Gate {
-    /// Asks the guardians.
+    /// Asks the guardians about one of the actions that the call may come to. Their verdict is for this one only.
     pub(super) async fn guard(
         &self,
         call: &Call,
-        constrained: Constrained,
+        alternative: Alternative,
         freshness: Freshness,
         reached: &mut Reached,
     ) -> Result<Guarded, Refusal> {
-        let Some(preferred) = constrained.fits().first() else {
-            // INVARIANT: there is one.
-            return Err(Refusal::new(Code::Internal, "a call came to its guardians without a way to be made"));
-        };
-        let Ruling { verdict, decision, basis, .. } = self.rule_on(call, preferred, freshness).await?;
+        let Ruling { verdict, decision, basis, .. } = self.rule_on(call, &alternative.first, freshness).await?;
         reached.decision.clone_from(&decision);
         let (content, asks) = match verdict {
             Verdict::Deny(denial) => return Err(refusal_of(denial)),
             Verdict::Pass { content, asks } => (content, asks),
-        };
-        // What was said holds for the tool as it was shown, and for no other definition of it.
-        let judged_tool = Arc::clone(&preferred.candidate.tool);
-        let is_judged = |fit: &Fit| {
-            let tool = &fit.candidate.tool;
-            Arc::ptr_eq(tool, &judged_tool) || tool.definition == judged_tool.definition
-        };
-        let constrained = match decision {
-            None => constrained,
-            Some(_) => Constrained::of(constrained.into_fits().into_iter().filter(is_judged).collect())
-                .ok_or_else(|| Refusal::new(Code::Internal, "a call lost its way to be made at its guardians"))?,
         };
         if content.is_some() && !call.takes_changes {
             // It would be made as it was asked about, whatever is said here.
@@ -95,16 +74,19 @@ impl Gate {
         }
         let judged = Judged { decision, basis };
         match content.map(|content| *content) {
-            None => Ok(Guarded { constrained, modified: None, asks, judged }),
+            None => Ok(Guarded { alternative, modified: None, asks, judged }),
             Some(Content::Arguments(arguments)) => {
                 let parameters = Value::Object(arguments.into_owned());
-                let candidates = constrained.into_fits().into_iter().map(|fit| fit.candidate).collect();
-                let constrained = constrain_all(call, candidates, &parameters)?;
-                Ok(Guarded { constrained, modified: Some(parameters), asks, judged })
+                let candidates = alternative.into_fits().map(|fit| fit.candidate).collect();
+                let mut changed = constrain_all(call, candidates, &parameters)?.into_alternatives().into_iter();
+                // INVARIANT: the same definition and credential before and after, so it is one action still.
+                let lost = || Refusal::new(Code::Internal, "a call lost its action at its guardians");
+                let alternative = changed.next().ok_or_else(lost)?;
+                Ok(Guarded { alternative, modified: Some(parameters), asks, judged })
             }
             Some(changed) if call.asked.as_ref().is_some_and(|asked| asked.hook != Hook::ToolCallRequest) => {
                 let modified = Some(json!({"content": changed.to_json()}));
-                Ok(Guarded { constrained, modified, asks, judged })
+                Ok(Guarded { alternative, modified, asks, judged })
             }
             Some(_) => Err(Refusal::new(Code::Internal, "a guardian made something else of the arguments of a call")),
         }
@@ -118,8 +100,8 @@ impl Gate {
             Some(asked) if asked.hook != Hook::ToolCallRequest => asked.content.clone(),
             _ => Content::Arguments(Cow::Borrowed(arguments)),
         };
-        let event =
-            call.event(&fit.candidate, call.asked.as_ref().map_or(Hook::ToolCallRequest, |asked| asked.hook), content);
+        let hook = call.asked.as_ref().map_or(Hook::ToolCallRequest, |asked| asked.hook);
+        let event = call.event(&fit.candidate, hook, content, self.clock.now());
         let hooked = call.hooked(&fit.candidate, &event, freshness, None);
         let ruling = self.guardian.judge(&hooked).await?;
         if !ruling.lacks_secrets {
@@ -135,8 +117,14 @@ impl Gate {
 }
 
 impl Call {
-    /// What guardians are asked about.
-    pub(super) fn event<'a>(&'a self, candidate: &'a Candidate, hook: Hook, content: Content<'a>) -> HookEvent<'a> {
+    /// What guardians are asked about. The time is that of the evaluation: a call may have waited for days.
+    pub(super) fn event<'a>(
+        &'a self,
+        candidate: &'a Candidate,
+        hook: Hook,
+        content: Content<'a>,
+        time: Timestamp,
+    ) -> HookEvent<'a> {
         let asked = self.asked.as_deref();
         let borrowed = |text: &'a Option<String>| text.as_deref().map(Cow::Borrowed);
         let own_session = || Some(Cow::Borrowed(self.approval_session.as_ref()?.name.as_str()));
@@ -160,7 +148,7 @@ impl Call {
             user: asked.and_then(|asked| borrowed(&asked.user)),
             method: asked.and_then(|asked| borrowed(&asked.method)),
             reasoning: borrowed(&self.reasoning),
-            time: self.arrived,
+            time,
             content,
         }
     }
@@ -190,7 +178,7 @@ impl Call {
                 name: &tool.name,
                 definition: &tool.definition,
                 external: tool.is_external() && !asked.is_some_and(|asked| asked.governed),
-                registry: candidate.registry,
+                registry: candidate.registry.filter(|_| tool.version.is_some()),
             }),
             arguments: None,
             run: self.run.as_ref(),

@@ -4,15 +4,25 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
+use toolgate_model::invocation::InvocationStatus;
 
 use super::admit::Target;
-use super::settle::CallError;
-use super::{Admitted, guard};
+use super::fit::Candidate;
+use super::settle::{CallAnswer, CallError};
+use super::{Admitted, Call, guard};
 use crate::gate::Gate;
 use crate::ports::guardian::{Hooked, Ruling};
-use crate::ports::ledger::Freshness;
+use crate::ports::ledger::{Freshness, RecordDecision, StoredAnswer};
 use crate::ports::source::{Execution, FailureKind, SourceFailure};
 use crate::refusal::{Code, Refusal};
+
+/// The call whose result is looked at.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    call: &'a Call,
+    candidate: &'a Candidate,
+    parameters: &'a Value,
+}
 
 /// The outcome of a call as the caller may see it.
 pub(super) struct Inspected {
@@ -59,41 +69,78 @@ impl Gate {
             inspected.result = Some(result);
             return inspected;
         }
-        match self.rule_on_result(admitted, &result, inspected.error.is_some()).await {
-            Ok(Ruling { verdict, decision, .. }) => {
-                inspected.decision = decision;
-                match verdict {
-                    Verdict::Pass { asks, .. } if !asks.is_empty() => {
-                        let reason =
-                            "a rule asks for a person's approval of the result, and nobody can be asked any more";
-                        inspected.error = Some(CallError::from(Refusal::new(Code::GuardianDenied, reason)));
-                    }
-                    Verdict::Pass { content: None, .. } => inspected.result = Some(result),
-                    Verdict::Pass { content: Some(content), .. } => match *content {
-                        Content::Result { value, .. } => inspected.result = Some(value.into_owned()),
-                        _ => {
-                            let reason = "a guardian made something else of the result of a call";
-                            inspected.error = Some(CallError::from(Refusal::new(Code::Internal, reason)));
-                        }
-                    },
-                    Verdict::Deny(denial) => inspected.error = Some(CallError::from(guard::refusal_of(denial))),
-                }
-            }
-            // Nobody could be asked: what nobody has seen is not passed on.
+        // Where there are policies, the newest count: nobody looks at a result again.
+        let freshness = if admitted.is_judged_by_policies() { Freshness::Newest } else { Freshness::Recent };
+        let seen = Seen { call: admitted.call(), candidate: admitted.candidate(), parameters: admitted.parameters() };
+        let (passed, decision) = self.inspect_result(&seen, result, inspected.error.is_some(), freshness).await;
+        inspected.decision = decision;
+        match passed {
+            Ok(result) => inspected.result = Some(result),
             Err(refusal) => inspected.error = Some(CallError::from(refusal)),
         }
         inspected
     }
 
-    async fn rule_on_result(&self, admitted: &Admitted, result: &Value, is_error: bool) -> Result<Ruling, Refusal> {
-        let (call, candidate) = (admitted.call(), admitted.candidate());
-        let content = Content::Result { value: Cow::Borrowed(result), is_error };
-        let event = call.event(candidate, Hook::ToolCallResult, content);
-        // Every form of the secret was taken out of the result before it came here.
-        // Whoever has policies has the newest: nobody looks at a result again.
-        let freshness = if admitted.is_judged_by_policies() { Freshness::Newest } else { Freshness::Recent };
+    /// The stored result of an earlier call, as the guardians let it pass now.
+    pub(super) async fn replay(
+        &self,
+        call: &Call,
+        candidate: &Candidate,
+        parameters: &Value,
+        stored: &StoredAnswer,
+    ) -> Result<CallAnswer, Refusal> {
+        let mut answer = CallAnswer::replayed(candidate, stored)?;
+        let Some(result) = answer.outcome.result.take() else { return Ok(answer) };
+        let seen = Seen { call, candidate, parameters };
+        let is_error = answer.outcome.error.is_some();
+        let (passed, decision) = self.inspect_result(&seen, result, is_error, Freshness::Newest).await;
+        if let Some(decision) = decision {
+            let (stamp, agent) = (self.stamp(&call.caller), call.agent.clone());
+            let decision = Box::new(HookDecision { invocation: Some(stored.invocation), ..*decision });
+            self.ledger.record_decision(RecordDecision { stamp, agent, run: call.run.clone(), decision }).await?;
+        }
+        match passed {
+            Ok(result) => answer.outcome.result = Some(result),
+            Err(refusal) => {
+                answer.outcome.status = InvocationStatus::Error;
+                answer.outcome.error = Some(CallError::from(refusal));
+            }
+        }
+        Ok(answer)
+    }
+
+    /// What the guardians make of a result, or why it is withheld.
+    async fn inspect_result(
+        &self,
+        seen: &Seen<'_>,
+        result: Value,
+        is_error: bool,
+        freshness: Freshness,
+    ) -> (Result<Value, Refusal>, Option<Box<HookDecision>>) {
+        let Seen { call, candidate, parameters } = *seen;
+        let content = Content::Result { value: Cow::Borrowed(&result), is_error };
+        let event = call.event(candidate, Hook::ToolCallResult, content, self.clock.now());
+        // Every form of the secret was redacted before the result came here.
         let hooked = call.hooked(candidate, &event, freshness, Some(&[]));
-        self.guardian.judge(&Hooked { arguments: admitted.parameters().as_object(), ..hooked }).await
+        let judged = self.guardian.judge(&Hooked { arguments: parameters.as_object(), ..hooked }).await;
+        let Ruling { verdict, decision, .. } = match judged {
+            Ok(ruling) => ruling,
+            // No guardian could be asked: what none has seen is not passed on.
+            Err(refusal) => return (Err(refusal), None),
+        };
+        let passed = match verdict {
+            Verdict::Pass { asks, .. } if !asks.is_empty() => {
+                let reason = "a rule asks for a person's approval of the result, and nobody can be asked any more";
+                Err(Refusal::new(Code::GuardianDenied, reason))
+            }
+            Verdict::Pass { content: None, .. } => Ok(result),
+            Verdict::Pass { content: Some(content), .. } => match *content {
+                Content::Result { value, .. } => Ok(value.into_owned()),
+                _ => Err(Refusal::new(Code::Internal, "a guardian made something else of the result of a call")),
+            },
+            Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
+        };
+        (passed, decision)
     }
 }
 

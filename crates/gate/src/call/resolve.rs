@@ -42,7 +42,7 @@ impl Gate {
     /// Finds the tool, and the grants on its service.
     pub(super) async fn resolve(&self, call: &Call, freshness: Freshness) -> Result<Resolved, Refusal> {
         let tenant = call.caller.tenant();
-        let holdings = self.ledger.holdings(tenant, &call.agent, call.arrived, freshness).await?;
+        let holdings = self.ledger.holdings(tenant, &call.agent, self.clock.now(), freshness).await?;
         if let Some(tool) = self.built_in(call) {
             let agent = holdings.agent.clone();
             let generation = holdings.generation;
@@ -76,23 +76,6 @@ impl Gate {
         }
         let named = self.builtins.named(&call.tool).filter(|_| call.grant.is_none() && call.version.is_none())?;
         Some(Arc::clone(&named.tool))
-    }
-
-    /// Finds the same tool again, through the same grant, in the newest state.
-    pub(super) async fn resolve_again(&self, call: &Call, before: &Candidate) -> Result<Candidate, Refusal> {
-        let tenant = call.caller.tenant();
-        let holdings = self.ledger.holdings(tenant, &call.agent, call.arrived, Freshness::Newest).await?;
-        let Some(grant) = before.grant() else {
-            let generation = holdings.generation;
-            return Ok(Candidate { agent: holdings.agent.clone(), generation, ..before.clone() });
-        };
-        let missing = || Refusal::new(Code::GrantNotFound, format!("there is no grant {grant}"));
-        let holding = self.ledger.holding(tenant, grant).await?.ok_or_else(missing)?;
-        let catalog = self.catalog(tenant, Freshness::Newest).await?;
-        let name = before.tool.name.as_str();
-        let looking = Looking { call, agent: holdings.agent.as_ref(), catalog: &catalog };
-        let gone = || Refusal::new(Code::ToolNotFound, format!("there is no tool `{}` any more", call.tool));
-        looking.named(&holding, name).map(|found| as_asked(call, found)).ok_or_else(gone)
     }
 
     /// The grants to look at: the one that the call names, or all that the agent holds.
@@ -155,14 +138,15 @@ impl Gate {
         }
         if freshness == Freshness::Newest {
             // Perhaps it could be used once: saying so helps, and tells the agent nothing that it did not know.
-            for holding in self.ledger.ended_holdings(call.caller.tenant(), &call.agent, call.arrived).await? {
+            let now = self.clock.now();
+            for holding in self.ledger.ended_holdings(call.caller.tenant(), &call.agent, now).await? {
                 let names_it =
                     tool_part(call, &holding).or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
                 let held_it = names_it.and_then(|name| Scope::parse(name).ok());
                 if held_it.is_some_and(|scope| holding.lineage.grant().authority.scopes.contains(&scope))
-                    && holding.lineage.standing(call.arrived).status != GrantStatus::Active
+                    && holding.lineage.standing(now).status != GrantStatus::Active
                 {
-                    require_standing(&holding, call.arrived)?;
+                    require_standing(&holding, now)?;
                 }
             }
         }
@@ -186,44 +170,41 @@ impl<'a> Looking<'a> {
 
     /// The tool of this name at the service of this grant.
     fn named(&self, holding: &Arc<Holding>, name: &str) -> Option<Candidate> {
-        let (tool, registry) = self
-            .registered(holding)
-            .and_then(|service| service.tool(name))
-            .map(|tool| (Arc::clone(tool), Some(self.catalog.revision)))
-            .or_else(|| unversioned(self.call, holding, name).map(|tool| (tool, None)))?;
-        Some(self.candidate(holding, tool, registry))
+        let registered = self.registered(holding).and_then(|service| service.tool(name)).map(Arc::clone);
+        let tool = registered.or_else(|| unversioned(self.call, holding, name))?;
+        Some(self.candidate(holding, tool))
     }
 
     /// A scope, or the name of a tool without its service.
     fn bare(&self, holding: &Arc<Holding>) -> Vec<Candidate> {
         let wanted = &self.call.tool;
-        let revision = Some(self.catalog.revision);
         if let Some(service) = self.registered(holding) {
             if let Some(tool) = service.tool(wanted) {
-                return vec![self.candidate(holding, Arc::clone(tool), revision)];
+                return vec![self.candidate(holding, Arc::clone(tool))];
             }
             if let Ok(scope) = Scope::parse(wanted) {
                 let tools = service.tools_of_scope(&scope);
-                let of_scope: Vec<_> = tools.map(|tool| self.candidate(holding, Arc::clone(tool), revision)).collect();
+                let of_scope: Vec<_> = tools.map(|tool| self.candidate(holding, Arc::clone(tool))).collect();
                 if !of_scope.is_empty() {
                     return of_scope;
                 }
             }
         }
-        unversioned(self.call, holding, wanted).map(|tool| self.candidate(holding, tool, None)).into_iter().collect()
+        unversioned(self.call, holding, wanted).map(|tool| self.candidate(holding, tool)).into_iter().collect()
     }
 
     fn registered(&self, holding: &Holding) -> Option<&'a Service> {
         self.catalog.service(&holding.credential.service, self.call.version.as_ref().or(pinned(holding)))
     }
 
-    fn candidate(&self, holding: &Arc<Holding>, tool: Arc<Tool>, registry: Option<u64>) -> Candidate {
+    /// A tool that only the credential defines rests on the registry as well: on its not defining the tool.
+    fn candidate(&self, holding: &Arc<Holding>, tool: Arc<Tool>) -> Candidate {
         Candidate {
             opening: Opening::Grant(Arc::clone(holding)),
             agent: self.agent.map(Arc::clone),
             generation: holding.generation,
             tool,
-            registry,
+            registry: Some(self.catalog.revision),
         }
     }
 }

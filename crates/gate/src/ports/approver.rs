@@ -6,7 +6,9 @@ use std::pin::Pin;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_model::approval::{Approval, ApprovalSession, Coverage, Reach, StandingApproval, StandingWish};
+use toolgate_model::approval::{
+    Approval, ApprovalSession, BoundAction, Coverage, Reach, StandingApproval, StandingWish,
+};
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::TenantId;
 
@@ -61,6 +63,8 @@ pub struct Covered<'a> {
     pub tool: &'a str,
     /// Whether somebody else carries it out.
     pub external: bool,
+    /// What is executed; `None` for a tool that uses no credential.
+    pub action: Option<&'a BoundAction>,
     /// The arguments.
     pub arguments: &'a Value,
     /// The session.

@@ -13,7 +13,7 @@ use toolgate_model::id::InvocationId;
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::service::{ToolDefinition, ToolName};
 
-use crate::ports::ledger::{Freshness, Generation, MarkScope};
+use crate::ports::ledger::{Counts, Freshness, Generation, MarkScope};
 use crate::refusal::Refusal;
 
 /// An event with all that the gate knows about it: everything but secrets and keys.
@@ -85,6 +85,8 @@ pub struct PolicyBasis {
     pub revision: u64,
     /// The state that this was read from.
     pub generation: Generation,
+    /// How much the agent had called and spent, where rules looked at it.
+    pub counts: Option<Counts>,
 }
 
 /// Gives rulings.
@@ -106,7 +108,7 @@ pub struct AllowAll;
 impl Guardian for AllowAll {
     async fn judge(&self, _hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
         // Nothing is as new as this: the admission has nothing to compare.
-        let basis = PolicyBasis { revision: 0, generation: Generation::MAX };
+        let basis = PolicyBasis { revision: 0, generation: Generation::MAX, counts: None };
         Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: false })
     }
 

@@ -39,7 +39,8 @@ pub use self::grants::{
 };
 pub use self::page::{Page, PageRequest};
 pub use self::policies::{
-    ActivePolicies, ApplyPolicies, History, HistoryQuery, MarkScope, Marks, PolicyChange, RecordDecision,
+    ActivePolicies, ApplyPolicies, CountedRun, Counts, History, HistoryQuery, MarkScope, Marks, PolicyChange,
+    RecordDecision, beginning_of_day,
 };
 pub use self::principals::{
     CreateKey, CreatePrincipal, CreateTenant, NewKey, RemovePrincipal, Removed, RevokeKey, UpdatePrincipal,

@@ -56,7 +56,7 @@ impl InProcess for FakePolicy {
             concerned: self.version.is_some(),
             version: self.version,
             facts: None,
-            basis: PolicyBasis { revision: 3, generation: 4 },
+            basis: PolicyBasis { revision: 3, generation: 4, counts: None },
         })
     }
 }

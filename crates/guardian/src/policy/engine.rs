@@ -9,11 +9,12 @@ use async_trait::async_trait;
 use tokio::sync::OnceCell;
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::guardian::{Hooked, PolicyBasis};
-use toolgate_gate::ports::ledger::{ActivePolicies, Freshness, History, HistoryQuery, Ledger};
+use toolgate_gate::ports::ledger::{
+    ActivePolicies, CountedRun, Freshness, History, HistoryQuery, Ledger, beginning_of_day,
+};
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::guard::{Content, Denial, DenialCause, HookEvent, VerdictKind};
 use toolgate_model::principal::TenantId;
-use toolgate_model::time::Timestamp;
 
 use super::entities::Subject;
 use super::facts::Facts;
@@ -24,7 +25,6 @@ use crate::composition::{InProcess, PolicyJudgement};
 
 /// How long the labels of tools stay on a conversation.
 pub const MARKS_LAST: Duration = Duration::from_secs(24 * 60 * 60);
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 /// Judges by the policies that are active.
 pub struct PolicyEngine {
@@ -85,7 +85,7 @@ impl PolicyEngine {
         let query = HistoryQuery {
             tenant: hooked.tenant.clone(),
             scope: hooked.marks.clone(),
-            run: hooked.run.cloned(),
+            run: CountedRun::of(&hooked.actor.id, hooked.agent, hooked.run),
             marks_since: now.minus(MARKS_LAST),
             since: totals.then(|| beginning_of_day(now)),
         };
@@ -122,9 +122,9 @@ impl PolicyEngine {
         hooked: &Hooked<'_>,
         content: &Content<'_>,
     ) -> Result<PolicyJudgement, Refusal> {
-        let basis = PolicyBasis { revision: policies.revision, generation: policies.generation };
+        let mut basis = PolicyBasis { revision: policies.revision, generation: policies.generation, counts: None };
         let version = policies.active.as_ref().map(|active| active.version);
-        let said = |judgement: Judgement, facts| PolicyJudgement {
+        let said = |judgement: Judgement, facts, basis| PolicyJudgement {
             concerned: facts,
             verdict: judgement.verdict,
             reason: judgement.reason,
@@ -136,7 +136,7 @@ impl PolicyEngine {
             basis,
         };
         let set = match self.set(hooked.tenant, policies).await {
-            None => return Ok(said(Judgement::allow(), false)),
+            None => return Ok(said(Judgement::allow(), false, basis)),
             Some(Ok(set)) => set,
             Some(Err(_)) => {
                 let denial = Denial {
@@ -144,18 +144,19 @@ impl PolicyEngine {
                     reason: "the active policies cannot be read; whoever manages policies must apply others".to_owned(),
                     policy: None,
                 };
-                return Ok(said(Judgement::deny(denial, Vec::new()), true));
+                return Ok(said(Judgement::deny(denial, Vec::new()), true, basis));
             }
         };
         let slice = set.slice(&Subject::of(hooked));
         if slice.is_empty() {
-            return Ok(said(Judgement::allow(), false));
+            return Ok(said(Judgement::allow(), false, basis));
         }
         if hooked.secrets.is_none() && slice.looks_for_secrets() {
-            return Ok(PolicyJudgement { lacks_secrets: true, ..said(Judgement::allow(), false) });
+            return Ok(PolicyJudgement { lacks_secrets: true, ..said(Judgement::allow(), false, basis) });
         }
         let needs = slice.needs();
         let history = if needs.marks || needs.totals { Some(self.history(hooked, needs.totals).await?) } else { None };
+        basis.counts = history.as_ref().filter(|_| needs.totals).map(|history| history.counts);
         let run = hooked.run.map(|run| run.as_str());
         let changed;
         let event = match std::ptr::eq(content, &raw const hooked.event.content) {
@@ -176,11 +177,6 @@ impl PolicyEngine {
         };
         let judgement = judge(&slice, &facts);
         let facts = facts_of(hooked, history.as_ref(), needs.totals, &judgement.found);
-        Ok(PolicyJudgement { facts: Some(facts), ..said(judgement, true) })
+        Ok(PolicyJudgement { facts: Some(facts), ..said(judgement, true, basis) })
     }
-}
-
-fn beginning_of_day(now: Timestamp) -> Timestamp {
-    let millis = now.as_millis();
-    Timestamp::from_millis(millis - millis.rem_euclid(DAY_MILLIS)).unwrap_or(Timestamp::EPOCH)
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cedar_policy::{Context, RestrictedExpression};
 use serde_json::{Map, Value};
-use toolgate_gate::ports::ledger::History;
+use toolgate_gate::ports::ledger::{Counts, History};
 use toolgate_model::canonical::to_canonical_string;
 use toolgate_model::guard::{Content, Dialect, Hook, HookEvent, Part, PartBody};
 use toolgate_model::time::Timestamp;
@@ -165,11 +165,11 @@ impl Facts<'_> {
             }
             "marks" => Ok(Some(texts(self.history()?.marks.iter().map(String::as_str)))),
             "spent" => {
-                let History { cost_today, cost_in_run, .. } = self.history()?;
+                let Counts { cost_today, cost_in_run, .. } = &self.history()?.counts;
                 record(members, &[("today", &|| decimal(*cost_today)), ("run", &|| decimal(*cost_in_run))])
             }
             "calls" => {
-                let History { calls_today, calls_in_run, .. } = self.history()?;
+                let Counts { calls_today, calls_in_run, .. } = &self.history()?.counts;
                 record(members, &[("today", &|| count(*calls_today)), ("run", &|| count(*calls_in_run))])
             }
             "time" => time(members, event.time),

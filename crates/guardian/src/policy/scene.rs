@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::guardian::{Hooked, HookedTool};
-use toolgate_gate::ports::ledger::History;
+use toolgate_gate::ports::ledger::{Counts, History};
 use toolgate_gate::ports::policy_book::PolicyTool;
 use toolgate_model::arguments::REDACTED;
 use toolgate_model::credential::ServiceName;
@@ -115,10 +115,12 @@ impl Scene {
         let (spent, calls) = (Given::below(&given, "spent")?, Given::below(&given, "calls")?);
         let history = History {
             marks: given.texts("marks")?.into_iter().map(str::to_owned).collect(),
-            calls_today: calls.count("today")?,
-            calls_in_run: calls.count("run")?,
-            cost_today: spent.micros("today")?,
-            cost_in_run: spent.micros("run")?,
+            counts: Counts {
+                calls_today: calls.count("today")?,
+                calls_in_run: calls.count("run")?,
+                cost_today: spent.micros("today")?,
+                cost_in_run: spent.micros("run")?,
+            },
         };
         let address = given.text("address")?.map(str::parse).transpose().map_err(|_| "`address` is no address")?;
         Ok(Self {
@@ -242,9 +244,9 @@ pub(super) fn facts_of(
     if let Some(history) = history {
         put("marks", json!(history.marks));
     }
-    if let Some(history) = history.filter(|_| totals) {
-        put("spent", json!({"today_micros": history.cost_today, "run_micros": history.cost_in_run}));
-        put("calls", json!({"today": history.calls_today, "run": history.calls_in_run}));
+    if let Some(History { counts, .. }) = history.filter(|_| totals) {
+        put("spent", json!({"today_micros": counts.cost_today, "run_micros": counts.cost_in_run}));
+        put("calls", json!({"today": counts.calls_today, "run": counts.calls_in_run}));
     }
     Value::Object(facts)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::guardian::HookedTool;
-use toolgate_gate::ports::ledger::History;
+use toolgate_gate::ports::ledger::{Counts, History};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::guard::{AgentRef, Content, Dialect, Hook, HookEvent, PolicyFile, Verdict, VerdictKind};
 use toolgate_model::permission::PermissionSet;

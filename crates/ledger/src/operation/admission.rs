@@ -15,6 +15,7 @@ use toolgate_model::time::Timestamp;
 
 use super::buckets::Buckets;
 use super::consents::Consents;
+use super::counts::HeldCounts;
 use super::invocations;
 use super::listing::padded;
 use super::rates::{Rates, Reserved};
@@ -121,8 +122,10 @@ impl AdmitAll {
         // In the order in which everybody takes hold of them: principals, keys, credentials, grants from the top of the
         // lineages down, registries. Together, so that they take one way to the server and back.
         let tenants = principals_of(&unsure);
+        // What was judged by counts must not be outpaced by another call of the same agent or the same run.
+        let lock = if unsure.iter().any(|admit| admit.counts.is_some()) { T::FOR_UPDATE } else { T::FOR_SHARE };
         let mut questions: Vec<_> =
-            tenants.iter().map(|(tenant, principals)| revisions::<T>(tenant, principals)).collect();
+            tenants.iter().map(|(tenant, principals)| revisions(tenant, principals, lock)).collect();
         questions.push(live_keys::<T>(&self.calls));
         if !unsure.is_empty() {
             questions.extend(State::questions::<T>(&unsure));
@@ -231,19 +234,25 @@ impl AdmitAll {
         let mut rates = Rates::hold(transaction, uses).await?;
         let mut buckets = Buckets::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
         let mut consents = Consents::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
+        let mut counts = HeldCounts::hold(transaction, standing.iter().map(|(_, admit)| *admit)).await?;
         for (position, admit) in standing {
-            let taken = consents.check(admit).and_then(|()| buckets.check(admit));
-            let reserved = taken.and_then(|taken| rates.reserve(&admit.lineage, admit.stamp.time).map(|()| taken));
-            let refusal = match reserved {
+            let taken = consents.check(admit).and_then(|()| buckets.check(admit)).map_err(Admission::Refused);
+            let agreed = taken.and_then(|taken| if counts.agree(admit) { Ok(taken) } else { Err(Admission::Stale) });
+            let reserved = agreed.and_then(|taken| {
+                let reserved = rates.reserve(&admit.lineage, admit.stamp.time);
+                reserved.map(|()| taken).map_err(Admission::Refused)
+            });
+            let outcome = match reserved {
                 Ok(taken) => {
                     buckets.put(admit, taken);
+                    counts.take(admit);
                     consents.take(admit)?;
                     continue;
                 }
-                Err(refusal) => refusal,
+                Err(outcome) => outcome,
             };
             if admit.invocation.idempotency_key.is_some() {
-                // A refused call was not made: its key is free again.
+                // A call that is not admitted was not made: its key is free again.
                 let [tenant, agent, key] = key_of(admit);
                 let parameters = [tenant, agent, key, Value::from(admit.invocation.id)];
                 let sql = "DELETE FROM idempotency_keys \
@@ -251,9 +260,10 @@ impl AdmitAll {
                 transaction.execute(sql, &parameters).await?;
             }
             if let Some(place) = outcomes.get_mut(position) {
-                *place = Admission::Refused(refusal);
+                *place = outcome;
             }
         }
+        counts.keep(transaction).await?;
         buckets.keep(transaction).await?;
         consents.keep(transaction).await?;
         Ok(rates.into_reserved())
@@ -354,13 +364,13 @@ fn principals_of<'a>(calls: &[&'a Admit]) -> BTreeMap<&'a TenantId, BTreeSet<&'a
 }
 
 /// Asks for the revisions of those of them that are not removed.
-fn revisions<T: Transaction>(tenant: &TenantId, principals: &BTreeSet<&PrincipalId>) -> Question {
+fn revisions(tenant: &TenantId, principals: &BTreeSet<&PrincipalId>, lock: &str) -> Question {
     let (places, mut parameters) = padded(principals.iter().map(|principal| Value::from(*principal)).collect());
     parameters.push(Value::from(tenant));
-    let (last, share) = (parameters.len(), T::FOR_SHARE);
+    let last = parameters.len();
     let sql = format!(
         "SELECT id, revision FROM principals WHERE id IN ({places}) AND tenant = ${last} AND removed_at IS NULL \
-         ORDER BY id{share}"
+         ORDER BY id{lock}"
     );
     (sql, parameters)
 }

@@ -117,12 +117,13 @@ fn settle_wish(command: &DecideApproval, approval: &mut Approval) -> Option<Stan
     match (&command.standing, obstacle) {
         (Some(standing), None) => {
             approval.standing = Some(standing.id);
-            // INVARIANT: it covers calls of the agent and the tool that were shown, whatever was asked for.
+            // INVARIANT: it covers calls of the agent, the tool and the action that were shown, whatever was asked for.
             Some(StandingApproval {
                 tenant: approval.tenant.clone(),
                 agent: approval.agent.clone(),
                 tool: approval.tool.clone(),
                 external: approval.external,
+                action: approval.action.clone(),
                 source: approval.id,
                 ..standing.clone()
             })

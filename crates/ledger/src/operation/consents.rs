@@ -136,6 +136,9 @@ impl Consents {
         if standing.agent != admit.invocation.agent || standing.tool != admit.invocation.tool_name() {
             return refuse("it covers calls of another agent or tool");
         }
+        if !standing.is_for_action(admit.action.as_ref()) {
+            return refuse("it covers calls with another credential or another definition of the tool");
+        }
         match standing.state(admit.stamp.time) {
             StandingState::Active => Ok(()),
             StandingState::Expired => refuse("its time is over"),

@@ -10,13 +10,14 @@ use toolgate_model::credential::{AuthType, Credential, CredentialStatus, Service
 use toolgate_model::event::Happening;
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::scope::Scope;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
 use super::cascade::{Cascade, revoke_below};
 use super::listing::Conditions;
 use super::record::{Entry, record};
-use super::{Operation, master_keys, vaults};
+use super::{Operation, master_keys, tool_names, vaults};
 use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
@@ -105,6 +106,9 @@ impl Operation for CreateCredential {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         let credential = &self.credential;
         vaults::share(transaction, &credential.tenant, credential.vault).await?;
+        // Each scope may be a tool by the credential alone.
+        let tools = credential.scopes_available.iter().map(Scope::as_str);
+        tool_names::require_unique(transaction, &credential.tenant, &credential.service, tools).await?;
         let parameters = values![
             credential.id,
             &credential.tenant,

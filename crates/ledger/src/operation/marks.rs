@@ -3,28 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::{Admit, History, HistoryQuery, MarkScope};
-use toolgate_model::hook::RunId;
-use toolgate_model::id::InvocationId;
+use toolgate_gate::ports::ledger::{Admit, Counts, History, HistoryQuery, MarkScope};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
-use crate::sql::{Failure, Row, SqlError, Value};
+use super::{Operation, counts};
+use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
 /// How many are forgotten in one transaction.
 pub const BATCH: u32 = 500;
 /// How long a mark is kept after it was last made.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// The calls of an agent since some time. The ids are found first: by itself, SQLite would look at those of all agents.
-const OF_THE_DAY: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM invocations \
-     WHERE tenant = $1 AND id IN (SELECT id FROM invocations WHERE tenant = $1 AND agent = $2 AND id >= $3) \
-     AND created_at >= $4 AND status <> 'denied'";
-/// The calls of an execution, whoever made them.
-const OF_THE_RUN: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM invocations \
-     WHERE tenant = $1 AND id IN (SELECT id FROM invocations WHERE tenant = $1 AND run = $2) AND status <> 'denied'";
 
 /// Writes down what these calls leave on their conversations.
 pub async fn leave<T: Transaction>(transaction: &mut T, calls: &[(usize, &Admit)]) -> Result<(), Failure> {
@@ -69,38 +59,15 @@ impl Operation for ReadHistory {
         let sql = "SELECT label FROM session_marks WHERE tenant = $1 AND agent = $2 AND session = $3 \
              AND marked_at >= $4";
         let marks = transaction.query(sql, values![tenant, &scope.agent, scope.session.as_str(), *marks_since]).await?;
-        let today = match *since {
-            Some(since) => {
-                // Ids sort by the time of arrival: the first that can be meant lets the index by id be used.
-                let first = InvocationId::new(since, [0; 10]);
-                transaction.query_optional(OF_THE_DAY, values![tenant, &scope.agent, first, since]).await?
-            }
-            None => None,
+        let counts = match *since {
+            Some(since) => counts::read(transaction, tenant, &scope.agent, run.as_ref(), since).await?,
+            None => Counts::default(),
         };
-        let (calls_today, cost_today) = sums(today.as_ref())?;
-        let in_run = match run {
-            Some(run) if since.is_some() => {
-                transaction.query_optional(OF_THE_RUN, values![tenant, RunId::as_str(run)]).await?
-            }
-            _ => None,
-        };
-        let (calls_in_run, cost_in_run) = sums(in_run.as_ref())?;
-        Ok(History {
-            marks: marks.iter().map(|row| row.text(0).map(str::to_owned)).collect::<Result<_, _>>()?,
-            calls_today,
-            cost_today,
-            calls_in_run,
-            cost_in_run,
-        })
+        Ok(History { marks: marks.iter().map(|row| row.text(0).map(str::to_owned)).collect::<Result<_, _>>()?, counts })
     }
 }
 
-/// How many calls, and what they cost.
-fn sums(row: Option<&Row>) -> Result<(u64, u64), SqlError> {
-    row.map_or(Ok((0, 0)), |row| Ok((row.count(0)?, row.count(1)?)))
-}
-
-/// Forgets a batch of marks that are old enough.
+/// Forgets a batch of marks and counts that are old enough.
 pub struct ForgetMarks {
     /// Now.
     pub now: Timestamp,
@@ -117,31 +84,12 @@ impl Operation for ForgetMarks {
             "DELETE FROM session_marks WHERE (tenant, agent, session, label) IN (SELECT tenant, agent, session, label \
              FROM session_marks WHERE marked_at < $1 ORDER BY marked_at LIMIT $2{skip})"
         );
-        Ok(transaction.execute(&sql, values![self.now.minus(KEPT_FOR), BATCH]).await?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::migration::SQLITE;
-
-    #[test]
-    fn what_an_agent_did_is_found_without_looking_at_what_others_did() {
-        let connection = rusqlite::Connection::open_in_memory().unwrap();
-        for migration in SQLITE {
-            connection.execute_batch(migration.sql).unwrap();
-        }
-        for (sql, index) in [
-            (OF_THE_DAY, "invocations_of_agent (tenant=? AND agent=? AND id>?)"),
-            (OF_THE_RUN, "invocations_of_run (tenant=? AND run=?)"),
-        ] {
-            let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-            let values = vec![None::<String>; plan.parameter_count()];
-            let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get(3)).unwrap();
-            let steps: Vec<String> = steps.collect::<Result<_, _>>().unwrap();
-            assert!(steps.iter().any(|step| step.ends_with(&format!("INDEX {index}"))), "{steps:?}");
-            assert!(steps.iter().any(|step| step.ends_with("PRIMARY KEY (tenant=? AND id=?)")), "{steps:?}");
-        }
+        let forgotten = transaction.execute(&sql, values![self.now.minus(KEPT_FOR), BATCH]).await?;
+        // Made again from the calls themselves, should anybody still count them.
+        let sql = format!(
+            "DELETE FROM call_counts WHERE (tenant, agent, owner, run) IN (SELECT tenant, agent, owner, run \
+             FROM call_counts WHERE changed_at < $1 ORDER BY changed_at LIMIT $2{skip})"
+        );
+        Ok(forgotten + transaction.execute(&sql, values![self.now.minus(KEPT_FOR), BATCH]).await?)
     }
 }

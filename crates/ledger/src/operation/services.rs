@@ -6,10 +6,10 @@ use toolgate_model::canonical::to_canonical;
 use toolgate_model::event::Happening;
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::TenantId;
-use toolgate_model::service::{ServiceDefinition, ServiceVersion};
+use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolName};
 
-use super::Operation;
 use super::record::{Entry, record};
+use super::{Operation, tool_names};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
 
@@ -46,6 +46,8 @@ impl Operation for ApplyService {
         // INVARIANT: canonical JSON is UTF-8.
         let text = String::from_utf8_lossy(&canonical);
         let (service, version) = (&definition.service, definition.version.as_str());
+        let tools = definition.tools.keys().map(ToolName::as_str);
+        tool_names::require_unique(transaction, tenant, service, tools).await?;
         let update = "UPDATE services SET definition = $1, updated_at = $2 \
              WHERE tenant = $3 AND service = $4 AND version = $5";
         let parameters = values![text.as_ref(), self.stamp.time, tenant, service, version];

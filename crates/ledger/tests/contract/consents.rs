@@ -4,12 +4,12 @@
 use serde_json::json;
 use toolgate_gate::ports::ledger::{Admission, Admit};
 use toolgate_gate::refusal::Code;
-use toolgate_model::approval::{Approval, ApprovalStatus};
+use toolgate_model::approval::{Approval, ApprovalStatus, BoundAction, StandingApproval};
 use toolgate_model::grant::Grant;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::approvals::{
-    approve, ask, by_answer, by_standing, deny, end, question, revoke, standing, standing_now,
+    always, approve, ask, by_answer, by_standing, deny, end, everywhere, question, revoke, say, standing, standing_now,
 };
 use super::support::calls::{Caller, another, keyed, refusal_of};
 use super::support::replicas::{Replicas, admitted, recorded};
@@ -26,6 +26,7 @@ contract!(
     a_standing_approval_that_was_taken_back_lets_nothing_pass_at_any_replica,
     a_standing_approval_ends_by_the_clock,
     a_standing_approval_lets_no_other_agent_or_tool_pass,
+    a_standing_approval_lets_no_other_action_pass,
     a_call_that_is_not_admitted_takes_nothing,
     a_call_that_is_sent_again_takes_nothing,
     a_call_whose_consent_does_not_hold_takes_no_rate_and_no_key,
@@ -208,6 +209,30 @@ async fn a_standing_approval_lets_no_other_agent_or_tool_pass(fixture: &LedgerFi
     let of_another_agent = by_standing(caller.call(&leaf).await, &[&made]);
     refusal_of(caller.send(of_another_agent).await, Code::ApprovalRequired);
     assert_eq!(standing_now(&caller.tenant, &made).await.used, 0);
+}
+
+async fn a_standing_approval_lets_no_other_action_pass(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let credential = caller.holding(grant.id).await.credential.id;
+    let action = |digest: &str| BoundAction {
+        digest: digest.to_owned(),
+        credential,
+        label: "live key".to_owned(),
+        method: "POST".to_owned(),
+        host: "api.example.com".to_owned(),
+    };
+    let asked = ask(&caller.tenant, Approval { action: Some(action("one")), ..question(&caller.tenant) }).await;
+    let given = everywhere(&caller.tenant, &asked);
+    // What is asked for is not what counts: it is for the action that was shown.
+    let wished = StandingApproval { action: Some(action("two")), ..given.clone() };
+    say(&caller.tenant, always(&caller.tenant, &asked, wished)).await.unwrap();
+    let call = by_standing(caller.call(&grant).await, &[&given]);
+    for other in [None, Some(action("two"))] {
+        let refusal = refusal_of(caller.send(Admit { action: other, ..another(&call) }).await, Code::ApprovalRequired);
+        assert!(refusal.reason().contains("another credential"), "{refusal}");
+    }
+    assert_eq!(caller.send(Admit { action: Some(action("one")), ..call }).await, Admission::Admitted);
 }
 
 async fn a_call_that_is_not_admitted_takes_nothing(fixture: &LedgerFixture) {

@@ -1,15 +1,12 @@
-//! What calls leave on their conversations, and what an agent has done so far: told as of now, to nobody else.
+//! What calls leave on their conversations: told as of now, to nobody else.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::{Admission, Admit, History, HistoryQuery, MarkScope, Marks, RecordDenial};
-use toolgate_model::constraint::Cost;
-use toolgate_model::hook::{RunId, ToolReturned};
-use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
+use toolgate_gate::ports::ledger::{Admission, Admit, History, HistoryQuery, MarkScope, Marks};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
-use toolgate_testkit::ledger_fixture::{LedgerFixture, principal};
+use toolgate_testkit::ledger_fixture::LedgerFixture;
 
 use super::support::calls::{Caller, another};
 use super::support::number;
@@ -23,11 +20,7 @@ contract!(
     marks_that_many_calls_leave_at_once_are_all_there,
     old_marks_are_forgotten,
     a_call_without_labels_leaves_nothing,
-    calls_and_costs_of_the_day_and_of_the_execution_are_counted,
-    what_others_did_does_not_count,
 );
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
 
 fn scope(agent: &PrincipalId, session: &str) -> MarkScope {
     MarkScope { agent: agent.clone(), session: session.to_owned() }
@@ -43,14 +36,14 @@ fn marking(mut call: Admit, session: &str, left: &[&str]) -> Admit {
     call
 }
 
-/// What is asked about this conversation of the caller's: all marks, and the calls of the last day.
+/// What is asked about this conversation of the caller's: all marks.
 fn query(caller: &Caller, session: &str) -> HistoryQuery {
     HistoryQuery {
         tenant: caller.tenant.id.clone(),
         scope: scope(&caller.agent, session),
         run: None,
         marks_since: Timestamp::from_millis(0).unwrap(),
-        since: Some(caller.tenant.now().minus(DAY)),
+        since: None,
     }
 }
 
@@ -171,73 +164,4 @@ async fn a_call_without_labels_leaves_nothing(fixture: &LedgerFixture) {
     caller.running(&grant).await;
     assert_eq!(caller.send(marking(caller.call(&grant).await, "s", &[])).await, Admission::Admitted);
     assert_eq!(number(fixture, "SELECT COUNT(*) FROM session_marks").await, 0);
-}
-
-/// A call of the execution that costs so many millionths.
-async fn costing(caller: &Caller, run: Option<&str>, cost: Option<u64>) -> Admit {
-    let mut call = caller.call(&caller.grant(None).await).await;
-    call.invocation.cost = cost.and_then(Cost::from_micros);
-    call.invocation.trace.run = run.map(|run| RunId::parse(run).unwrap());
-    assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
-    call
-}
-
-async fn calls_and_costs_of_the_day_and_of_the_execution_are_counted(fixture: &LedgerFixture) {
-    let caller = Caller::new(fixture).await;
-    let counted = async |caller: &Caller, since: Timestamp, run: &str| {
-        let run = Some(RunId::parse(run).unwrap());
-        let found = history(caller, HistoryQuery { since: Some(since), run, ..query(caller, "") }).await;
-        [found.calls_today, found.cost_today, found.calls_in_run, found.cost_in_run]
-    };
-    let yesterday = caller.tenant.now();
-    assert_eq!(counted(&caller, yesterday, "run-1").await, [0; 4]);
-    costing(&caller, Some("run-1"), Some(5)).await;
-    caller.tenant.wait(24 * 3600);
-    let today = caller.tenant.now();
-
-    let settled = costing(&caller, Some("run-1"), Some(100)).await;
-    costing(&caller, Some("run-2"), Some(20)).await;
-    costing(&caller, None, None).await;
-    caller.settle(&settled, "{}").await;
-    let error = InvocationError { code: "POLICY_DENIED".to_owned(), reason: "no".to_owned() };
-    let refused = Invocation {
-        status: InvocationStatus::Denied,
-        error: Some(error.clone()),
-        id: another(&settled).invocation.id,
-        ..settled.invocation.clone()
-    };
-    let denial = RecordDenial {
-        stamp: caller.tenant.stamp_of(&caller.agent),
-        stage: "guard",
-        returned: ToolReturned::error(&refused, "POLICY_DENIED", "refused".to_owned(), None),
-        invocation: refused,
-        error,
-        about_authority: false,
-        decision: None,
-    };
-    fixture.ledger().record_denial(denial).await.unwrap();
-
-    assert_eq!(counted(&caller, today, "run-1").await, [3, 120, 2, 105]);
-    assert_eq!(counted(&caller, yesterday, "run-2").await, [4, 125, 1, 20]);
-    assert_eq!(counted(&caller, today.plus(Duration::from_millis(1)), "run-3").await, [0; 4]);
-    let without = history(&caller, query(&caller, "")).await;
-    assert_eq!((without.calls_today, without.calls_in_run, without.cost_in_run), (4, 0, 0));
-    let there = caller.at_replica(fixture).await;
-    assert_eq!(counted(&there, today, "run-1").await, [3, 120, 2, 105], "at every replica");
-}
-
-async fn what_others_did_does_not_count(fixture: &LedgerFixture) {
-    let caller = Caller::new(fixture).await;
-    let neighbour = Caller::of(&caller.tenant, "neighbour").await;
-    let stranger = Caller::new(fixture).await;
-    costing(&caller, Some("run-1"), Some(1)).await;
-    costing(&neighbour, Some("run-1"), Some(10)).await;
-    costing(&stranger, Some("run-1"), Some(100)).await;
-
-    let asked = HistoryQuery { run: Some(RunId::parse("run-1").unwrap()), ..query(&caller, "") };
-    let found = history(&caller, asked.clone()).await;
-    assert_eq!((found.calls_today, found.cost_today), (1, 1));
-    assert_eq!((found.calls_in_run, found.cost_in_run), (2, 11), "an execution may be the work of several agents");
-    let nobody = HistoryQuery { scope: scope(&principal("nobody"), ""), run: None, ..asked };
-    assert_eq!(history(&caller, nobody).await, History::default());
 }

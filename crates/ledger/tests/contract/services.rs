@@ -1,11 +1,12 @@
 //! The registry of services: versions beside each other, each change counted.
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{ApplyService, Freshness, Registry, RemoveService};
+use toolgate_gate::ports::ledger::{ApplyService, CreateCredential, Freshness, Registry, RemoveService};
 use toolgate_gate::refusal::Code;
 use toolgate_model::canonical::to_canonical;
-use toolgate_model::credential::ServiceName;
+use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::merkle::sha256;
+use toolgate_model::scope::ScopeSet;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
@@ -26,6 +27,8 @@ contract!(
     the_registries_of_tenants_are_their_own,
     services_applied_at_the_same_time_are_all_there,
     of_many_who_register_one_version_one_does,
+    no_two_tools_share_one_full_name,
+    of_two_who_make_one_full_name_at_once_one_does,
 );
 
 /// A service with one tool.
@@ -51,6 +54,54 @@ fn remove(tenant: &TestTenant, service: &str, version: Option<&str>) -> RemoveSe
         stamp: tenant.stamp(),
         service: ServiceName::parse(service).unwrap(),
         version: version.map(|version| ServiceVersion::parse(version).unwrap()),
+    }
+}
+
+/// A service with this one tool.
+fn with_tool(tenant: &TestTenant, service: &str, tool: &str) -> ApplyService {
+    let definition = json!({"service": service, "version": "1", "tools": {tool: {"scope": "all"}}});
+    let definition = ServiceDefinition::from_json(&definition).unwrap();
+    ApplyService { stamp: tenant.stamp(), definition, replace: true }
+}
+
+async fn no_two_tools_share_one_full_name(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let ledger = &tenant.ledger;
+    ledger.apply_service(with_tool(&tenant, "x", "y.z")).await.unwrap();
+    refused(&tenant, Code::AlreadyExists, ledger.apply_service(with_tool(&tenant, "x.y", "z"))).await;
+    assert_eq!(registry(&tenant).await.services.len(), 1);
+    for (service, tool) in [("x.y", "other"), ("x", "y.z")] {
+        ledger.apply_service(with_tool(&tenant, service, tool)).await.unwrap();
+    }
+    // What a credential defines by itself is a tool as well.
+    let vault = tenant.vault().await;
+    let of_service = |service: &str| CreateCredential {
+        stamp: tenant.stamp(),
+        credential: Credential {
+            service: ServiceName::parse(service).unwrap(),
+            scopes_available: serde_json::from_value::<ScopeSet>(json!(["z"])).unwrap(),
+            version: 0,
+            ..tenant.new_credential(vault.id)
+        },
+        sealed: None,
+    };
+    refused(&tenant, Code::AlreadyExists, ledger.create_credential(of_service("x.y"))).await;
+    ledger.create_credential(of_service("a.b")).await.unwrap();
+    refused(&tenant, Code::AlreadyExists, ledger.apply_service(with_tool(&tenant, "a", "b.z"))).await;
+    // Another tenant has names of its own.
+    let other = fixture.tenant().await;
+    other.ledger.apply_service(with_tool(&other, "x.y", "z")).await.unwrap();
+}
+
+async fn of_two_who_make_one_full_name_at_once_one_does(fixture: &LedgerFixture) {
+    let here = fixture.tenant().await;
+    let there = here.through(fixture.replica().await);
+    for round in 0..8 {
+        let (one, other) = (format!("x{round}"), format!("x{round}.y"));
+        let commands = (with_tool(&here, &one, "y.z"), with_tool(&there, &other, "z"));
+        let (first, second) =
+            tokio::join!(here.ledger.apply_service(commands.0), there.ledger.apply_service(commands.1));
+        assert_eq!([first.is_ok(), second.is_ok()].into_iter().filter(|made| *made).count(), 1, "{first:?} {second:?}");
     }
 }
 

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ApprovalSession;
 use super::session::{SessionName, Workspace};
+use super::{ApprovalSession, BoundAction};
 use crate::id::{ApprovalId, StandingApprovalId};
 use crate::principal::{PrincipalId, TenantId};
 use crate::time::Timestamp;
@@ -110,6 +110,9 @@ pub struct StandingApproval {
     /// Whether somebody else carries them out: what is said of such a tool covers none of the gate's of the same name.
     #[serde(default)]
     pub external: bool,
+    /// The action that was approved; it covers no other. `None` for a tool that uses no credential.
+    #[serde(default)]
+    pub action: Option<BoundAction>,
     /// Which of them.
     pub coverage: Coverage,
     /// How far.
@@ -179,6 +182,12 @@ impl StandingApproval {
         Self { used: self.used.saturating_add(1), last_used_at: Some(now), ..self.clone() }
     }
 
+    /// Whether it is for this action. One that was made before actions were recorded is for none.
+    pub fn is_for_action(&self, action: Option<&BoundAction>) -> bool {
+        let digest = |action: &BoundAction| action.digest.clone();
+        self.action.as_ref().map(digest) == action.map(digest)
+    }
+
     /// The rule, as a sentence for people: exactly what it covers.
     pub fn rule(&self) -> String {
         let which = match &self.coverage {
@@ -192,6 +201,7 @@ impl StandingApproval {
             Reach::Workspace(workspace) => format!("in {}", workspace.as_str()),
             Reach::User => "everywhere".to_owned(),
         };
-        format!("{which} by {}, {far}", self.agent)
+        let by_what = self.action.as_ref().map_or_else(String::new, |action| format!(" as {}", action.describe()));
+        format!("{which}{by_what} by {}, {far}", self.agent)
     }
 }

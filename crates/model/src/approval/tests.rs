@@ -37,6 +37,7 @@ fn pending() -> Approval {
         description: "runs a command".to_owned(),
         arguments: Some(json!({"command": "cargo build"})),
         original_arguments: None,
+        action: None,
         digest: "digest".to_owned(),
         reasons: vec![AskReason { source: AskSource::Mode, text: "the mode asks".to_owned() }],
         rule: ApprovalRule::default(),

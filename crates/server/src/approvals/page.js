@@ -85,6 +85,12 @@
     write(element("agent"), approval.agent_id, false);
     write(element("category"), approval.category, false);
     write(element("description"), approval.description, false);
+    const action = approval.action;
+    for (const part of ["request-name", "request", "credential-name", "credential"]) element(part).hidden = !action;
+    if (action) {
+      write(element("request"), action.method + " " + action.host, false);
+      write(element("credential"), action.credential_label, false);
+    }
     list(element("reasons"), approval.reasons.map((reason) => reason.text));
     write(element("risk"), approval.risk.level, false);
     list(element("notes"), approval.risk.notes);

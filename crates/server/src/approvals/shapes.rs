@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_gate::ports::approver::Presentation;
-use toolgate_model::approval::{Approval, Coverage, Reach, StandingApproval};
+use toolgate_model::approval::{Approval, BoundAction, Coverage, Reach, StandingApproval};
 use toolgate_model::time::Timestamp;
 
 /// An approval, with what a person should know before answering.
@@ -37,6 +37,7 @@ pub(crate) fn approval(approval: &Approval, presentation: &Presentation) -> Valu
         "description": approval.description,
         "arguments": approval.arguments,
         "original_arguments": approval.original_arguments,
+        "action": approval.action.as_ref().map(action),
         "digest": approval.digest,
         "reasons": approval.reasons,
         "risk": presentation.risk,
@@ -59,6 +60,14 @@ pub(crate) fn approval(approval: &Approval, presentation: &Presentation) -> Valu
     })
 }
 
+/// What is executed after a yes.
+fn action(action: &BoundAction) -> Value {
+    json!({
+        "credential_id": action.credential, "credential_label": action.label, "method": action.method,
+        "host": action.host, "digest": action.digest,
+    })
+}
+
 /// A standing approval.
 pub(crate) fn standing(standing: &StandingApproval, now: Timestamp) -> Value {
     let coverage = match &standing.coverage {
@@ -74,6 +83,7 @@ pub(crate) fn standing(standing: &StandingApproval, now: Timestamp) -> Value {
         "id": standing.id,
         "agent_id": standing.agent,
         "tool": standing.tool,
+        "action": standing.action.as_ref().map(action),
         "coverage": coverage,
         "reach": standing.reach.as_str(),
         "session": session,

@@ -18,6 +18,7 @@ mod cli;
 mod configuration;
 mod crash;
 mod database_down;
+mod decisions;
 mod disk_full;
 mod documentation;
 mod drain;

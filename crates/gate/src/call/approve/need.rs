@@ -12,7 +12,7 @@ use toolgate_model::guard::Ask;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::principal::PrincipalKind;
 
-use super::digest;
+use crate::call::action::{bound_action, digest};
 use crate::call::fit::Fit;
 use crate::call::guard::Guarded;
 use crate::call::{Call, admit};
@@ -41,7 +41,7 @@ pub(super) struct Need<'a> {
 impl<'a> Need<'a> {
     /// What is to be put before a person; `None` where nothing asks for one.
     pub(super) async fn ask(gate: &'a Gate, call: &'a Call, guarded: &'a Guarded) -> Result<Option<Question>, Refusal> {
-        let Some(fit) = guarded.fits().first() else { return Ok(None) };
+        let fit = guarded.fit();
         let tool = &fit.candidate.tool;
         require_true_workspace(gate, call, tool)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
@@ -88,6 +88,7 @@ impl<'a> Need<'a> {
         let covered = Covered {
             tool: &name,
             external: tool.is_external(),
+            action: None,
             arguments: self.parameters(),
             session: self.call.approval_session.as_ref(),
         };
@@ -115,6 +116,7 @@ impl<'a> Need<'a> {
         let shown = |arguments: &Value| without(arguments, &secrets).into_owned();
         let (tool, name) = (&fit.candidate.tool, fit.candidate.tool_name());
         let arguments = shown(self.parameters());
+        let action = bound_action(fit);
         let coverable = reasons.iter().all(|reason| matches!(reason.source, AskSource::Mode | AskSource::Tool))
             && rule.standing
             && rule.approvers == 1;
@@ -133,7 +135,8 @@ impl<'a> Need<'a> {
             external: tool.is_external(),
             arguments: Some(arguments),
             original_arguments: guarded.modified().map(|_| shown(&call.parameters)),
-            digest: digest(call, fit, self.parameters()),
+            digest: digest(call, fit, action.as_ref(), self.parameters()),
+            action,
             reasons,
             expires_at: now.plus(self.wait(&rule)),
             rule,
@@ -165,12 +168,12 @@ impl<'a> Need<'a> {
 }
 
 /// Who must answer for a call of this tool.
-pub(super) fn rule(fit: &Fit) -> ApprovalRule {
+fn rule(fit: &Fit) -> ApprovalRule {
     fit.candidate.tool.definition.approval_rule.clone().unwrap_or_default()
 }
 
 /// Who must answer as all that guardians ask for says.
-pub(super) fn asked_rule(asks: &[Ask]) -> Result<ApprovalRule, Refusal> {
+fn asked_rule(asks: &[Ask]) -> Result<ApprovalRule, Refusal> {
     asks.iter().try_fold(ApprovalRule::default(), |rule, ask| {
         let asked = ApprovalRule {
             approvers: ask.approvers.max(1),

@@ -127,7 +127,10 @@ impl Gate {
         let call = Call { own_tool: own.tool, asked: own.asked, ..call };
         let mut reached = Reached::default();
         let checked = match self.check(&call, Freshness::Newest, &mut reached).await {
-            Ok(constrained) => self.guard(&call, constrained, Freshness::Newest, &mut reached).await.map(drop),
+            Ok(constrained) => match constrained.into_alternatives().into_iter().next() {
+                Some(first) => self.guard(&call, first, Freshness::Newest, &mut reached).await.map(drop),
+                None => Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call")),
+            },
             Err(refusal) => Err(refusal),
         };
         match checked {

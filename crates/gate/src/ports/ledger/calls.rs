@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolgate_model::approval::BoundAction;
 use toolgate_model::connection::Connection;
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::{Credential, ServiceName};
@@ -17,7 +18,7 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::{Consent, Marks, Stamp};
+use super::{Consent, CountedRun, Counts, Marks, Stamp};
 use crate::refusal::Refusal;
 
 /// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
@@ -109,10 +110,14 @@ pub struct Admit {
     pub actor_revision: u64,
     /// The revision of the agent that the decision rests on; `None` where there is no such principal.
     pub agent_revision: Option<u64>,
-    /// The revision of the registry that the tool was found in; `None` for a tool that the credential defines.
+    /// The revision of the registry that was searched for the tool; `None` for a built-in, which is in none.
     pub registry: Option<u64>,
     /// The revision of the policies that judged the call.
     pub policies: u64,
+    /// How much the agent had called and spent when they did, where they looked at it: it must be so still.
+    pub counts: Option<Counts>,
+    /// The execution that the call counts in.
+    pub run: Option<CountedRun>,
     /// What guardians said about the call; written down with it.
     pub decision: Option<Box<HookDecision>>,
     /// What the call leaves on its conversation.
@@ -121,7 +126,9 @@ pub struct Admit {
     pub bucket: Option<RateLimit>,
     /// The approvals that the call rests on: taken with it, so that none is taken twice.
     pub consent: Consent,
-    /// What the answer to this call was given for.
+    /// The action that standing approvals must be for.
+    pub action: Option<BoundAction>,
+    /// What the decision on this call was given for.
     pub approval_digest: Option<String>,
     /// The arguments, where the log may have them.
     pub inputs: Option<Value>,

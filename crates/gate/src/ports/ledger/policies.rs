@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolgate_model::guard::{HookDecision, PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
 
 use super::{Generation, Stamp};
 
@@ -95,12 +96,51 @@ pub struct HistoryQuery {
     pub tenant: TenantId,
     /// Whose.
     pub scope: MarkScope,
-    /// The execution that is looked at.
-    pub run: Option<RunId>,
+    /// The execution that is looked at; `None` where the agent's whole day counts as one.
+    pub run: Option<CountedRun>,
     /// From when on marks count.
-    pub marks_since: toolgate_model::time::Timestamp,
+    pub marks_since: Timestamp,
     /// From when on calls and costs count: the beginning of the day. `None` counts none, which costs nothing.
-    pub since: Option<toolgate_model::time::Timestamp>,
+    pub since: Option<Timestamp>,
+}
+
+/// An execution whose calls are counted together. It belongs to the principal that named it: the same name given by
+/// another is another execution.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CountedRun {
+    /// The principal that named it.
+    pub owner: PrincipalId,
+    /// Its name.
+    pub run: RunId,
+}
+
+impl CountedRun {
+    /// The execution that a call counts in. A run that the agent names for itself is none, because it could begin
+    /// another one to be rid of the counts.
+    pub fn of(actor: &PrincipalId, agent: &PrincipalId, run: Option<&RunId>) -> Option<Self> {
+        let run = run.filter(|_| actor != agent)?;
+        Some(Self { owner: actor.clone(), run: run.clone() })
+    }
+}
+
+/// How much an agent has called and spent so far. Calls count from their admission on; refused ones do not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many calls the agent made today.
+    pub calls_today: u64,
+    /// What they cost, in millionths.
+    pub cost_today: u64,
+    /// How many calls there were in this execution; today's where the call counts in none.
+    pub calls_in_run: u64,
+    /// What they cost, in millionths.
+    pub cost_in_run: u64,
+}
+
+/// The beginning of the day, in UTC.
+pub fn beginning_of_day(time: Timestamp) -> Timestamp {
+    const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+    let millis = time.as_millis();
+    Timestamp::from_millis(millis - millis.rem_euclid(DAY_MILLIS)).unwrap_or(Timestamp::EPOCH)
 }
 
 /// What an agent has done so far.
@@ -108,12 +148,6 @@ pub struct HistoryQuery {
 pub struct History {
     /// The labels of the tools that were used in this conversation.
     pub marks: BTreeSet<String>,
-    /// How many calls the agent made today.
-    pub calls_today: u64,
-    /// What they cost, in millionths.
-    pub cost_today: u64,
-    /// How many calls there were in this execution.
-    pub calls_in_run: u64,
-    /// What they cost, in millionths.
-    pub cost_in_run: u64,
+    /// How much it has called and spent.
+    pub counts: Counts,
 }

@@ -39,7 +39,7 @@ async fn judged(policy: &Arc<FakePolicy>, remote: Vec<RemoteGuardian>, arguments
 async fn where_nobody_has_anything_to_look_at_nothing_is_written() {
     let ruling = judged(&FakePolicy::none(), Vec::new(), json!({})).await;
     assert_eq!((ruling.verdict, ruling.decision), (Verdict::allow(), None));
-    assert_eq!(ruling.basis, PolicyBasis { revision: 3, generation: 4 });
+    assert_eq!(ruling.basis, PolicyBasis { revision: 3, generation: 4, counts: None });
 }
 
 #[tokio::test(start_paused = true)]

@@ -129,7 +129,10 @@ fn each_call_is_judged_by_the_address_that_it_came_from() {
 #[test]
 fn costs_are_rounded_up() {
     let mut world = World::new();
-    world.history = Some(History { cost_today: 1_000_001, cost_in_run: 250_000, ..History::default() });
+    world.history = Some(History {
+        counts: Counts { cost_today: 1_000_001, cost_in_run: 250_000, ..Counts::default() },
+        ..History::default()
+    });
     let condition = r#"context.spent.today == decimal("1.0001") && context.spent.run == decimal("0.25")"#;
     let judgement = world.call(&compile(&format!("{EVERYTHING} when {{ {condition} }};")), &json!({"to": "ann"}));
     assert_eq!(judgement.verdict.kind(), VerdictKind::Deny);

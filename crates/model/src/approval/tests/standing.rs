@@ -17,6 +17,7 @@ fn standing(coverage: Coverage, reach: Reach) -> StandingApproval {
         agent: principal("agent"),
         tool: "workspace.Bash".to_owned(),
         external: false,
+        action: None,
         coverage,
         reach,
         source: pending().id,

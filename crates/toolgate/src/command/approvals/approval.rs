@@ -22,6 +22,9 @@ pub(super) struct Approval {
     /// What was asked for before a guardian changed it.
     #[serde(default)]
     pub(super) original_arguments: Option<Map<String, Value>>,
+    /// What is executed after a yes.
+    #[serde(default)]
+    pub(super) action: Option<Action>,
     #[serde(default)]
     pub(super) digest: String,
     #[serde(default)]
@@ -57,6 +60,14 @@ pub(super) struct Approval {
     pub(super) expires_at: Option<Timestamp>,
     #[serde(default)]
     pub(super) question: Option<Question>,
+}
+
+/// What is executed after a yes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Action {
+    pub(super) credential_label: String,
+    pub(super) method: String,
+    pub(super) host: String,
 }
 
 /// Why a person is asked.

@@ -28,6 +28,7 @@ fn asked() -> Approval {
         description: "geheim: what it does".to_owned(),
         arguments: Some(json!({"card": "geheim"})),
         original_arguments: Some(json!({"card": "geheim before"})),
+        action: None,
         digest: "geheim-digest".to_owned(),
         reasons: vec![AskReason { source: AskSource::Tool, text: "geheim reason".to_owned() }],
         rule: ApprovalRule::default(),

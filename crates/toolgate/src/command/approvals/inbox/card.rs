@@ -17,6 +17,10 @@ pub(super) fn card(approval: &Approval, now: Timestamp, cells: usize) -> Vec<Lin
     if !approval.description.is_empty() {
         card.field("What", Tone::Plain, &approval.description);
     }
+    if let Some(action) = &approval.action {
+        card.field("Request", Tone::Plain, &format!("{} {}", action.method, action.host));
+        card.field("Credential", Tone::Strong, &action.credential_label);
+    }
     card.field("Asked by", Tone::Plain, &asker(approval));
     if let Some(session) = &approval.session {
         card.field("Session", Tone::Plain, &format!("{} of {}", session.name, session.owner_id));
