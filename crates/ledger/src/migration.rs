@@ -21,6 +21,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 6, sql: include_str!("../migrations/sqlite/0006_guardians.sql") },
     Migration { number: 7, sql: include_str!("../migrations/sqlite/0007_event_pages.sql") },
     Migration { number: 8, sql: include_str!("../migrations/sqlite/0008_event_runs.sql") },
+    Migration { number: 9, sql: include_str!("../migrations/sqlite/0050_waiting_calls.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -33,6 +34,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 6, sql: include_str!("../migrations/postgres/0006_guardians.sql") },
     Migration { number: 7, sql: include_str!("../migrations/postgres/0007_event_pages.sql") },
     Migration { number: 8, sql: include_str!("../migrations/postgres/0008_event_runs.sql") },
+    Migration { number: 9, sql: include_str!("../migrations/postgres/0050_waiting_calls.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

@@ -9,6 +9,7 @@
 //! }
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,6 +99,10 @@ impl Gate {
         for _ in 0..ATTEMPTS {
             // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
             let opened = self.open(&fit).await;
+            if let (Errand::External, Some(Err(refusal))) = (&fit.errand, &opened) {
+                // Here the call would end in an error: no other runtime is told that it may make it.
+                return Err(refusal.clone());
+            }
             let mut command = self.command(call, &caller, &fit, modified, &opened);
             command.generation = command.generation.min(policies);
             command.policies = judged.basis.revision;
@@ -154,7 +159,7 @@ impl Gate {
         let holding = fit.candidate.holding();
         let stamp = self.stamp(caller);
         let nothing = Map::new();
-        let parameters = without(modified.unwrap_or(&call.parameters), &secrets(opened));
+        let parameters = shown(modified.unwrap_or(&call.parameters), opened);
         let logging = &tool.definition.logging;
         let invocation = Invocation {
             id: call.id,
@@ -184,15 +189,13 @@ impl Gate {
             .then(|| redacted(&parameters, &[]))
             .and_then(|redacted| logging.inputs(redacted.as_object().unwrap_or(&nothing)));
         let own_limit = tool.definition.rate_limit;
-        let lineage = holding.map(|holding| &holding.lineage);
-        let grants = lineage.into_iter().flat_map(|lineage| lineage.ancestors().iter().chain([lineage.grant()]));
         Admit {
             usable_until: holding
                 .and_then(|holding| earlier(holding.effective.expires_at, holding.credential.expires_at)),
             key: caller.key(),
             // Who calls was read before what it holds: the older of the two states counts.
             generation: (*generation).min(caller.generation()),
-            lineage: grants.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
+            lineage: holding.map(|holding| holding.rates().lineage).unwrap_or_default(),
             credential: holding.map(|holding| (holding.credential.id, holding.credential.version)),
             actor_revision: caller.principal().revision,
             agent_revision: agent.as_ref().map(|agent| agent.revision),
@@ -222,6 +225,14 @@ fn judge_again(consent: &Consent) -> Result<Outcome, Refusal> {
     }
     let reason = "what this call was judged by has changed since it was approved; call again";
     Err(Refusal::new(Code::VersionConflict, reason))
+}
+
+/// The arguments as they may stand in a record: nothing of them where it is not known what must not.
+pub(super) fn shown<'a>(parameters: &'a Value, opened: &Opened) -> Cow<'a, Value> {
+    match opened {
+        Some(Err(_)) => Cow::Owned(Value::Object(Map::new())),
+        opened => without(parameters, &secrets(opened)),
+    }
 }
 
 /// What must not be seen in the arguments.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use toolgate_model::approval::{Approval, Mode};
 use toolgate_model::canonical::to_canonical;
+use toolgate_model::id::ApprovalId;
 use toolgate_model::merkle::sha256;
 
 use self::need::Need;
@@ -14,7 +15,7 @@ use super::fit::Fit;
 use super::guard::{Guarded, Judged};
 use super::{Call, Progress, Reached};
 use crate::gate::Gate;
-use crate::ports::approver::Ask;
+use crate::ports::approver::{Ask, consent_of};
 use crate::ports::ledger::{Consent, Freshness, SessionTerms};
 use crate::refusal::{Code, Refusal, Stage};
 
@@ -52,28 +53,46 @@ impl Gate {
             return Ok(Approved::of(guarded, Consent::default()));
         };
         let (shown, rule) = (ask.approval.digest.clone(), ask.approval.rule.clone());
-        let consent = self.ask_somebody(call, ask, reached.clone()).await?;
-        if consent.approval.is_none() {
-            call.tell(|| Progress::Covered(consent.standing.clone()));
-            return Ok(Approved::of(guarded, consent));
-        }
-        // Time has passed: what holds now is what counts, and the answer is for what was shown.
-        let constrained = self.check(call, Freshness::Newest, reached).await?;
-        let guarded = self
-            .guard(call, constrained, Freshness::Newest, reached)
-            .await
-            .map_err(|refusal| refusal.at(Stage::Guard))?;
+        let (guarded, consent) = match call.answered {
+            // The call was checked just now.
+            Some(answered) => (guarded, self.answered(answered, &ask.approval).await?),
+            None => {
+                let consent = self.ask_somebody(call, ask, reached.clone()).await?;
+                if consent.approval.is_none() {
+                    call.tell(|| Progress::Covered(consent.standing.clone()));
+                    return Ok(Approved::of(guarded, consent));
+                }
+                // Time has passed: what holds now is what counts, and the answer is for what was shown.
+                let constrained = self.check(call, Freshness::Newest, reached).await?;
+                let guarded = self.guard(call, constrained, Freshness::Newest, reached).await;
+                (guarded.map_err(|refusal| refusal.at(Stage::Guard))?, consent)
+            }
+        };
         let asked_now = need::asked_rule(guarded.asks())?;
         let parameters = guarded.modified().unwrap_or(&call.parameters).clone();
         let is_same = |fit: &Fit| {
             digest(call, fit, &parameters) == shown && need::rule(fit).stricter(&asked_now) == Some(rule.clone())
         };
-        let same = guarded.into_those(is_same).ok_or_else(|| {
-            let reason = "the call is no longer what was approved: its tool, its rule, or what guardians make of it, has \
-                          changed; call again";
-            Refusal::new(Code::ApprovalRequired, reason)
-        })?;
-        Ok(Approved::of(same, consent))
+        Ok(Approved::of(guarded.into_those(is_same).ok_or_else(no_longer_the_same)?, consent))
+    }
+
+    /// Refuses a call that could not be made as it is: nobody may have to be asked, and its credential must open.
+    pub(super) async fn require_passable(&self, call: &Call, guarded: &Guarded) -> Result<(), Refusal> {
+        if Need::ask(self, call, guarded).await?.is_some() {
+            let reason = "this call needs an approval, which is asked for where the call itself is asked about";
+            return Err(Refusal::new(Code::ApprovalRequired, reason));
+        }
+        match guarded.fits().first() {
+            Some(fit) => self.open(fit).await.transpose().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// What came of an approval that the same call was refused with before.
+    async fn answered(&self, id: ApprovalId, wanted: &Approval) -> Result<Consent, Refusal> {
+        let given = self.ledger.approval(&wanted.tenant, id).await?;
+        let is_same = |given: &Approval| given.digest == wanted.digest && given.rule == wanted.rule;
+        consent_of(&given.filter(is_same).ok_or_else(no_longer_the_same)?)
     }
 
     /// The mode of a session, within what the operator allows.
@@ -112,6 +131,12 @@ impl Gate {
         let broken = |_| Refusal::new(Code::Internal, "the wait for an answer broke off inside the gate; see its log");
         waiting.await.map_err(broken)?
     }
+}
+
+fn no_longer_the_same() -> Refusal {
+    let reason = "the call is no longer what was approved: its tool, its rule, or what guardians make of it, has \
+                  changed; call again";
+    Refusal::new(Code::ApprovalRequired, reason)
 }
 
 /// What an answer covers.

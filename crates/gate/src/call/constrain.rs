@@ -68,7 +68,7 @@ pub(super) fn constrain_all(
 /// Checks one candidate.
 pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Result<Fit, Refusal> {
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
-    let errand = match (candidate.tool.backing, candidate.holding()) {
+    let errand = match (candidate.tool.governed_as(), candidate.holding()) {
         (Backing::Connector, Some(holding)) => connect(call, &candidate, holding, parameters)?,
         (Backing::Connector, None) => {
             return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call"));
@@ -79,14 +79,11 @@ pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Resu
         }
         (Backing::Workspace(_), _) => Errand::Workspace,
         (Backing::Question, _) => Errand::Question,
-        (Backing::External(_), Some(holding)) => {
-            // Whoever carries it out may do what the grant would have let the gate do, and no more.
-            connect(call, &candidate, holding, parameters)?;
-            Errand::External
-        }
-        (Backing::External(_), None) => Errand::External,
+        (Backing::External(_), _) => Errand::External,
         (Backing::Conformance { fails }, _) => Errand::Conformance { fails },
     };
+    // A runtime that carries it out itself may do what the gate would have done for the same call, and no more.
+    let errand = if candidate.tool.is_external() { Errand::External } else { errand };
     Ok(Fit { candidate, errand })
 }
 

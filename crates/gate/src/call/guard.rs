@@ -189,7 +189,7 @@ impl Call {
                 service: &tool.service,
                 name: &tool.name,
                 definition: &tool.definition,
-                external: tool.is_external() && !asked.is_some_and(|asked| asked.governed),
+                external: tool.is_external() && !asked.is_some_and(|asked| asked.standing.is_governed()),
                 registry: candidate.registry,
             }),
             arguments: None,
