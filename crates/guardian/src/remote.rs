@@ -190,8 +190,7 @@ impl RemoteGuardian {
         let turn = self.breaker.turn().ok_or(FailureClass::CircuitOpen)?;
         let place = timeout_at(deadline, self.places.acquire()).await;
         let Ok(Ok(_place)) = place else { return Err(FailureClass::Busy.into()) };
-        let exchanged =
-            timeout_at(deadline, self.exchange(body, deadline)).await.unwrap_or(Err(FailureClass::Timeout));
+        let exchanged = timeout_at(deadline, self.exchange(body, deadline)).await.unwrap_or(Err(FailureClass::Timeout));
         let given = exchanged.and_then(|answer| read_answer(&answer.body, &id, &outgoing.event));
         match &given {
             // One that says what cannot be used is there all the same: leaving it alone could turn its no into a pass.

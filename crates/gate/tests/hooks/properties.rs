@@ -151,7 +151,7 @@ impl Named {
         let (service, tool) = (SERVICES[self.service], TOOLS[self.tool]);
         let plain = match self.form {
             0 | 1 => format!("{service}.{tool}"),
-            2 => format!("connector:{service}.{tool}"),
+            2 => format!("connector:{}.{tool}", service.replace('.', "~")),
             3 => format!("x-host-{service}:{tool}"),
             4 => tool.to_owned(),
             _ => format!("{service}.nothing"),

@@ -125,7 +125,8 @@ impl<'a, 'm> Hearing<'a, 'm> {
         // All questions are written before the first is asked: nobody's time is spent on the question to another.
         let started = now();
         let until = started.checked_add(left).unwrap_or(started);
-        let asking = prepared.into_iter().map(|(position, prepared)| async move { (position, prepared.ask(until).await) });
+        let asking =
+            prepared.into_iter().map(|(position, prepared)| async move { (position, prepared.ask(until).await) });
         let mut answers: FuturesUnordered<_> = asking.collect();
         let mut spent = Duration::ZERO;
         while let Some((position, asked)) = answers.next().await {

@@ -22,10 +22,10 @@ impl NormalName {
         let seen = named.nfkc().filter(|letter| !letter.is_whitespace() && !letter.is_control() && !is_unseen(*letter));
         let whole: String = seen.flat_map(char::to_lowercase).collect();
         let source = SOURCES.iter().find_map(|source| whole.strip_prefix(source));
+        // In an id, `~` stands for the separator where that is part of the service's name.
         let qualified = match source {
-            // `x-host-SERVICE:TOOL` has a colon where others have a dot.
-            Some(rest) if whole.starts_with("x-host-") => rest.replacen(':', ".", 1),
-            Some(rest) => rest.to_owned(),
+            Some(rest) if whole.starts_with("x-host-") => rest.replacen(':', ".", 1).replace('~', ":"),
+            Some(rest) => rest.replace('~', "."),
             None => whole.clone(),
         };
         Self { whole, qualified }
@@ -92,6 +92,9 @@ mod tests {
         assert_eq!(NormalName::of("PAY").after(&pay), Some(""));
         for other in ["payments.pay", "xpay.pay", "p.ay", "", "\u{440}ay.pay"] {
             assert_eq!(NormalName::of(other).after(&pay), None, "{other}");
+        }
+        for (id, service) in [("connector:a~b.pay", "a.b"), ("x-host-a~b:pay", "a:b"), ("x-host-a.b:pay", "a.b")] {
+            assert_eq!(NormalName::of(id).after(&ServiceName::parse(service).unwrap()), Some("pay"), "{id}");
         }
         assert!(NormalName::of("OpenWOP:http.fetch").is_core());
         assert!(NormalName::of(" Send ").is("send") && !NormalName::of("sends").is("send"));
