@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
-use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Gone, Presentation};
+use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, GONE, Gone, Presentation, consent_of};
 use toolgate_gate::ports::clock::{Clock, pause};
 use toolgate_gate::ports::ledger::{Beat, Consent, EndApproval, Ledger, RequestApproval, Stamp};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -17,8 +17,6 @@ use toolgate_model::principal::TenantId;
 
 use crate::{coverage, offers, parts, risk};
 
-/// What a call is told whose caller is gone.
-const GONE: &str = "whoever made the call is gone";
 /// What a call is told that waits when the gate stops.
 const STOPPING: &str = "the gate stopped while this approval was pending";
 
@@ -119,7 +117,7 @@ impl Desk {
 #[async_trait]
 impl Approver for Desk {
     async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Consent, Refusal> {
-        let Ask { stamp, mut approval, attended } = ask;
+        let Ask { stamp, mut approval, attended, waits, grants, most_of_agent } = ask;
         if let Some(consent) = self.covered(&approval).await? {
             return Ok(consent);
         }
@@ -127,15 +125,23 @@ impl Approver for Desk {
             self.require_attendance(&approval.tenant).await?;
         }
         approval.status = ApprovalStatus::Pending;
-        let id = approval.id;
+        let (id, expires_at) = (approval.id, approval.expires_at);
         // INVARIANT: whoever waits is there before anybody can answer.
         let (tell, mut told) = oneshot::channel();
-        let place = Place::taken(self, id, tell);
+        let place = waits.then(|| Place::taken(self, id, tell));
         let process = self.process;
-        let command = RequestApproval { stamp: stamp.clone(), approval: approval.clone(), process };
+        let command =
+            RequestApproval { stamp: stamp.clone(), approval: approval.clone(), process, grants, most_of_agent };
         self.ledger.request_approval(command).await?;
         asked(&approval);
-        let patience = approval.expires_at.as_millis().saturating_sub(self.clock.now().as_millis());
+        if !waits {
+            // It stays open without anything that waits for it: what is overdue is reaped.
+            let reason = format!("a person must approve this; ask again once approval {id} is given");
+            return Err(Refusal::new(Code::ApprovalRequired, reason).with("approval_id", id));
+        }
+        // What was asked is in the ledger: a call that waits for days holds on to no copy of it.
+        drop(approval);
+        let patience = expires_at.as_millis().saturating_sub(self.clock.now().as_millis());
         let patience = Duration::from_millis(u64::try_from(patience).unwrap_or(0));
         let mut closed = self.closed.subscribe();
         let ended = tokio::select! {
@@ -146,7 +152,7 @@ impl Approver for Desk {
             () = pause(patience) => self.end(&stamp, id, ApprovalStatus::TimedOut, TIMED_OUT).await?,
         };
         drop(place);
-        outcome(&ended)
+        consent_of(&ended)
     }
 
     fn resolved(&self, approval: &Approval) {
@@ -233,22 +239,4 @@ impl Drop for Attendant {
             }
         }
     }
-}
-
-/// What an approval that has ended means for its call.
-fn outcome(approval: &Approval) -> Result<Consent, Refusal> {
-    let reason = |otherwise: &str| approval.reason.clone().unwrap_or_else(|| otherwise.to_owned());
-    let (code, reason) = match approval.status {
-        ApprovalStatus::Approved => {
-            return Ok(Consent { approval: Some(approval.id), standing: Vec::new(), answer: approval.answer.clone() });
-        }
-        ApprovalStatus::Denied => (Code::ApprovalDenied, reason("a person denied this call")),
-        ApprovalStatus::TimedOut => (Code::ApprovalTimedOut, TIMED_OUT.to_owned()),
-        ApprovalStatus::Cancelled | ApprovalStatus::Orphaned => (Code::ApprovalCancelled, reason(GONE)),
-        // INVARIANT: only what has ended comes here; anything else is no yes.
-        ApprovalStatus::Requested | ApprovalStatus::Pending => {
-            (Code::ApprovalRequired, "the approval has not ended".to_owned())
-        }
-    };
-    Err(Refusal::new(code, reason).with("approval_id", approval.id))
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, LONGEST_WAIT, SessionName, Workspace};
-use toolgate_model::arguments::{arguments_hash, without};
+use toolgate_model::arguments::arguments_hash;
 use toolgate_model::context::GrantContext;
 use toolgate_model::guard::{Content, Dialect, Hook, HookDecision, PolicyRef, TraceIds};
 use toolgate_model::hook::{CallTrace, RunId, ToolReturned};
-use toolgate_model::id::{GrantId, InvocationId, SessionId, StandingApprovalId};
+use toolgate_model::id::{ApprovalId, GrantId, InvocationId, SessionId, StandingApprovalId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, PrincipalKind};
@@ -101,11 +101,15 @@ struct Own {
     tool: Option<Arc<Tool>>,
     asked: Option<Arc<AskedHook>>,
     takes_changes: bool,
+    /// Whether it waits for an approver's decision. Otherwise it is refused with the approval, which stays open.
+    waits: bool,
+    /// The approval that the same call was refused with before.
+    answered: Option<ApprovalId>,
 }
 
 impl Default for Own {
     fn default() -> Self {
-        Self { tool: None, asked: None, takes_changes: true }
+        Self { tool: None, asked: None, takes_changes: true, waits: true, answered: None }
     }
 }
 
@@ -158,6 +162,10 @@ pub(crate) struct Call {
     pub(crate) reasoning: Option<String>,
     /// Whether whoever asks can take changed parameters.
     pub(crate) takes_changes: bool,
+    /// Whether it waits for an approver's decision.
+    pub(crate) waits: bool,
+    /// The approval that the same call was refused with before.
+    pub(crate) answered: Option<ApprovalId>,
     /// The question of another agent's runtime that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
     /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
@@ -174,11 +182,28 @@ pub(crate) struct AskedHook {
     pub(crate) ids: TraceIds,
     pub(crate) user: Option<String>,
     pub(crate) method: Option<String>,
-    /// Whether it is about a tool that the gate knows: then the agent must have what it needs to call it here.
-    pub(crate) governed: bool,
+    /// What the tool is to the gate.
+    pub(crate) standing: ToolStanding,
     /// What whoever asks calls the tool.
     pub(crate) tool: Option<String>,
     pub(crate) content: Content<'static>,
+}
+
+/// What a tool that another runtime asks about is to the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolStanding {
+    /// One of its own: the agent must have what it needs to call it here.
+    Governed,
+    /// One that only the runtime knows, judged by policies and guardians.
+    Foreign,
+    /// The same, and an approver must agree to every call.
+    ForeignAsks,
+}
+
+impl ToolStanding {
+    pub(crate) fn is_governed(self) -> bool {
+        self == Self::Governed
+    }
 }
 
 /// A call that was refused and written down.
@@ -233,7 +258,8 @@ impl Gate {
     ) -> Result<CallAnswer, Denial> {
         let (mut call, permitted) = match self.begin(caller, request) {
             Ok((call, permitted)) => {
-                (Call { own_tool: own.tool, asked: own.asked, takes_changes: own.takes_changes, ..call }, permitted)
+                let Own { tool: own_tool, asked, takes_changes, waits, answered } = own;
+                (Call { own_tool, asked, takes_changes, waits, answered, ..call }, permitted)
             }
             Err(refusal) => return Err(Denial { invocation: None, refusal }),
         };
@@ -407,6 +433,8 @@ impl Gate {
             own_tool: None,
             reasoning: request.reasoning,
             takes_changes: true,
+            waits: true,
+            answered: None,
             asked: None,
             address: request.address,
             arrived,
@@ -417,11 +445,8 @@ impl Gate {
     /// The one place where refusals are written down.
     async fn record_denial(&self, call: &Call, reached: Reached, refusal: Refusal) -> Denial {
         let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
-        let parameters = match self.open_refused(reached.found.as_ref()).await {
-            // What cannot be looked for may be anywhere: nothing is kept.
-            Some(Err(_)) => Value::Object(Map::new()),
-            opened => without(&call.parameters, &admit::secrets(&opened)).into_owned(),
-        };
+        let opened = self.open_refused(reached.found.as_ref()).await;
+        let parameters = admit::shown(&call.parameters, &opened);
         let invocation = call.record(reached.found.as_ref(), reached.grant, &parameters, &error, self.clock.now());
         let stage = refusal.stage().map_or("", Stage::as_str);
         let code = refusal.code();
@@ -437,7 +462,11 @@ impl Gate {
             error,
             returned,
             about_authority: kind == Kind::Forbidden,
-            decision: reached.decision,
+            decision: match &call.asked {
+                // What another runtime is told is on record, whoever decided it.
+                Some(asked) => Some(asked.refused(reached.decision, call.id, &parameters, &refusal)),
+                None => reached.decision,
+            },
             invocation,
         };
         match self.ledger.record_denial(command).await {

@@ -65,6 +65,8 @@ pub struct Tool {
     pub base_url: Option<BaseUrl>,
     /// What carries it out.
     pub backing: Backing,
+    /// What would carry it out if it were called through the gate; `None` where `backing` says so.
+    governed_as: Option<Backing>,
     /// What backs it, in the words of the catalog.
     pub source: SourceKind,
     /// The scopes that the agent itself must hold, as they were written.
@@ -84,6 +86,7 @@ impl Tool {
             definition,
             base_url: None,
             backing: Backing::Connector,
+            governed_as: None,
             source: SourceKind::Connector,
             schema: OnceLock::new(),
             descriptor: OnceLock::new(),
@@ -95,7 +98,8 @@ impl Tool {
         Self { backing, ..Self::implicit(service, name, definition) }
     }
 
-    /// The same, carried out by somebody else.
+    /// The same, carried out by another runtime. It keeps its id, and whatever is checked before the gate would carry
+    /// it out is checked all the same.
     pub fn as_external(&self) -> Self {
         Self {
             service: self.service.clone(),
@@ -104,6 +108,7 @@ impl Tool {
             definition: Arc::clone(&self.definition),
             base_url: self.base_url.clone(),
             backing: Backing::External(self.category()),
+            governed_as: Some(self.governed_as()),
             source: self.source,
             required_scopes: self.required_scopes.clone(),
             schema: OnceLock::new(),
@@ -121,15 +126,21 @@ impl Tool {
         Self { required_scopes, ..self }
     }
 
-    /// Its id in the catalog; `None` for a tool that is in none.
+    /// What carries it out when it is called through the gate.
+    pub fn governed_as(&self) -> Backing {
+        self.governed_as.unwrap_or(self.backing)
+    }
+
+    /// Its id: that of the catalog, or for a tool that only another runtime has, the one under which an allowlist can
+    /// name it. `None` for a tool of the conformance seams.
     pub fn id(&self) -> Option<ToolId> {
-        match self.backing {
+        match self.governed_as() {
             Backing::Connector => ToolId::of_service(self.source, &self.service, &self.name),
             Backing::Fetch => ToolId::parse("openwop:http.fetch").ok(),
-            Backing::Workspace(_) | Backing::Question => {
+            Backing::Workspace(_) | Backing::Question | Backing::External(_) => {
                 ToolId::of_service(SourceKind::HostExtension, &self.service, &self.name)
             }
-            Backing::External(_) | Backing::Conformance { .. } => None,
+            Backing::Conformance { .. } => None,
         }
     }
 
@@ -153,7 +164,11 @@ impl Tool {
     pub(crate) fn is_listed_for(&self, agent: Option<&Principal>) -> bool {
         // Only who has an allowlist pays for it.
         let Some(agent) = agent.filter(|agent| agent.tool_allowlist.is_some()) else { return true };
-        self.id().is_none_or(|id| agent.may_see(&id))
+        match self.backing {
+            Backing::Conformance { .. } => true,
+            // What has no id cannot be on any list.
+            _ => self.id().is_some_and(|id| agent.may_see(&id)),
+        }
     }
 
     /// Whether this agent's allowlist and own scopes leave it the tool, or why not; grants are another matter. What cannot
@@ -219,6 +234,7 @@ impl Service {
                 definition: Arc::new(tool.clone()),
                 base_url: definition.base_url.clone(),
                 backing: Backing::Connector,
+                governed_as: None,
                 source: definition.source,
                 schema: OnceLock::new(),
                 descriptor: OnceLock::new(),

@@ -55,7 +55,12 @@ pub struct ApprovalSettings {
     pub mode_changes: bool,
     /// The most that any session may let pass.
     pub highest_mode: Mode,
+    /// How many approvals of one agent may be open at a time.
+    pub most_of_agent: u32,
 }
+
+/// How many approvals of one agent may be open where nothing else is said: as many as an approver can look through.
+pub const MOST_OF_AGENT: u32 = 20;
 
 impl Default for ApprovalSettings {
     fn default() -> Self {
@@ -65,6 +70,7 @@ impl Default for ApprovalSettings {
             mode: Mode::default(),
             mode_changes: false,
             highest_mode: Mode::Force,
+            most_of_agent: MOST_OF_AGENT,
         }
     }
 }

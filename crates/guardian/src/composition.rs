@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::guard::{Content, GuardMode, PolicyRef, Verdict, VerdictKind, WouldBe};
+use toolgate_model::guard::{Content, Dialect, GuardMode, PolicyRef, Verdict, VerdictKind, WouldBe};
 
 pub use self::alarm::{Alarm, LogAlarm};
 use self::hearing::Hearing;
@@ -28,8 +28,6 @@ mod tests;
 
 /// How long guardians have for one event, all together.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(2);
-/// How long those in shadow have, at least: a trial that never waits would hear nothing where nobody else is asked.
-const SHADOW_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Judges within this process, by the gate's own policies.
 #[async_trait]
@@ -96,7 +94,9 @@ impl Guardian for Guardians {
         let first = self.policy.judge(hooked, &hooked.event.content).await?;
         let basis = first.basis;
         let leaves = first.verdict.kind() != VerdictKind::Deny && self.concerned(hooked).next().is_some();
-        if hooked.secrets.is_none() && (first.lacks_secrets || leaves) {
+        // What another runtime is told is written down in any case, and nothing of a secret with it.
+        let is_asked = hooked.dialect != Dialect::Native;
+        if hooked.secrets.is_none() && (first.lacks_secrets || leaves || is_asked) {
             return Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: true });
         }
         let seats: Vec<_> = match &first.verdict {
@@ -104,7 +104,7 @@ impl Guardian for Guardians {
             Verdict::Deny(_) => Vec::new(),
             Verdict::Pass { .. } => self.concerned(hooked).collect(),
         };
-        if seats.is_empty() && !first.concerned && first.verdict == Verdict::allow() {
+        if seats.is_empty() && !first.concerned && !is_asked && first.verdict == Verdict::allow() {
             return Ok(Ruling { verdict: first.verdict, decision: None, basis, lacks_secrets: false });
         }
         let mut minutes = Minutes::new(hooked, &first, started.elapsed());

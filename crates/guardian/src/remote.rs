@@ -28,6 +28,9 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
+/// How long a guardian in shadow has where nothing else is said: calls wait for it, and only for the record.
+pub const SHADOW_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// How a guardian is asked, and what its word is worth.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
@@ -154,34 +157,40 @@ impl RemoteGuardian {
         self.settings.on_failure == OnFailure::Allow && !failed.class.always_denies() && !failed.by_question
     }
 
-    /// Asks about an event, with these secrets taken out. Over at the given time, and earlier if its own time is.
-    pub async fn ask(&self, event: &HookEvent<'_>, secrets: &[&[u8]], until: Instant) -> Asked {
+    /// Writes the question about an event, with these secrets taken out. That is the gate's own work, and as much of it as
+    /// the caller makes: the guardian's time begins only when it is asked.
+    pub fn prepare<'a>(&'a self, event: &'a HookEvent<'_>, secrets: &[&[u8]]) -> Prepared<'a> {
         let started = now();
-        let patience = until.saturating_duration_since(started).min(self.settings.timeout);
-        let given = self.question(event, secrets, started + patience).await;
-        let (said, reason, policy) = match given {
-            Err(failed) => (Err(failed), None, None),
-            Ok((said, reason, policy)) => (Ok(said), reason, policy),
-        };
-        Asked { said, reason, policy, patience, latency: started.elapsed() }
+        let question = self.question(event, secrets);
+        Prepared { guardian: self, event, question, preparing: started.elapsed() }
     }
 
-    async fn question(&self, event: &HookEvent<'_>, secrets: &[&[u8]], deadline: Instant) -> Result<Heard, Failed> {
+    /// Prepares a question and asks it.
+    #[cfg(test)]
+    pub(crate) async fn ask(&self, event: &HookEvent<'_>, secrets: &[&[u8]], until: Instant) -> Asked {
+        self.prepare(event, secrets).ask(until).await
+    }
+
+    fn question<'a>(&self, event: &'a HookEvent<'_>, secrets: &[&[u8]]) -> Result<Question<'a>, Failed> {
         let unwritable = Failed { class: FailureClass::Malformed, by_question: true };
         let outgoing = self.filter.outgoing(event, secrets).ok_or(unwritable)?;
         let id = self.next_id(event);
-        let question = ask(&outgoing.event, &id, self.settings.dialect).ok_or(unwritable)?.to_string().into_bytes();
-        if question.len() > self.settings.max_request_bytes {
+        let body = ask(&outgoing.event, &id, self.settings.dialect).ok_or(unwritable)?.to_string().into_bytes();
+        if body.len() > self.settings.max_request_bytes {
             return Err(Failed { class: FailureClass::Oversize, by_question: true });
         }
+        Ok(Question { outgoing, id, body })
+    }
+
+    async fn put(&self, event: &HookEvent<'_>, question: Question<'_>, deadline: Instant) -> Result<Heard, Failed> {
+        let Question { outgoing, id, body } = question;
         if now() >= deadline {
             return Err(FailureClass::Timeout.into());
         }
         let turn = self.breaker.turn().ok_or(FailureClass::CircuitOpen)?;
         let place = timeout_at(deadline, self.places.acquire()).await;
         let Ok(Ok(_place)) = place else { return Err(FailureClass::Busy.into()) };
-        let exchanged =
-            timeout_at(deadline, self.exchange(question, deadline)).await.unwrap_or(Err(FailureClass::Timeout));
+        let exchanged = timeout_at(deadline, self.exchange(body, deadline)).await.unwrap_or(Err(FailureClass::Timeout));
         let given = exchanged.and_then(|answer| read_answer(&answer.body, &id, &outgoing.event));
         match &given {
             // One that says what cannot be used is there all the same: leaving it alone could turn its no into a pass.
@@ -217,6 +226,38 @@ impl RemoteGuardian {
     /// An id that no other question to this guardian has, as far as one process can tell.
     fn next_id(&self, event: &HookEvent<'_>) -> String {
         format!("{:x}-{}", event.time.as_millis(), self.asked.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A question that is written and not asked yet, or why it cannot be.
+pub struct Prepared<'a> {
+    guardian: &'a RemoteGuardian,
+    event: &'a HookEvent<'a>,
+    question: Result<Question<'a>, Failed>,
+    preparing: Duration,
+}
+
+struct Question<'a> {
+    outgoing: Outgoing<'a>,
+    id: String,
+    body: Vec<u8>,
+}
+
+impl Prepared<'_> {
+    /// Asks. Over at the given time, and earlier if the guardian's own time is.
+    pub async fn ask(self, until: Instant) -> Asked {
+        let Self { guardian, event, question, preparing } = self;
+        let started = now();
+        let patience = until.saturating_duration_since(started).min(guardian.settings.timeout);
+        let given = match question {
+            Ok(question) => guardian.put(event, question, started + patience).await,
+            Err(failed) => Err(failed),
+        };
+        let (said, reason, policy) = match given {
+            Err(failed) => (Err(failed), None, None),
+            Ok((said, reason, policy)) => (Ok(said), reason, policy),
+        };
+        Asked { said, reason, policy, patience, latency: preparing + started.elapsed() }
     }
 }
 

@@ -30,7 +30,7 @@ use crate::operation::approval_webhooks::{BeginWebhooks, ReadWebhookBacklog, Tak
 use crate::operation::approvals::{ListApprovals, ReadApproval};
 use crate::operation::audit::{self, Integrate, ListPending, ReadHead, ReadTiles};
 use crate::operation::closing::{self, CloseCalls, ForgetKeys};
-use crate::operation::credentials::{ListCredentials, ReadCredential, ReadSealed};
+use crate::operation::credentials::{CredentialsNaming, ListCredentials, ReadCredential, ReadSealed};
 use crate::operation::event_lists::ListEvents;
 use crate::operation::expiry::{AnnounceExpired, DestroyRetired};
 use crate::operation::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
@@ -246,6 +246,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         page: PageRequest,
     ) -> Result<Page<Credential>, Refusal> {
         self.engine.read(ListCredentials { tenant: tenant.clone(), vault, page }).await
+    }
+
+    async fn credentials_naming(&self, tenant: &TenantId, name: &str) -> Result<Vec<Credential>, Refusal> {
+        self.engine.read(CredentialsNaming { tenant: tenant.clone(), name: name.to_owned() }).await
     }
 
     async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal> {

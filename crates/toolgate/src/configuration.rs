@@ -279,6 +279,8 @@ fn approvals(resolved: &mut Resolved) -> Result<ApprovalSettings, ConfigurationE
         mode,
         mode_changes: resolved.switch(&keys::APPROVALS_MODE_CHANGES),
         highest_mode,
+        most_of_agent: u32::try_from(resolved.integer(&keys::APPROVALS_OPEN_PER_AGENT)?)
+            .map_err(|_| missing(&keys::APPROVALS_OPEN_PER_AGENT))?,
     })
 }
 

@@ -9,6 +9,7 @@
 //! }
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +93,10 @@ impl Gate {
         }
         // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
         let opened = self.open(&fit).await;
+        if let (Errand::External(_), Some(Err(refusal))) = (&fit.errand, &opened) {
+            // Here the call would end in an error: no other runtime is told that it may make it.
+            return Err(refusal.clone());
+        }
         let command = Arc::new(self.command(call, &fit, decided, &opened));
         match self.ledger.admit(Arc::clone(&command)).await? {
             Admission::Admitted => {
@@ -115,7 +120,7 @@ impl Gate {
         let holding = fit.candidate.holding();
         let stamp = self.stamp(caller);
         let nothing = Map::new();
-        let parameters = without(modified.as_ref().unwrap_or(&call.parameters), &secrets(opened));
+        let parameters = shown(modified.as_ref().unwrap_or(&call.parameters), opened);
         let logging = &tool.definition.logging;
         let invocation = Invocation {
             id: call.id,
@@ -145,15 +150,13 @@ impl Gate {
             .then(|| redacted(&parameters, &[]))
             .and_then(|redacted| logging.inputs(redacted.as_object().unwrap_or(&nothing)));
         let own_limit = tool.definition.rate_limit;
-        let lineage = holding.map(|holding| &holding.lineage);
-        let grants = lineage.into_iter().flat_map(|lineage| lineage.ancestors().iter().chain([lineage.grant()]));
         Admit {
             usable_until: holding
                 .and_then(|holding| earlier(holding.effective.expires_at, holding.credential.expires_at)),
             key: caller.key(),
             // The caller, its grants and the policies were read one after the other: the oldest of the states counts.
             generation: (*generation).min(caller.generation()).min(judged.basis.generation),
-            lineage: grants.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
+            lineage: holding.map(|holding| holding.rates().lineage).unwrap_or_default(),
             credential: holding.map(|holding| (holding.credential.id, holding.credential.version)),
             actor_revision: caller.principal().revision,
             agent_revision: agent.as_ref().map(|agent| agent.revision),
@@ -176,6 +179,14 @@ impl Gate {
             stamp,
             invocation,
         }
+    }
+}
+
+/// The arguments as they may stand in a record: nothing of them where it is not known what must not.
+pub(super) fn shown<'a>(parameters: &'a Value, opened: &Opened) -> Cow<'a, Value> {
+    match opened {
+        Some(Err(_)) => Cow::Owned(Value::Object(Map::new())),
+        opened => without(parameters, &secrets(opened)),
     }
 }
 

@@ -13,7 +13,7 @@ use super::fit::Alternative;
 use super::guard::{Guarded, Judged};
 use super::{Call, Kept, Progress, Reached};
 use crate::gate::Gate;
-use crate::ports::approver::Ask;
+use crate::ports::approver::{Ask, consent_of};
 use crate::ports::ledger::{Consent, SessionTerms};
 use crate::refusal::{Code, Refusal, Stage};
 
@@ -62,6 +62,12 @@ impl Gate {
         reached: &mut Reached,
     ) -> Result<Option<Approved>, Refusal> {
         let ask = Need::ask(self, call, &guarded).await?;
+        if let (Some(earlier), Some(_), true) = (call.answered, &ask, kept.answered.is_empty()) {
+            // The same call was refused with this approval before.
+            let given = self.ledger.approval(call.caller.tenant(), earlier).await?.ok_or_else(no_longer_the_same)?;
+            let consent = consent_of(&given)?;
+            kept.answered.push(Answered { consent, digest: given.digest, rule: given.rule, is_first: true });
+        }
         if !kept.answered.is_empty() {
             let action = bound_action(guarded.fit());
             let parameters = guarded.modified().unwrap_or(&call.parameters);
@@ -73,9 +79,7 @@ impl Gate {
             }
             // Each alternative is another action, which is asked about by itself; but what is preferred must still be it.
             if is_first && kept.answered.iter().any(|answered| answered.is_first) {
-                let reason = "the call is no longer what was approved: its tool, its request, its credential, its rule, \
-                              or what guardians make of it, has changed; call again";
-                return Err(Refusal::new(Code::ApprovalRequired, reason));
+                return Err(no_longer_the_same());
             }
         }
         let Some(ask) = ask else { return Ok(Some(Approved::of(guarded, Consent::default(), None))) };
@@ -90,6 +94,15 @@ impl Gate {
         }
         kept.answered.push(Answered { consent, digest, rule, is_first });
         Ok(None)
+    }
+
+    /// Refuses a call that could not be made as it is: nobody may have to be asked, and its credential must open.
+    pub(super) async fn require_passable(&self, call: &Call, guarded: &Guarded) -> Result<(), Refusal> {
+        if Need::ask(self, call, guarded).await?.is_some() {
+            let reason = "this call needs an approval, which is asked for where the call itself is asked about";
+            return Err(Refusal::new(Code::ApprovalRequired, reason));
+        }
+        self.open(guarded.fit()).await.transpose().map(drop)
     }
 
     /// The mode of a session, within what the operator allows.
@@ -128,4 +141,10 @@ impl Gate {
         let broken = |_| Refusal::new(Code::Internal, "the wait for an answer broke off inside the gate; see its log");
         waiting.await.map_err(broken)?
     }
+}
+
+fn no_longer_the_same() -> Refusal {
+    let reason = "the call is no longer what was approved: its tool, its request, its credential, its rule, or what \
+                  guardians make of it, has changed; call again";
+    Refusal::new(Code::ApprovalRequired, reason)
 }

@@ -60,7 +60,7 @@ pub(super) fn constrain_all(
 /// Checks one candidate.
 pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Result<Fit, Refusal> {
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
-    let errand = match (candidate.tool.backing, candidate.holding()) {
+    let errand = match (candidate.tool.governed_as(), candidate.holding()) {
         (Backing::Connector, Some(holding)) => {
             Errand::Connector(Box::new(connect(call, &candidate, holding, parameters)?))
         }
@@ -73,12 +73,14 @@ pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Resu
         }
         (Backing::Workspace(_), _) => Errand::Workspace,
         (Backing::Question, _) => Errand::Question,
-        (Backing::External(_), Some(holding)) => {
-            // Whoever carries it out may do what the grant would have let the gate do, and no more.
-            Errand::External(Some(Box::new(connect(call, &candidate, holding, parameters)?)))
-        }
-        (Backing::External(_), None) => Errand::External(None),
+        (Backing::External(_), _) => Errand::External(None),
         (Backing::Conformance { fails }, _) => Errand::Conformance { fails },
+    };
+    // A runtime that carries it out itself may do what the gate would have done for the same call, and no more.
+    let errand = match errand {
+        Errand::Connector(connector) if candidate.tool.is_external() => Errand::External(Some(connector)),
+        _ if candidate.tool.is_external() => Errand::External(None),
+        errand => errand,
     };
     Ok(Fit { candidate, errand })
 }

@@ -17,11 +17,9 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::{CallRequest, Denial, Own, Progress};
-use crate::builtin;
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
 
 /// A call that somebody else is about to make.
@@ -83,7 +81,7 @@ impl Gate {
             reasoning: None,
             address: asked.address,
         };
-        let own = Own { tool: Some(tool), asked: None, takes_changes: asked.takes_changes };
+        let own = Own { tool: Some(tool), takes_changes: asked.takes_changes, ..Own::default() };
         let answer = self.invoke_with(caller, request, own).await?;
         let mut leave =
             ExternalLeave { invocation: answer.invocation, approval: None, standing: Vec::new(), arguments: None };
@@ -106,10 +104,10 @@ impl Gate {
 }
 
 impl Gate {
-    /// What is approved for a tool of somebody else's must not cover one of the gate's own of the same name.
-    pub(super) async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
-        let catalog = self.catalog(caller.tenant(), Freshness::Recent).await?;
-        if tool.service.as_str() != builtin::WORKSPACE && catalog.versions(&tool.service).is_empty() {
+    /// What is approved for a tool that only a client has must not cover one of the gate's own of the same name.
+    async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
+        let named = tool.service.with_tool(tool.name.as_str());
+        if !self.governs(caller.tenant(), &named, false).await? {
             return Ok(());
         }
         let reason = format!("`{}` is a service of this gate; call its tools through the gate", tool.service);

@@ -61,6 +61,7 @@ impl Candidate {
                 && mine.name == theirs.name
                 && mine.version == theirs.version
                 && mine.backing == theirs.backing
+                && mine.governed_as() == theirs.governed_as()
                 && mine.base_url == theirs.base_url
                 && mine.definition == theirs.definition
         };
@@ -101,6 +102,11 @@ impl Alternative {
             }
         }
         alternatives
+    }
+
+    /// The grants, in the order of preference.
+    pub(crate) fn fits(&self) -> impl Iterator<Item = &Fit> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     pub(crate) fn into_fits(self) -> impl Iterator<Item = Fit> {

@@ -42,6 +42,11 @@ impl Guarded {
         &self.alternative.first
     }
 
+    /// All of them, in the order of preference.
+    pub(super) fn fits(&self) -> impl Iterator<Item = &Fit> {
+        self.alternative.fits()
+    }
+
     pub(super) fn modified(&self) -> Option<&Value> {
         self.modified.as_ref()
     }
@@ -177,7 +182,7 @@ impl Call {
                 service: &tool.service,
                 name: &tool.name,
                 definition: &tool.definition,
-                external: tool.is_external() && !asked.is_some_and(|asked| asked.governed),
+                external: tool.is_external() && !asked.is_some_and(|asked| asked.standing.is_governed()),
                 registry: candidate.registry.filter(|_| tool.version.is_some()),
             }),
             arguments: None,

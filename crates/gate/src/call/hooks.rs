@@ -5,20 +5,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 use toolgate_model::approval::Category;
-use toolgate_model::arguments::arguments_hash;
-use toolgate_model::guard::{
-    Content, Dialect, GuardMode, GuardianRecord, Hook, HookDecision, HookEvent, Outcome, TraceIds, Verdict, VerdictKind,
-};
+use toolgate_model::guard::{Content, Direction, Hook, HookDecision, HookEvent, Verdict, VerdictKind};
 use toolgate_model::hook::RunId;
 use toolgate_model::permission::Permission;
+use toolgate_model::principal::PrincipalId;
 
-use self::executions::Remembered;
 pub use self::question::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
-use self::tools::unknown_tool;
+use self::record::decision_on;
+use self::tools::{Named, unknown_tool};
 use self::walk::Walk;
 use super::guard::refusal_of;
+use super::{Call, Reached, ToolStanding};
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::guardian::{Hooked, HookedTool, Ruling};
@@ -26,13 +25,13 @@ use crate::ports::ledger::{Freshness, MarkScope, RecordDecision};
 use crate::refusal::{Code, Refusal};
 
 pub(crate) mod executions;
+mod names;
 pub(crate) mod parked;
 mod question;
+mod record;
 mod tools;
 mod walk;
 
-/// Under which name the gate itself says no in the record.
-const GATE: &str = "gate";
 /// What stands for the service of what is no tool.
 const HOOKS: &str = "hook";
 
@@ -49,43 +48,46 @@ impl Gate {
         }
     }
 
-    /// A tool is about to be called by somebody else.
+    /// A tool is about to be called by the runtime that asks.
     async fn answer_tool_call(self: &Arc<Self>, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
         let Content::Arguments(arguments) = &question.event.content else {
             return Err(Refusal::new(Code::Internal, "a call of a tool came without arguments"));
         };
-        let arguments = arguments.clone().into_owned();
-        let named = question.event.tool.clone().unwrap_or_default();
-        let known = self.known_tool(&caller, &question, &named, arguments.clone()).await?;
-        let (tool, governed) = match known {
-            Some(tool) => (Arc::new(tool.as_external()), true),
-            None => match self.foreign_tool(&caller, &question, &named).await {
-                Ok(tool) => (Arc::new(tool), false),
-                Err(refusal) => return self.refuse_question(&caller, &question, &refusal).await,
-            },
+        let name = question.event.tool.clone().unwrap_or_default();
+        let named = match self.asked_tool(&caller, &question, &name).await {
+            Ok(named) => named,
+            Err(refusal) => return self.refuse_question(&caller, &question, &refusal).await,
         };
-        if let Some(execution) = &question.event.execution {
-            self.executions.remember(
-                &caller,
-                &question.agent,
-                execution,
-                Remembered { tool: Arc::clone(&tool), governed },
-            );
+        let parameters = arguments.clone().into_owned();
+        let walk = Walk { named: named.clone(), parameters, content: Content::Arguments(Cow::Owned(Map::new())) };
+        let answer = self.walk_question(caller.clone(), &question, walk).await?;
+        if answer.kind != VerdictKind::Deny {
+            self.executions.remember(&caller, &question, named);
         }
-        let content = Content::Arguments(Cow::Owned(arguments.clone()));
-        self.walk_question(caller, question, Walk { tool, governed, parameters: arguments, content }).await
+        Ok(answer)
     }
 
-    /// Anything else: judged, and written down before it is answered. Only what a person must answer becomes a call.
+    /// Anything else: judged, and written down before it is answered. Only what an approver must answer becomes a call.
     async fn answer_event(self: &Arc<Self>, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
-        let Ruling { verdict, decision, .. } = self.rule_on_event(&caller, &question).await?;
+        if let Err(refusal) = self.check_message(&caller, &question).await {
+            return self.refuse_question(&caller, &question, &refusal).await;
+        }
+        let answered = match question.event.hook {
+            Hook::ToolCallResult => match self.answered_tool(&caller, &question).await {
+                Ok(named) => Some(named),
+                Err(refusal) => return self.refuse_question(&caller, &question, &refusal).await,
+            },
+            _ => None,
+        };
+        let Ruling { verdict, decision, .. } = self.rule_on_event(&caller, &question, answered.as_ref()).await?;
         let answer = match verdict {
             Verdict::Pass { asks, .. } if !asks.is_empty() => {
                 let hook = question.event.hook;
-                let tool = Arc::new(unknown_tool(&format!("{HOOKS}.{}", hook.as_str()), Category::Mcp)?);
+                let tool = Some(Arc::new(unknown_tool(&format!("{HOOKS}.{}", hook.as_str()), Category::Mcp)?));
                 let content = question.event.content.clone();
                 let parameters = Map::from_iter([("content".to_owned(), content.to_json())]);
-                return self.walk_question(caller, question, Walk { tool, governed: false, parameters, content }).await;
+                let named = Named { tool, standing: ToolStanding::Foreign };
+                return self.walk_question(caller, &question, Walk { named, parameters, content }).await;
             }
             Verdict::Pass { content: None, .. } => HookAnswer::allowed(),
             Verdict::Pass { content: Some(content), .. } => {
@@ -94,22 +96,44 @@ impl Gate {
             }
             Verdict::Deny(denial) => HookAnswer::denied(&refusal_of(denial)),
         };
-        if let Some(decision) = decision {
-            let run = run_of(&question.event);
-            let command = RecordDecision { stamp: self.stamp(&caller), agent: question.agent, run, decision };
-            self.ledger.record_decision(command).await?;
-        }
+        let decision = decision.unwrap_or_else(|| Box::new(decision_on(&question, None)));
+        self.record_question(&caller, question.agent.clone(), &question, decision).await?;
         Ok(answer)
     }
 
-    async fn rule_on_event(self: &Arc<Self>, caller: &Caller, question: &HookQuestion) -> Result<Ruling, Refusal> {
+    /// A message of MCP that calls a tool of this gate must be one that the agent could send here: everything is checked
+    /// but the rate, which counts calls.
+    async fn check_message(self: &Arc<Self>, caller: &Caller, question: &HookQuestion) -> Result<(), Refusal> {
+        let event = &question.event;
+        let (Hook::Mcp(Direction::Outbound), Some(named), Content::Message(message)) =
+            (event.hook, event.tool.as_deref(), &event.content)
+        else {
+            return Ok(());
+        };
+        // A name without a service is one of the server's own.
+        if !self.governs(caller.tenant(), named, false).await? {
+            return Ok(());
+        }
+        let arguments = message.pointer("/params/arguments").and_then(Value::as_object).cloned().unwrap_or_default();
+        let (call, _) = self.begin(caller.clone(), self.request(question, named.to_owned(), arguments))?;
+        let call = Arc::new(Call { takes_changes: false, waits: false, ..call });
+        let mut reached = Reached::default();
+        let constrained = self.check(&call, Freshness::Newest, &mut reached).await?;
+        let missing = || Refusal::new(Code::GrantNotFound, "there is no grant for this call");
+        let preferred = constrained.into_alternatives().into_iter().next().ok_or_else(missing)?;
+        let guarded = self.guard(&call, preferred, Freshness::Newest, &mut reached).await?;
+        self.require_passable(&call, &guarded).await
+    }
+
+    async fn rule_on_event(
+        &self,
+        caller: &Caller,
+        question: &HookQuestion,
+        answered: Option<&Named>,
+    ) -> Result<Ruling, Refusal> {
         let HookQuestion { event, agent, .. } = question;
         let now = self.clock.now();
         let holdings = self.ledger.holdings(caller.tenant(), agent, now, Freshness::Recent).await?;
-        let answered = match event.hook {
-            Hook::ToolCallResult => Some(self.answered_tool(caller, question).await?),
-            _ => None,
-        };
         let run = run_of(event);
         let hooked = Hooked {
             event,
@@ -120,13 +144,15 @@ impl Gate {
             agent,
             principal: holdings.agent.as_ref(),
             actor: caller.principal(),
-            tool: answered.as_ref().map(|Remembered { tool, governed }| HookedTool {
-                service: &tool.service,
-                name: &tool.name,
-                definition: &tool.definition,
-                external: !governed,
-                registry: None,
-            }),
+            tool: answered.and_then(|Named { tool, standing }| Some((tool.as_deref()?, standing))).map(
+                |(tool, standing)| HookedTool {
+                    service: &tool.service,
+                    name: &tool.name,
+                    definition: &tool.definition,
+                    external: !standing.is_governed(),
+                    registry: None,
+                },
+            ),
             arguments: None,
             run: run.as_ref(),
             marks: mark_scope(caller, question),
@@ -145,51 +171,22 @@ impl Gate {
         question: &HookQuestion,
         refusal: &Refusal,
     ) -> Result<HookAnswer, Refusal> {
-        let HookQuestion { event, .. } = question;
-        let record = GuardianRecord {
-            guardian: GATE.to_owned(),
-            dialect: Dialect::Native,
-            mode: GuardMode::Enforce,
-            verdict: Some(VerdictKind::Deny),
-            outcome: Outcome::Enforced,
-            reason: Some(refusal.reason().to_owned()),
-            policies: Vec::new(),
-            failure: None,
-            latency_us: 0,
-        };
-        let decision = HookDecision {
-            hook: event.hook,
-            dialect: question.dialect,
-            invocation: None,
-            ids: trace_ids(question),
-            tool: event.tool.as_deref().map(str::to_owned),
-            guardians: vec![record],
-            shadow: Vec::new(),
-            hash_before: arguments_hash(&event.content.to_json(), &[]),
-            hash_after: None,
-            effective: VerdictKind::Deny,
-            approval: None,
-            policy_version: None,
-            facts: None,
-        };
         // Whoever may not speak for another is written down as itself.
-        let agent = caller.id().clone();
-        let run = run_of(event);
-        let command = RecordDecision { stamp: self.stamp(caller), agent, run, decision: Box::new(decision) };
-        self.ledger.record_decision(command).await?;
+        let speaks = caller.require_acting_for(&question.agent).is_ok();
+        let agent = if speaks { question.agent.clone() } else { caller.id().clone() };
+        self.record_question(caller, agent, question, Box::new(decision_on(question, Some(refusal)))).await?;
         Ok(HookAnswer::denied(refusal))
     }
-}
 
-fn trace_ids(question: &HookQuestion) -> TraceIds {
-    let owned = |text: &Option<Cow<'static, str>>| text.as_deref().map(str::to_owned);
-    let event = &question.event;
-    TraceIds {
-        execution: owned(&event.execution),
-        session: owned(&event.session),
-        turn: owned(&event.turn),
-        step: owned(&event.step),
-        request: question.request.clone(),
+    async fn record_question(
+        &self,
+        caller: &Caller,
+        agent: PrincipalId,
+        question: &HookQuestion,
+        decision: Box<HookDecision>,
+    ) -> Result<(), Refusal> {
+        let command = RecordDecision { stamp: self.stamp(caller), agent, run: run_of(&question.event), decision };
+        self.ledger.record_decision(command).await
     }
 }
 

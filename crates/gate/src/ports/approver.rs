@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::approval::{
-    Approval, ApprovalSession, BoundAction, Coverage, Reach, StandingApproval, StandingWish,
+    Approval, ApprovalSession, ApprovalStatus, BoundAction, Coverage, Reach, StandingApproval, StandingWish, TIMED_OUT,
 };
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::TenantId;
 
-use super::ledger::{Consent, Stamp};
+use super::ledger::{Consent, GrantRates, Stamp};
 use crate::refusal::{Code, Refusal};
 
 /// What is put before a person.
@@ -24,6 +24,33 @@ pub struct Ask {
     pub approval: Approval,
     /// Whether somebody must be there to answer.
     pub attended: bool,
+    /// Whether the call waits for the decision. Otherwise the approval stays open, and the call is refused with its id.
+    pub waits: bool,
+    /// The grants that the call may go through, in the order of preference.
+    pub grants: Vec<GrantRates>,
+    /// How many approvals of one agent may be open at a time.
+    pub most_of_agent: u32,
+}
+
+/// What a call is told whose caller is gone.
+pub const GONE: &str = "whoever made the call is gone";
+
+/// What an approval that has ended means for its call.
+pub fn consent_of(approval: &Approval) -> Result<Consent, Refusal> {
+    let reason = |otherwise: &str| approval.reason.clone().unwrap_or_else(|| otherwise.to_owned());
+    let (code, reason) = match approval.status {
+        ApprovalStatus::Approved => {
+            return Ok(Consent { approval: Some(approval.id), standing: Vec::new(), answer: approval.answer.clone() });
+        }
+        ApprovalStatus::Denied => (Code::ApprovalDenied, reason("a person denied this call")),
+        ApprovalStatus::TimedOut => (Code::ApprovalTimedOut, TIMED_OUT.to_owned()),
+        ApprovalStatus::Cancelled | ApprovalStatus::Orphaned => (Code::ApprovalCancelled, reason(GONE)),
+        // INVARIANT: only what has ended comes here; anything else is no yes.
+        ApprovalStatus::Requested | ApprovalStatus::Pending => {
+            (Code::ApprovalRequired, "the approval has not ended".to_owned())
+        }
+    };
+    Err(Refusal::new(code, reason).with("approval_id", approval.id))
 }
 
 /// Ready when whoever waits for the answer is gone.

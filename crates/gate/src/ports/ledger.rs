@@ -26,8 +26,8 @@ pub use self::approval_webhooks::{
     AdvanceWebhook, CreateApprovalLink, LeaseWebhook, RedeemApprovalLink, WebhookBacklog,
 };
 pub use self::approvals::{
-    ApprovalFilter, Beat, Consent, DecideApproval, EndApproval, RequestApproval, RevokeStanding, SessionTerms,
-    SetSessionTerms, StandingFilter,
+    ApprovalFilter, Beat, Consent, DecideApproval, EndApproval, GrantRates, RequestApproval, RevokeStanding,
+    SessionTerms, SetSessionTerms, StandingFilter,
 };
 pub use self::audit::{EventFilter, LogHead, LoggedEvent};
 pub use self::calls::{
@@ -145,6 +145,9 @@ pub trait Ledger: Send + Sync {
         vault: Option<VaultId>,
         page: PageRequest,
     ) -> Result<Page<Credential>, Refusal>;
+    /// Credentials, also revoked ones, whose service this name, in small letters, is or begins with; or that may define
+    /// a tool of this name.
+    async fn credentials_naming(&self, tenant: &TenantId, name: &str) -> Result<Vec<Credential>, Refusal>;
     /// Replaces the material of a credential.
     async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal>;
     /// Ends a credential for good: its material is destroyed, its grants end with it.

@@ -1,10 +1,12 @@
-//! The hearing of guardians of others on one event, after the policies said their first word. All are asked about what
-//! came, at the same time; changes are made one by one; whoever has not agreed to what came out is asked again.
+//! The consultation of external guardians on one event, after the policies said their first word. They are asked in
+//! order: those up to the next one that may modify at the same time, and those behind it about what it made of the
+//! content, so that a modifier keeps the original from all that come after it. Whoever has not agreed to what came out is
+//! asked again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::time::{Instant, timeout_at};
 use toolgate_gate::ports::guardian::Hooked;
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::guard::{Ask, Content, Denial, HookEvent, Verdict};
@@ -12,7 +14,7 @@ use toolgate_model::guard::{Ask, Content, Denial, HookEvent, Verdict};
 use super::alarm::Alarm;
 use super::record::Minutes;
 use super::seat::{Occasion, Seat};
-use super::{Guardians, InProcess, SHADOW_PATIENCE};
+use super::{Guardians, InProcess};
 use crate::remote::RemoteGuardian;
 use crate::time::now;
 
@@ -23,9 +25,8 @@ pub(super) struct Hearing<'a, 'm> {
     alarm: &'a dyn Alarm,
     seats: Vec<Seat<'a>>,
     original: Arc<Content<'a>>,
-    started: Instant,
-    /// When guardians have no time left.
-    until: Instant,
+    /// How long guardians may still take, all together. What the gate does by itself does not count.
+    left: Duration,
     minutes: &'m mut Minutes<'a>,
 }
 
@@ -56,15 +57,13 @@ impl<'a, 'm> Hearing<'a, 'm> {
         asked: Vec<&'a RemoteGuardian>,
         minutes: &'m mut Minutes<'a>,
     ) -> Self {
-        let started = now();
         Self {
             hooked,
             policy: &*guardians.policy,
             alarm: &*guardians.alarm,
             seats: asked.into_iter().map(Seat::new).collect(),
             original: Arc::new(hooked.event.content.clone()),
-            started,
-            until: started.checked_add(guardians.budget).unwrap_or(started),
+            left: guardians.budget,
             minutes,
         }
     }
@@ -85,79 +84,63 @@ impl<'a, 'm> Hearing<'a, 'm> {
     }
 
     async fn conclude(&mut self, redacted: Option<Content<'static>>, mut asks: Vec<Ask>) -> Result<Verdict, End> {
-        self.ask_all().await?;
-        let redacted = redacted.map_or_else(|| Arc::clone(&self.original), Arc::new);
-        let content = match self.change(&redacted).await? {
-            None => redacted,
-            // Also where one took back what another had changed.
-            Some(changed) => {
-                let content = self.judge_again(changed, &mut asks).await?;
-                self.confirm(&content).await?;
-                content
+        let mut content = redacted.map_or_else(|| Arc::clone(&self.original), Arc::new);
+        let mut is_modified = false;
+        let mut next = 0;
+        while next < self.seats.len() {
+            let modifier = self.seats.iter().skip(next).position(Seat::modifies);
+            let end = modifier.map_or(self.seats.len(), |modifier| next + modifier + 1);
+            self.round((next..end).collect(), &content, Occasion::Any).await?;
+            if let Some(change) = self.seats.get_mut(end - 1).and_then(Seat::take_change) {
+                content = change;
+                is_modified = true;
             }
-        };
+            next = end;
+        }
+        // Also where one took back what another had changed.
+        if is_modified {
+            content = self.judge_again(content, &mut asks).await?;
+            let open = self.seats.iter().enumerate().filter(|(_, seat)| seat.enforces() && !seat.agrees_to(&content));
+            let open = open.map(|(position, _)| position).collect();
+            self.round(open, &content, Occasion::Last).await?;
+        }
         let is_changed = content != self.original;
         let content = is_changed.then(|| Box::new(Content::clone(&content).into_owned()));
         Ok(Verdict::Pass { content, asks })
     }
 
-    /// Asks all about what came, at the same time. The first no that counts cancels the rest.
-    async fn ask_all(&mut self) -> Result<(), Denial> {
-        let Self { hooked, alarm, until, ref original, ref mut seats, .. } = *self;
-        let ask = move |(position, seat): (usize, &Seat<'a>)| {
-            let guardian = seat.guardian;
-            async move { (position, guardian.ask(hooked.event, hooked.secrets.unwrap_or_default(), until).await) }
-        };
-        let mut answers: FuturesUnordered<_> = seats.iter().enumerate().map(ask).collect();
-        let mut awaited = seats.iter().filter(|seat| seat.enforces()).count();
-        let shadow_until = self.started.checked_add(SHADOW_PATIENCE).map_or(until, |at| at.min(until));
-        loop {
-            let next = match awaited {
-                // Those in shadow may keep nobody waiting.
-                0 => timeout_at(shadow_until, answers.next()).await.unwrap_or_default(),
-                _ => answers.next().await,
-            };
-            let Some((position, asked)) = next else { break };
+    /// Asks these at the same time. The first no that counts cancels the rest.
+    async fn round(
+        &mut self,
+        positions: Vec<usize>,
+        content: &Arc<Content<'a>>,
+        occasion: Occasion,
+    ) -> Result<(), Denial> {
+        let Self { hooked, alarm, left, ref mut seats, .. } = *self;
+        let event = &about(hooked.event, content);
+        let secrets = hooked.secrets.unwrap_or_default();
+        let of_round = positions.into_iter().filter_map(|position| Some((position, seats.get(position)?)));
+        let prepared: Vec<_> =
+            of_round.map(|(position, seat)| (position, seat.guardian.prepare(event, secrets))).collect();
+        // All questions are written before the first is asked: nobody's time is spent on the question to another.
+        let started = now();
+        let until = started.checked_add(left).unwrap_or(started);
+        let asking =
+            prepared.into_iter().map(|(position, prepared)| async move { (position, prepared.ask(until).await) });
+        let mut answers: FuturesUnordered<_> = asking.collect();
+        let mut spent = Duration::ZERO;
+        while let Some((position, asked)) = answers.next().await {
             let Some(seat) = seats.get_mut(position) else { continue };
-            awaited = awaited.saturating_sub(usize::from(seat.enforces()));
-            if let Some(denial) = seat.hear(asked, original, Occasion::Any, hooked.event.hook, alarm) {
+            if seat.enforces() {
+                // Those in shadow take nothing of the time of the others.
+                spent = started.elapsed();
+            }
+            if let Some(denial) = seat.hear(asked, content, occasion, event.hook, alarm) {
                 return Err(denial);
             }
         }
-        seats.iter_mut().filter(|seat| !seat.is_heard()).for_each(|seat| seat.leave(alarm));
+        self.left = left.saturating_sub(spent);
         Ok(())
-    }
-
-    /// Makes the changes that they want, in their order. Whoever may change something and saw something else than what
-    /// the others before it made is asked again. `None` where nobody changed anything.
-    async fn change(&mut self, redacted: &Arc<Content<'a>>) -> Result<Option<Arc<Content<'a>>>, Denial> {
-        let mut current: Option<Arc<Content<'a>>> = None;
-        for seat in self.seats.iter_mut().filter(|seat| seat.enforces() && seat.guardian.settings().may_modify) {
-            let wanted = seat.change.take();
-            let is_outdated = match &wanted {
-                Some(_) => *current.as_ref().unwrap_or(redacted) != self.original,
-                // What only the policies took out needs no second yes.
-                None => current.is_some(),
-            };
-            let change = if is_outdated {
-                let content = current.as_ref().unwrap_or(redacted);
-                let event = about(self.hooked.event, content);
-                let asked = seat.guardian.ask(&event, self.hooked.secrets.unwrap_or_default(), self.until).await;
-                let occasion = if wanted.is_some() { Occasion::Change } else { Occasion::Any };
-                if let Some(denial) = seat.hear(asked, content, occasion, event.hook, self.alarm) {
-                    return Err(denial);
-                }
-                seat.change.take()
-            } else {
-                wanted
-            };
-            if let Some(change) = change {
-                let change = Arc::new(change);
-                seat.agreed = Some(Arc::clone(&change));
-                current = Some(change);
-            }
-        }
-        Ok(current)
     }
 
     /// Lets the policies judge what others made of it.
@@ -173,25 +156,6 @@ impl<'a, 'm> Hearing<'a, 'm> {
                 Ok(redacted.map_or(content, |redacted| Arc::new(*redacted)))
             }
         }
-    }
-
-    /// Asks all that have not agreed to just this, at the same time. Nobody can change it any more.
-    async fn confirm(&mut self, content: &Arc<Content<'a>>) -> Result<(), Denial> {
-        let event = &about(self.hooked.event, content);
-        let Self { hooked, alarm, until, ref mut seats, .. } = *self;
-        let ask = move |(position, seat): (usize, &Seat<'a>)| {
-            let guardian = seat.guardian;
-            async move { (position, guardian.ask(event, hooked.secrets.unwrap_or_default(), until).await) }
-        };
-        let open = seats.iter().enumerate().filter(|(_, seat)| seat.enforces() && !seat.agrees_to(content));
-        let mut answers: FuturesUnordered<_> = open.map(ask).collect();
-        while let Some((position, asked)) = answers.next().await {
-            let Some(seat) = seats.get_mut(position) else { continue };
-            if let Some(denial) = seat.hear(asked, content, Occasion::Last, event.hook, alarm) {
-                return Err(denial);
-            }
-        }
-        Ok(())
     }
 }
 

@@ -16,20 +16,19 @@ use crate::remote::{Asked, RemoteGuardian, Said};
 pub(super) struct Seat<'a> {
     pub(super) guardian: &'a RemoteGuardian,
     /// What it has agreed to, or made itself; `None` where it has not said anything.
-    pub(super) agreed: Option<Arc<Content<'a>>>,
+    agreed: Option<Arc<Content<'a>>>,
     /// What it wants instead of what it was asked about.
-    pub(super) change: Option<Content<'static>>,
+    change: Option<Content<'static>>,
+    /// Whether a change that it asked for was made.
+    has_changed: bool,
     record: GuardianRecord,
 }
 
 /// When a guardian is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
-    /// About the event as it came, or about what others made of it: any verdict will do.
+    /// About the event as it came, or about what those before it made of it: any verdict will do.
     Any,
-    /// About what others made of it, after it wanted a change of what came. A failure now would lose that change
-    /// without a word, and is never a pass.
-    Change,
     /// About what came out in the end: it is a yes or a no.
     Last,
 }
@@ -49,16 +48,27 @@ impl<'a> Seat<'a> {
             failure: None,
             latency_us: 0,
         };
-        Self { guardian, agreed: None, change: None, record }
+        Self { guardian, agreed: None, change: None, has_changed: false, record }
     }
 
     pub(super) fn enforces(&self) -> bool {
         self.record.mode == GuardMode::Enforce
     }
 
-    /// Whether anything came of asking it.
-    pub(super) fn is_heard(&self) -> bool {
-        self.record.outcome != Outcome::Cancelled
+    /// Whether what it makes of the content counts.
+    pub(super) fn modifies(&self) -> bool {
+        self.enforces() && self.guardian.settings().may_modify
+    }
+
+    /// The change that it asks for, where that counts.
+    pub(super) fn take_change(&mut self) -> Option<Arc<Content<'a>>> {
+        if !self.modifies() {
+            return None;
+        }
+        let change = Arc::new(self.change.take()?);
+        self.has_changed = true;
+        self.agreed = Some(Arc::clone(&change));
+        Some(change)
     }
 
     /// Whether it has agreed to just this.
@@ -85,7 +95,8 @@ impl<'a> Seat<'a> {
         let said = match said {
             Ok(said) => said,
             Err(failed) => {
-                let passes = self.guardian.passes(failed) && occasion != Occasion::Change;
+                // A failure now could lose its change without a word.
+                let passes = self.guardian.passes(failed) && !self.has_changed;
                 return self.fail(failed.class, passes, alarm).then(|| {
                     let guardian = self.record.guardian.clone();
                     let reason = words::failure(&guardian, failed.class, patience, hook);
@@ -118,11 +129,6 @@ impl<'a> Seat<'a> {
             self.settle(Outcome::Enforced);
         }
         denial
-    }
-
-    /// It is in shadow, and nobody waits for it any longer.
-    pub(super) fn leave(&mut self, alarm: &dyn Alarm) {
-        self.fail(FailureClass::Timeout, false, alarm);
     }
 
     pub(super) fn into_record(self) -> GuardianRecord {

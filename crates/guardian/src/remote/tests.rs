@@ -98,6 +98,16 @@ async fn a_late_answer_is_never_read() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_clock_of_a_guardian_starts_when_it_is_asked() {
+    let (world, link) = (World::of(json!({})), FakeLink::new(|question| Act::allow(question).after(2)));
+    let guardian = guardian(RemoteSettings { timeout: Duration::from_secs(3), ..settings("g") }, &link);
+    let prepared = guardian.prepare(&world.event, &[]);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let asked = prepared.ask(some_day()).await;
+    assert_eq!((asked.said, asked.patience), (Ok(Said::Allow), Duration::from_secs(3)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_time_left_is_a_timeout_and_nobody_is_asked() {
     let (world, link) = (World::of(json!({})), FakeLink::new(Act::allow));
     let asked = guardian(settings("g"), &link).ask(&world.event, &[], now()).await;

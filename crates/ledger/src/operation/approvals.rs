@@ -1,22 +1,22 @@
 //! Approvals: from the question to its end. The row says what is searched and raced for, its body is the approval itself;
 //! both are written together.
 
-use toolgate_gate::ports::ledger::{ApprovalFilter, EndApproval, Page, PageRequest, RequestApproval};
+use toolgate_gate::ports::ledger::{ApprovalFilter, EndApproval, GrantRates, Page, PageRequest, RequestApproval};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus};
 use toolgate_model::event::Happening;
-use toolgate_model::id::ApprovalId;
+use toolgate_model::id::{ApprovalId, GrantId};
 use toolgate_model::principal::TenantId;
+use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::listing::Conditions;
+use super::rates::Rates;
 use super::record::{Entry, record};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
-/// How many calls of one agent may wait for an answer at a time.
-pub const MOST_OF_AGENT: u32 = 2_000;
-/// How many calls of one tenant may.
+/// How many calls of one tenant may wait for an answer at a time.
 pub const MOST_OF_TENANT: u32 = 20_000;
 
 /// What [`read`] reads.
@@ -31,11 +31,12 @@ impl Operation for RequestApproval {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        require_room(transaction, &self.approval).await?;
+        require_room(transaction, &self.approval, self.most_of_agent).await?;
+        let grant = with_room(transaction, self).await?;
         // Written down, it waits.
         let approval = Approval { status: ApprovalStatus::Pending, ..self.approval.clone() };
         let sql = "INSERT INTO approvals (tenant, id, status, agent, tool, invocation, process, created_at, expires_at, \
-             body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+             body, grant_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
         let parameters = [
             Value::from(&approval.tenant),
             Value::from(approval.id),
@@ -47,6 +48,7 @@ impl Operation for RequestApproval {
             Value::from(approval.created_at),
             Value::from(approval.expires_at),
             json_text(&approval)?,
+            Value::from(grant),
         ];
         transaction.execute(sql, &parameters).await?;
         record(transaction, &self.stamp, entry(&approval, ApprovalHappening::Requested)).await
@@ -156,24 +158,77 @@ pub fn entry(approval: &Approval, happening: impl FnOnce(Approval) -> ApprovalHa
     }
 }
 
-/// Refuses where too many wait. Questions that come at the same moment may pass the limit by as many: it keeps the list
-/// readable, and nothing rests on it.
-async fn require_room<T: Transaction>(transaction: &mut T, approval: &Approval) -> Result<(), Failure> {
+/// Refuses where too many wait. The agent's row is held meanwhile, so that questions that come at the same moment are
+/// counted one after the other.
+async fn require_room<T: Transaction>(
+    transaction: &mut T,
+    approval: &Approval,
+    most_of_agent: u32,
+) -> Result<(), Failure> {
+    let agent = format!("SELECT id FROM principals WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
+    transaction.query_optional(&agent, values![&approval.tenant, &approval.agent]).await?;
     // Looks for the row at the limit, which costs no more than the limit however many there are.
     let of_agent = "SELECT id FROM approvals WHERE tenant = $1 AND agent = $2 AND status = 'pending' LIMIT 1 OFFSET $3";
-    let last_place = values![&approval.tenant, &approval.agent, MOST_OF_AGENT - 1];
+    let last_place = values![&approval.tenant, &approval.agent, most_of_agent.saturating_sub(1)];
     if transaction.query_optional(of_agent, last_place).await?.is_some() {
         let reason = format!(
-            "{MOST_OF_AGENT} calls of `{}` wait for an answer already; have some of them answered first",
+            "{most_of_agent} calls of `{}` wait for an answer already; have some of them answered first",
             approval.agent
         );
-        return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MOST_OF_AGENT).into());
+        return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", most_of_agent).into());
     }
     let of_tenant = "SELECT id FROM approvals WHERE tenant = $1 AND status = 'pending' LIMIT 1 OFFSET $2";
     let last_place = values![&approval.tenant, MOST_OF_TENANT - 1];
     if transaction.query_optional(of_tenant, last_place).await?.is_some() {
         let reason = format!("{MOST_OF_TENANT} calls wait for an answer already; have some of them answered first");
         return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MOST_OF_TENANT).into());
+    }
+    Ok(())
+}
+
+/// The first grant whose rate has room for the call besides those that wait for it already. Nothing is reserved: that is
+/// for the admission.
+async fn with_room<T: Transaction>(transaction: &mut T, request: &RequestApproval) -> Result<Option<GrantId>, Failure> {
+    let mut refused = None;
+    for rates in &request.grants {
+        match require_rate(transaction, &request.approval, rates, request.stamp.time).await {
+            Ok(()) => return Ok(Some(rates.grant)),
+            Err(Failure::Refused(refusal)) => refused = refused.or(Some(refusal)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    refused.map_or(Ok(None), |refusal| Err(refusal.into()))
+}
+
+async fn require_rate<T: Transaction>(
+    transaction: &mut T,
+    approval: &Approval,
+    rates: &GrantRates,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    if rates.lineage.iter().all(|(_, limit)| limit.is_none()) {
+        return Ok(());
+    }
+    let sql = "SELECT COUNT(*) FROM approvals WHERE tenant = $1 AND grant_id = $2 AND status = 'pending'";
+    let waiting = transaction.query_optional(sql, values![&approval.tenant, rates.grant]).await?;
+    let waiting = waiting.map_or(Ok(0), |row| row.integer(0))?;
+    let mut uses = Vec::new();
+    for _ in 0..=waiting {
+        uses.extend(rates.lineage.iter().filter_map(|(grant, limit)| Some((*grant, (*limit)?))));
+    }
+    let mut rings = Rates::hold(transaction, uses.into_iter()).await?;
+    for _ in 0..=waiting {
+        rings.reserve(&rates.lineage, now).map_err(|refusal| match waiting {
+            0 => refusal,
+            _ => {
+                let grant = rates.grant;
+                let reason = format!(
+                    "{waiting} calls through grant {grant} wait for an answer already, as many as it \
+                                      allows now; have some of them answered first"
+                );
+                Refusal::new(Code::GrantRateLimited, reason).with("grant_id", grant).with("waiting", waiting)
+            }
+        })?;
     }
     Ok(())
 }

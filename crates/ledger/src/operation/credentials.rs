@@ -256,6 +256,31 @@ impl Operation for ListCredentials {
     }
 }
 
+/// Finds the credentials of a name: its service, or a tool that may be defined by the credential alone.
+pub struct CredentialsNaming {
+    /// Whose.
+    pub tenant: TenantId,
+    /// The name, in small letters.
+    pub name: String,
+}
+
+impl Operation for CredentialsNaming {
+    type Output = Vec<Credential>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<Credential>, Failure> {
+        // The names of tools stand in quotes in what is kept as JSON; what is found so is looked at closely by the gate.
+        let sql = format!(
+            "SELECT {COLUMNS} FROM credentials WHERE tenant = $1 AND (lower(service) = $2 \
+             OR substr($2, 1, length(service) + 1) = lower(service) || '.' \
+             OR replace(lower(scopes_available), $3, '') <> lower(scopes_available) \
+             OR replace(lower(metadata), $3, '') <> lower(metadata)) ORDER BY id"
+        );
+        let parameters = values![&self.tenant, self.name.as_str(), json_text(&self.name)?];
+        let rows = transaction.query(&sql, parameters).await?;
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+}
+
 /// Reads the sealed material of the current version.
 pub struct ReadSealed {
     /// Whose.

@@ -2,13 +2,13 @@
 //! ends once.
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{ApprovalFilter, PageRequest, RequestApproval};
+use toolgate_gate::ports::ledger::{ApprovalFilter, GrantRates, PageRequest, RequestApproval};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Approval, ApprovalSession, ApprovalStatus, CallLabel, SessionName};
 use toolgate_model::id::ApprovalId;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
-use super::support::approvals::{approve, ask, deny, end, key_of, now, process, question};
+use super::support::approvals::{approve, ask, deny, end, key_of, now, people, process, question, requesting};
 use super::support::{refused, run};
 
 contract!(
@@ -20,9 +20,15 @@ contract!(
     an_approval_that_was_answered_is_not_ended_any_more,
     an_approval_that_does_not_exist_is_not_found,
     an_agent_that_waits_too_often_is_refused,
+    questions_of_one_agent_at_the_same_moment_do_not_pass_the_limit,
+    calls_that_wait_count_against_the_rate_of_their_grant,
+    an_answer_makes_room_for_the_next_question_of_a_grant,
     a_tenant_that_waits_too_often_is_refused,
     approvals_of_another_tenant_are_answered_like_none,
 );
+
+/// How many approvals of one agent may be open here.
+const MOST_OF_AGENT: u32 = 30;
 
 async fn listed(tenant: &TestTenant, filter: ApprovalFilter) -> Vec<ApprovalId> {
     let page = tenant.ledger.approvals(&tenant.id, filter, PageRequest::first(100)).await.unwrap();
@@ -30,8 +36,8 @@ async fn listed(tenant: &TestTenant, filter: ApprovalFilter) -> Vec<ApprovalId> 
 }
 
 async fn request(tenant: &TestTenant, approval: Approval) -> Result<(), Refusal> {
-    let (stamp, process) = (tenant.stamp_of(&approval.agent), process(tenant));
-    tenant.ledger.request_approval(RequestApproval { stamp, approval, process }).await
+    let request = requesting(tenant, process(tenant), approval);
+    tenant.ledger.request_approval(RequestApproval { most_of_agent: MOST_OF_AGENT, ..request }).await
 }
 
 async fn a_question_is_read_back_as_it_was_asked(fixture: &LedgerFixture) {
@@ -169,7 +175,7 @@ async fn copies(fixture: &LedgerFixture, tenant: &TestTenant, count: u32, agent:
 async fn an_agent_that_waits_too_often_is_refused(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let first = ask(&tenant, question(&tenant)).await;
-    copies(fixture, &tenant, 1_998, "agent").await;
+    copies(fixture, &tenant, MOST_OF_AGENT - 2, "agent").await;
 
     request(&tenant, question(&tenant)).await.unwrap();
     refused(&tenant, Code::TooManyApprovals, request(&tenant, question(&tenant))).await;
@@ -177,6 +183,57 @@ async fn an_agent_that_waits_too_often_is_refused(fixture: &LedgerFixture) {
     request(&tenant, of_another).await.unwrap();
     approve(&tenant, &first, "alice").await.unwrap();
     request(&tenant, question(&tenant)).await.expect("one was answered, so there is room again");
+}
+
+async fn questions_of_one_agent_at_the_same_moment_do_not_pass_the_limit(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    ask(&tenant, question(&tenant)).await;
+    key_of(&tenant, &question(&tenant).agent).await;
+    copies(fixture, &tenant, MOST_OF_AGENT - 3, "agent").await;
+    let questions: Vec<_> = (0..8).map(|_| request(&tenant, question(&tenant))).collect();
+    let asked = futures_util::future::join_all(questions).await;
+    assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 2, "{asked:?}");
+}
+
+async fn calls_that_wait_count_against_the_rate_of_their_grant(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let (tight, wide) = (rates(&tenant, Some(2)), rates(&tenant, Some(3)));
+    let ask_through = |grants: Vec<GrantRates>| {
+        let request = requesting(&tenant, process(&tenant), question(&tenant));
+        tenant.ledger.request_approval(RequestApproval { grants, ..request })
+    };
+    ask_through(vec![tight.clone()]).await.unwrap();
+    ask_through(vec![tight.clone()]).await.unwrap();
+    refused(&tenant, Code::GrantRateLimited, ask_through(vec![tight.clone()])).await;
+    for _ in 0..3 {
+        ask_through(vec![tight.clone(), wide.clone()]).await.expect("another grant has room");
+    }
+    refused(&tenant, Code::GrantRateLimited, ask_through(vec![tight.clone(), wide.clone()])).await;
+    ask_through(vec![rates(&tenant, None)]).await.expect("a grant without a rate");
+    ask_through(Vec::new()).await.expect("a tool without a grant");
+    tenant.wait(4_000);
+    refused(&tenant, Code::GrantRateLimited, ask_through(vec![tight])).await;
+}
+
+async fn an_answer_makes_room_for_the_next_question_of_a_grant(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let tight = rates(&tenant, Some(1));
+    let asked = question(&tenant);
+    people(&tenant).await;
+    let through = |approval: Approval| RequestApproval {
+        grants: vec![tight.clone()],
+        ..requesting(&tenant, process(&tenant), approval)
+    };
+    tenant.ledger.request_approval(through(asked.clone())).await.unwrap();
+    refused(&tenant, Code::GrantRateLimited, tenant.ledger.request_approval(through(question(&tenant)))).await;
+    approve(&tenant, &asked, "alice").await.unwrap();
+    tenant.ledger.request_approval(through(question(&tenant))).await.unwrap();
+}
+
+/// A grant of this rate, below one without any.
+fn rates(tenant: &TestTenant, limit: Option<u64>) -> GrantRates {
+    let grant = tenant.grant_id();
+    GrantRates { grant, lineage: vec![(tenant.grant_id(), None), (grant, limit)] }
 }
 
 async fn a_tenant_that_waits_too_often_is_refused(fixture: &LedgerFixture) {

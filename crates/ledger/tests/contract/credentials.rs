@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::ledger::{CreateCredential, Freshness, PageRequest, RotateCredential, SealedVersion};
 use toolgate_gate::refusal::Code;
-use toolgate_model::credential::{AuthType, Credential, CredentialStatus};
+use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::id::VaultId;
 use toolgate_model::strict_json;
-use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal, sealed_under};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal, scopes, sealed_under};
 
 use super::support::{number, refused};
 
@@ -27,6 +27,7 @@ contract!(
     a_revoked_credential_loses_its_material_and_its_grants,
     a_revoked_credential_stays_revoked,
     credentials_are_listed_by_vault,
+    credentials_are_found_by_the_names_that_they_may_govern,
 );
 
 async fn current(tenant: &TestTenant, credential: &Credential) -> Credential {
@@ -269,4 +270,35 @@ async fn credentials_are_listed_by_vault(fixture: &LedgerFixture) {
     assert_eq!(list(None).await, [one.clone(), two.clone()]);
     assert_eq!(list(Some(two.vault)).await, [two]);
     assert_eq!(list(Some(VaultId::new(tenant.now(), [9; 10]))).await, []);
+}
+
+async fn credentials_are_found_by_the_names_that_they_may_govern(fixture: &LedgerFixture) {
+    let (tenant, elsewhere) = (fixture.tenant().await, fixture.tenant().await);
+    let vault = tenant.vault().await;
+    let stored = async |service: &str, metadata: Value| {
+        let credential = Credential {
+            service: ServiceName::parse(service).unwrap(),
+            scopes_available: scopes(&["Refund"]),
+            metadata: metadata.as_object().unwrap().clone(),
+            ..tenant.new_credential(vault.id)
+        };
+        tenant.store_credential(credential).await.id
+    };
+    let pay = stored("Pay", json!({"base_url": "https://pay.example", "endpoints": {"Charge": {}}})).await;
+    tenant.wait(1);
+    let dotted = stored("pay.eu", json!({})).await;
+    let found = async |tenant: &TestTenant, name: &str| -> Vec<_> {
+        tenant.ledger.credentials_naming(&tenant.id, name).await.unwrap().iter().map(|found| found.id).collect()
+    };
+    assert_eq!(found(&tenant, "pay").await, [pay]);
+    assert_eq!(found(&tenant, "pay.anything").await, [pay]);
+    assert_eq!(found(&tenant, "pay.eu.anything").await, [pay, dotted]);
+    assert_eq!(found(&tenant, "charge").await, [pay], "an endpoint");
+    assert_eq!(found(&tenant, "refund").await, [pay, dotted], "a scope");
+    for unknown in ["payments.pay", "pa", "xpay.charge", "%", "", "charg", "'; --"] {
+        assert_eq!(found(&tenant, unknown).await, [], "{unknown}");
+    }
+    assert_eq!(found(&elsewhere, "pay").await, [], "of another tenant");
+    tenant.revoke_credential(pay).await.unwrap();
+    assert_eq!(found(&tenant, "pay.charge").await, [pay], "what is revoked does not become anybody's");
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toolgate_dialect::aos::ModifiedForm;
 use toolgate_gate::call::{AskForm, HookTerms, UnknownTools};
 use toolgate_guardian::detector::{DetectorKind, Detectors, FieldSelector};
-use toolgate_guardian::remote::{BreakerSettings, Redaction, RemoteSettings};
+use toolgate_guardian::remote::{BreakerSettings, Redaction, RemoteSettings, SHADOW_TIMEOUT};
 use toolgate_guardian::selector::{NamePattern, Selector};
 use toolgate_model::approval::LONGEST_WAIT;
 use toolgate_model::descriptor::SafetyTier;
@@ -206,7 +206,7 @@ fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
 
 fn profile(terms: Terms, usual: &HookProfile) -> Result<HookProfile, String> {
     let ask = word(terms.ask.as_deref(), "ask", &[("hold", AskForm::Hold), ("deny", AskForm::Deny)])?;
-    let unknown = [("judge", UnknownTools::Judge), ("deny", UnknownTools::Deny)];
+    let unknown = [("ask", UnknownTools::Ask), ("judge", UnknownTools::Judge), ("deny", UnknownTools::Deny)];
     let unknown = word(terms.unknown_tools.as_deref(), "unknown_tools", &unknown)?;
     let forms = [("whole", ModifiedForm::Whole), ("fragment", ModifiedForm::Fragment)];
     let form = word(terms.modified_request.as_deref(), "modified_request", &forms)?;
@@ -242,6 +242,9 @@ fn entry(given: &Guardian, base: &Path) -> Result<GuardianEntry, String> {
     settings.order = given.order;
     let modes = [GuardMode::Enforce, GuardMode::Shadow, GuardMode::Off].map(|mode| (mode.as_str(), mode));
     settings.mode = word(given.mode.as_deref(), "mode", &modes)?.unwrap_or_default();
+    if settings.mode == GuardMode::Shadow {
+        settings.timeout = SHADOW_TIMEOUT;
+    }
     settings.may_modify = given.may_modify;
     let postures = [OnFailure::Deny, OnFailure::Allow].map(|posture| (posture.as_str(), posture));
     settings.on_failure = word(given.on_failure.as_deref(), "on_failure", &postures)?.unwrap_or_default();
@@ -363,6 +366,26 @@ mod tests {
         assert_eq!(guardian.settings.mode, GuardMode::Enforce);
         assert!(!guardian.settings.may_modify);
         assert_eq!(settings.hooks, HookSettings::default());
+    }
+
+    #[test]
+    fn a_guardian_in_shadow_has_little_time_unless_it_is_given_more() {
+        for (lines, timeout) in [
+            ("", Duration::from_secs(1)),
+            ("mode = \"shadow\"\n", SHADOW_TIMEOUT),
+            ("mode = \"shadow\"\ntimeout_milliseconds = 3000\n", Duration::from_secs(3)),
+        ] {
+            let settings = parse(&format!("{SECURITY}{lines}"), Path::new(".")).ok().unwrap();
+            assert_eq!(settings.guardians[0].settings.timeout, timeout, "{lines}");
+        }
+    }
+
+    #[test]
+    fn tools_that_the_gate_does_not_know_ask_unless_it_is_agreed_otherwise() {
+        let agreed = |text: &str| parse(text, Path::new(".")).ok().unwrap().hooks.default.terms.unknown_tools;
+        assert_eq!(agreed(""), UnknownTools::Ask);
+        assert_eq!(agreed("[hooks]\nunknown_tools = \"judge\"\n"), UnknownTools::Judge);
+        assert_eq!(agreed("[hooks]\nunknown_tools = \"deny\"\n"), UnknownTools::Deny);
     }
 
     #[test]

@@ -124,6 +124,8 @@ keys! {
         "Lets sessions raise their mode by a request, by whoever may answer approvals.";
     APPROVALS_HIGHEST_MODE = "approvals.highest_mode": Kind::Choice(&["default", "auto_edit", "force"]), Fallback::Example, r#""force""#, None, "TOOLGATE_APPROVALS_HIGHEST_MODE",
         "The most that any session may let pass, whatever else is said.";
+    APPROVALS_OPEN_PER_AGENT = "approvals.open_per_agent": Kind::Integer { least: 1, most: 2000 }, Fallback::Example, "20", None, "TOOLGATE_APPROVALS_OPEN_PER_AGENT",
+        "How many approvals of one agent may be open at a time; further calls that need one are refused until some are answered.";
     APPROVALS_WEBHOOK_URL = "approvals.webhook_url": Kind::HookUrl, Fallback::Nothing, r#""https://hooks.example.com/toolgate""#, None, "TOOLGATE_APPROVALS_WEBHOOK_URL",
         "Where to send what happens to approvals, as signed JSON, so that somebody can be notified. The secret of the signatures is in the variable TOOLGATE_APPROVALS_WEBHOOK_SECRET: at least 24 characters, or whsec_ and base64. Default: none.";
     APPROVALS_WEBHOOK_DETAILS = "approvals.webhook_details": Kind::Choice(&["none", "description"]), Fallback::Example, r#""none""#, None, "TOOLGATE_APPROVALS_WEBHOOK_DETAILS",

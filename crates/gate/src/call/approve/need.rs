@@ -15,7 +15,7 @@ use toolgate_model::principal::PrincipalKind;
 use crate::call::action::{bound_action, digest};
 use crate::call::fit::Fit;
 use crate::call::guard::Guarded;
-use crate::call::{Call, admit};
+use crate::call::{Call, ToolStanding, admit};
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
 use crate::ports::approver::{Ask as Question, Covered};
@@ -46,11 +46,14 @@ impl<'a> Need<'a> {
         require_true_workspace(gate, call, tool)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
         // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
-        // What another runtime asks about is judged by policies.
-        let moded = call.asked.is_none()
-            && (call.approval_session.is_some()
-                || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_)));
-        if !always && !moded && guarded.asks().is_empty() {
+        // What another runtime asks about is judged by policies, unless it is a tool of this machine.
+        let moded = match &call.asked {
+            Some(_) => matches!(tool.governed_as(), Backing::Workspace(_)),
+            None => {
+                call.approval_session.is_some() || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_))
+            }
+        };
+        if !always && !moded && !asks_as_foreign(call) && guarded.asks().is_empty() {
             return Ok(None);
         }
         let terms = match &call.approval_session {
@@ -65,7 +68,15 @@ impl<'a> Need<'a> {
         let rule = rule(fit).stricter(&asked_rule(guarded.asks())?).ok_or_else(nobody_of_both)?;
         let attendance = rule.attendance.or(need.terms.attendance).unwrap_or(gate.settings.approvals.attendance);
         let attended = attendance == Attendance::Required;
-        Ok(Some(Question { stamp: gate.stamp(&call.caller), approval: need.approval(reasons, rule).await?, attended }))
+        let approval = need.approval(reasons, rule).await?;
+        Ok(Some(Question {
+            stamp: gate.stamp(&call.caller),
+            approval,
+            attended,
+            waits: call.waits,
+            grants: guarded.fits().filter_map(|fit| Some(fit.candidate.holding()?.rates())).collect(),
+            most_of_agent: gate.settings.approvals.most_of_agent,
+        }))
     }
 
     /// Why a person must be asked. Reasons add up.
@@ -73,12 +84,16 @@ impl<'a> Need<'a> {
         let tool = &self.fit.candidate.tool;
         let says = |source, text: String| AskReason { source, text };
         let mut reasons: Vec<_> = self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, told(ask))).collect();
-        if tool.backing == Backing::Question {
+        if tool.governed_as() == Backing::Question {
             reasons.push(says(AskSource::Question, "the tool asks a person".to_owned()));
             return reasons;
         }
         if tool.definition.approval == Some(ApprovalNeed::Always) {
             let text = "the tool's definition says that every call needs approval";
+            reasons.push(says(AskSource::Tool, text.to_owned()));
+        }
+        if asks_as_foreign(self.call) {
+            let text = "the gate does not know this tool, and such calls need approval";
             reasons.push(says(AskSource::Tool, text.to_owned()));
         }
         if !self.moded {
@@ -165,6 +180,11 @@ impl<'a> Need<'a> {
     fn parameters(&self) -> &Value {
         self.guarded.modified().unwrap_or(&self.call.parameters)
     }
+}
+
+/// Whether the runtime that asks has agreed that calls of tools that only it knows need approval.
+fn asks_as_foreign(call: &Call) -> bool {
+    call.asked.as_ref().is_some_and(|asked| asked.standing == ToolStanding::ForeignAsks)
 }
 
 /// Who must answer for a call of this tool.

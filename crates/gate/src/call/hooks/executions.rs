@@ -1,26 +1,36 @@
 //! Which tool an execution is of: a runtime names it when it asks about the request, and not again when it asks about the
-//! result. Remembered for a while, and only by the gate that was asked.
+//! result. Remembered for a while, and only by the gate that was asked; and only what was let pass, since nothing else
+//! has a result.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use toolgate_model::principal::{PrincipalId, TenantId};
 
-use crate::catalog::Tool;
+use super::HookQuestion;
+use super::tools::Named;
 use crate::identify::Caller;
 
 /// The most executions that are remembered; then the oldest are forgotten.
 const MOST: usize = 20_000;
 
-type Key = (TenantId, PrincipalId, String);
+/// Whose execution it is: an id means something only to the runtime that chose it, in the conversation that it is of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    tenant: TenantId,
+    actor: PrincipalId,
+    agent: PrincipalId,
+    session: Option<String>,
+    execution: String,
+}
 
-/// What is known of an execution.
+/// What an execution was begun with.
 #[derive(Clone)]
-pub(super) struct Remembered {
-    /// Its tool.
-    pub(super) tool: Arc<Tool>,
-    /// Whether the gate governs that.
-    pub(super) governed: bool,
+pub(super) enum Begun {
+    /// A call of this tool.
+    One(Named),
+    /// Calls of several tools: its id alone says nothing about a result.
+    Several,
 }
 
 /// Executions that runtimes asked about.
@@ -29,28 +39,43 @@ pub(crate) struct Executions(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    tools: HashMap<Key, Remembered>,
+    begun: HashMap<Key, Begun>,
     order: VecDeque<Key>,
 }
 
 impl Executions {
     /// Remembers the tool of an execution.
-    pub(super) fn remember(&self, caller: &Caller, agent: &PrincipalId, execution: &str, known: Remembered) {
-        let key = (caller.tenant().clone(), agent.clone(), execution.to_owned());
+    pub(super) fn remember(&self, caller: &Caller, question: &HookQuestion, named: Named) {
+        let Some(key) = key(caller, question) else { return };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.tools.insert(key.clone(), known).is_none() {
-            all.order.push_back(key);
+        match all.begun.get_mut(&key) {
+            Some(Begun::One(before)) if before.is_same(&named) => {}
+            Some(before) => *before = Begun::Several,
+            None => {
+                all.begun.insert(key.clone(), Begun::One(named));
+                all.order.push_back(key);
+            }
         }
         while all.order.len() > MOST {
             if let Some(oldest) = all.order.pop_front() {
-                all.tools.remove(&oldest);
+                all.begun.remove(&oldest);
             }
         }
     }
 
-    /// The tool of an execution.
-    pub(super) fn find(&self, caller: &Caller, agent: &PrincipalId, execution: &str) -> Option<Remembered> {
-        let key = (caller.tenant().clone(), agent.clone(), execution.to_owned());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).tools.get(&key).cloned()
+    /// What the execution of a question was begun with.
+    pub(super) fn find(&self, caller: &Caller, question: &HookQuestion) -> Option<Begun> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).begun.get(&key(caller, question)?).cloned()
     }
+}
+
+fn key(caller: &Caller, question: &HookQuestion) -> Option<Key> {
+    let event = &question.event;
+    Some(Key {
+        tenant: caller.tenant().clone(),
+        actor: caller.id().clone(),
+        agent: question.agent.clone(),
+        session: event.session.as_deref().map(str::to_owned),
+        execution: event.execution.as_deref()?.to_owned(),
+    })
 }

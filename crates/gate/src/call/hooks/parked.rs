@@ -1,78 +1,63 @@
-//! Questions that were answered with an approval to wait for. The same question again gets the same approval, and what
-//! came of it once.
+//! Questions that were denied with an approval to wait for. The same question again gets the same approval, and what came
+//! of it once. Nothing waits for the approval meanwhile: whoever asks again brings the content along.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
+use toolgate_model::approval::Approval;
 use toolgate_model::canonical::to_canonical;
-use toolgate_model::guard::Content;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::merkle::{Hash, sha256};
 use toolgate_model::time::Timestamp;
 
-use super::{HookAnswer, HookQuestion};
+use super::HookQuestion;
 use crate::identify::Caller;
 
-/// How long an answer is kept for whoever asks again.
+/// How long after its end an approval is good for whoever asks again.
 const KEPT: Duration = Duration::from_secs(600);
-/// The most questions that are kept; more are not remembered, and ask a person again.
+/// The most questions that are kept; more are not remembered, and ask an approver again.
 const MOST: usize = 10_000;
 
-/// How far a question has come.
-pub(super) enum State {
-    /// A person is asked.
-    Waiting(ApprovalId),
-    /// This came of it; told once.
-    Answered(Box<HookAnswer>),
-}
-
-/// Questions that wait for a person, and those that did.
+/// The approvals of questions that were denied for now, each until it can be of no more use.
 #[derive(Default)]
-pub(crate) struct Parked(Mutex<HashMap<Hash, (State, Timestamp)>>);
+pub(crate) struct Parked(Mutex<HashMap<Hash, (ApprovalId, Timestamp)>>);
 
 /// What makes two questions the same.
-pub(super) fn key(caller: &Caller, question: &HookQuestion, content: &Content<'_>) -> Hash {
+pub(super) fn key(caller: &Caller, question: &HookQuestion) -> Hash {
     let event = &question.event;
     let same = json!({
         "tenant": caller.tenant(), "actor": caller.id(), "agent": question.agent, "hook": event.hook.as_str(),
-        "tool": event.tool, "session": event.session, "method": event.method, "content": content.digest(),
+        "tool": event.tool, "session": event.session, "method": event.method, "content": event.content.digest(),
     });
     sha256(&to_canonical(&same))
 }
 
+/// Whether what came of an approval is still told.
+pub(super) fn is_fresh(approval: &Approval, now: Timestamp) -> bool {
+    approval.resolved_at.is_some_and(|resolved| resolved.plus(KEPT) > now)
+}
+
 impl Parked {
-    /// How far this question has come. An answer is taken out with this.
-    pub(super) fn look(&self, key: &Hash, now: Timestamp) -> Option<State> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.get(key)? {
-            (State::Waiting(approval), _) => Some(State::Waiting(*approval)),
-            (State::Answered(_), until) if *until <= now => {
-                all.remove(key);
-                None
-            }
-            (State::Answered(_), _) => all.remove(key).map(|(state, _)| state),
-        }
+    /// The approval that this question waits for.
+    pub(super) fn find(&self, key: &Hash) -> Option<ApprovalId> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).map(|(approval, _)| *approval)
     }
 
-    /// A person is asked.
-    pub(super) fn wait(&self, key: Hash, approval: ApprovalId, now: Timestamp) {
+    /// The same, for the one that asks first; it is forgotten with this.
+    pub(super) fn take(&self, key: &Hash) -> Option<ApprovalId> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key).map(|(approval, _)| approval)
+    }
+
+    /// An approver is asked, until then at the latest.
+    pub(super) fn wait(&self, key: Hash, approval: ApprovalId, expires_at: Timestamp, now: Timestamp) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST {
-            all.retain(|_, (state, until)| matches!(state, State::Waiting(_)) || *until > now);
+            all.retain(|_, (_, until)| *until > now);
         }
         if all.len() < MOST {
-            all.insert(key, (State::Waiting(approval), now));
-        }
-    }
-
-    /// This came of it; `None` where nothing did.
-    pub(super) fn answer(&self, key: &Hash, answer: Option<&HookAnswer>, now: Timestamp) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_waiting = all.remove(key).is_some();
-        if let (true, Some(answer)) = (was_waiting, answer) {
-            all.insert(*key, (State::Answered(Box::new(answer.clone())), now.plus(KEPT)));
+            all.insert(key, (approval, expires_at.plus(KEPT)));
         }
     }
 }

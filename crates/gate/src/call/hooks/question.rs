@@ -7,6 +7,7 @@ use toolgate_model::guard::{Content, Dialect, HookEvent, PolicyRef, VerdictKind}
 use toolgate_model::id::{ApprovalId, InvocationId};
 use toolgate_model::principal::PrincipalId;
 
+use crate::call::CallError;
 use crate::refusal::Refusal;
 
 /// What a runtime asks.
@@ -31,7 +32,7 @@ pub struct HookQuestion {
 pub struct HookTerms {
     /// What becomes of a question that a person must answer.
     pub ask: AskForm,
-    /// Whether tools that the gate does not know are judged like others, or denied.
+    /// What becomes of calls of tools that the gate does not know.
     pub unknown_tools: UnknownTools,
     /// How long a person has to answer.
     pub wait: Option<Duration>,
@@ -50,8 +51,10 @@ pub enum AskForm {
 /// What becomes of tools that the gate does not know.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnknownTools {
-    /// They are judged by guardians and policies, without grants.
+    /// They are judged by guardians and policies, without grants, and an approver must agree to every call.
     #[default]
+    Ask,
+    /// They are judged by guardians and policies, without grants.
     Judge,
     /// They are denied.
     Deny,
@@ -89,6 +92,12 @@ impl HookAnswer {
             approval: text("approval_id").and_then(|id| ApprovalId::parse(id).ok()),
             invocation: None,
         }
+    }
+
+    /// The call was admitted and ended in an error.
+    pub(super) fn failed(error: &CallError) -> Self {
+        let code = Some(error.code.to_ascii_lowercase());
+        Self { kind: VerdictKind::Deny, reason: error.message.clone(), code, ..Self::allowed() }
     }
 
     pub(super) fn allowed() -> Self {

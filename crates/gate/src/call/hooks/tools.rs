@@ -1,12 +1,21 @@
-//! Which tool a question is about: one that the gate governs, or one that only whoever asks knows.
+//! Which tool a question is about: one that the gate governs, or one that only the runtime knows. The gate governs what
+//! its catalog knows by any route: a registered service, a credential, a tool of its own; by its name, its id, or the
+//! name without its service, which a call may use as well.
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 use toolgate_model::approval::Category;
+use toolgate_model::connection::Connection;
+use toolgate_model::credential::ServiceName;
+use toolgate_model::principal::TenantId;
+use toolgate_model::service::ToolName;
 
-use super::executions::Remembered;
+use super::executions::Begun;
+use super::names::NormalName;
 use super::{HookQuestion, UnknownTools};
+use crate::builtin;
+use crate::call::ToolStanding;
 use crate::call::external::external_tool;
 use crate::catalog::Tool;
 use crate::gate::Gate;
@@ -19,71 +28,169 @@ const NO_SERVICE: &str = "agent";
 /// What stands for a tool that is not named.
 const UNKNOWN: &str = "unknown";
 
+/// A tool that a question names.
+#[derive(Clone)]
+pub(super) struct Named {
+    /// `None` for one that the gate governs and that is not there, or not for this agent: the path refuses it.
+    pub(super) tool: Option<Arc<Tool>>,
+    pub(super) standing: ToolStanding,
+}
+
+/// What the catalog knows of a name.
+enum Known {
+    /// A tool.
+    Tool(Arc<Tool>),
+    /// The service, which has no such tool; or several tools.
+    Name,
+    /// Nothing.
+    Nothing,
+}
+
 impl Gate {
-    /// The tool that has answered: the one that the execution was begun with, or the one that is named, or one that nobody
-    /// knows.
-    pub(super) async fn answered_tool(
-        self: &Arc<Self>,
-        caller: &Caller,
-        question: &HookQuestion,
-    ) -> Result<Remembered, Refusal> {
-        let HookQuestion { event, agent, .. } = question;
-        let begun = event.execution.as_ref().and_then(|execution| self.executions.find(caller, agent, execution));
-        if let Some(remembered) = begun {
-            return Ok(remembered);
-        }
-        let named = event.tool.as_deref().unwrap_or(UNKNOWN);
-        match self.known_tool(caller, question, named, Map::new()).await? {
-            Some(tool) => Ok(Remembered { tool, governed: true }),
-            None => Ok(Remembered { tool: Arc::new(unknown_tool(named, Category::Mcp)?), governed: false }),
-        }
-    }
-
-    /// The tool that the question names, if the gate governs it: with the agent's grants where it may use it, else as the
-    /// catalog has it, so that the path refuses it.
-    pub(super) async fn known_tool(
-        self: &Arc<Self>,
-        caller: &Caller,
-        question: &HookQuestion,
-        named: &str,
-        arguments: Map<String, Value>,
-    ) -> Result<Option<Arc<Tool>>, Refusal> {
-        let request = self.request(question, named.to_owned(), arguments);
-        let (call, _) = self.begin(caller.clone(), request)?;
-        let found = match self.resolve(&call, Freshness::Newest).await {
-            Ok(resolved) => resolved.first().map(|candidate| candidate.tool),
-            Err(refusal) if matches!(refusal.code(), Code::LedgerUnavailable | Code::Internal) => return Err(refusal),
-            Err(_) => None,
-        };
-        if found.is_some() {
-            return Ok(found);
-        }
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
-        let wanted = named.strip_prefix("connector:").unwrap_or(named);
-        let is_meant = |tool: &&Arc<Tool>| {
-            let rest = wanted.strip_prefix(tool.service.as_str()).and_then(|rest| rest.strip_prefix('.'));
-            rest == Some(tool.name.as_str()) || tool.id().is_some_and(|id| id.as_str() == named)
-        };
-        Ok(catalog.services().flat_map(|service| service.tools()).find(is_meant).cloned())
-    }
-
-    /// A tool that the gate does not know, if those may be asked about.
-    pub(super) async fn foreign_tool(
+    /// The tool of a question about a call.
+    pub(super) async fn asked_tool(
         &self,
         caller: &Caller,
         question: &HookQuestion,
         named: &str,
-    ) -> Result<Tool, Refusal> {
-        if question.terms.unknown_tools == UnknownTools::Deny {
-            return Err(Refusal::new(Code::ToolNotFound, format!("`{named}` is no tool that this gate knows")));
+    ) -> Result<Named, Refusal> {
+        let standing = match self.known_to(caller, question, named).await? {
+            Known::Tool(tool) => return Ok(Named { tool: Some(tool), standing: ToolStanding::Governed }),
+            Known::Name => return Ok(Named { tool: None, standing: ToolStanding::Governed }),
+            Known::Nothing => match question.terms.unknown_tools {
+                UnknownTools::Ask => ToolStanding::ForeignAsks,
+                UnknownTools::Judge => ToolStanding::Foreign,
+                UnknownTools::Deny => {
+                    let reason = format!("`{named}` is no tool that this gate knows");
+                    return Err(Refusal::new(Code::ToolNotFound, reason));
+                }
+            },
+        };
+        Ok(Named { tool: Some(Arc::new(unknown_tool(named, Category::Mcp)?)), standing })
+    }
+
+    /// The tool that has answered: the one that the execution was begun with, which must be the one that is named; else
+    /// the one that is named, or one that nobody knows.
+    pub(super) async fn answered_tool(&self, caller: &Caller, question: &HookQuestion) -> Result<Named, Refusal> {
+        let begun = self.executions.find(caller, question);
+        let foreign = |named: &str| -> Result<Named, Refusal> {
+            let tool = Some(Arc::new(unknown_tool(named, Category::Mcp)?));
+            Ok(Named { tool, standing: ToolStanding::Foreign })
+        };
+        let Some(named) = question.event.tool.as_deref() else {
+            return match begun {
+                Some(Begun::One(begun)) => Ok(begun),
+                Some(Begun::Several) => Err(contradiction("calls of several tools have this `executionId`")),
+                None => foreign(UNKNOWN),
+            };
+        };
+        let answered = match self.known_to(caller, question, named).await? {
+            Known::Tool(tool) => Named { tool: Some(tool), standing: ToolStanding::Governed },
+            Known::Name => {
+                let reason = format!("`{named}` is a name of this gate, and not that of one tool");
+                return Err(Refusal::new(Code::ToolNotFound, reason));
+            }
+            Known::Nothing => foreign(named)?,
+        };
+        match begun {
+            Some(Begun::One(begun)) if !begun.is_same(&answered) => {
+                Err(contradiction("the call with this `executionId` was one of another tool"))
+            }
+            _ => Ok(answered),
         }
-        let tool = unknown_tool(named, Category::Mcp)?;
-        self.require_foreign(caller, &tool).await?;
-        Ok(tool)
+    }
+
+    /// What is known of a name: by the grants of the agent, else by anything in the catalog.
+    async fn known_to(&self, caller: &Caller, question: &HookQuestion, named: &str) -> Result<Known, Refusal> {
+        let (call, _) = self.begin(caller.clone(), self.request(question, named.to_owned(), Map::new()))?;
+        let refusal = match self.resolve(&call, Freshness::Newest).await {
+            Ok(resolved) => return Ok(resolved.first().map_or(Known::Name, |candidate| Known::Tool(candidate.tool))),
+            Err(refusal) => refusal,
+        };
+        match (refusal.code(), self.known(caller.tenant(), named, true).await?) {
+            (Code::LedgerUnavailable | Code::Internal, _) => Err(refusal),
+            (Code::ToolNotFound, known) => Ok(known),
+            // Whatever else is in the way, the name is known.
+            (_, Known::Nothing) => Ok(Known::Name),
+            (_, known) => Ok(known),
+        }
+    }
+
+    /// Whether a name, however it is spelled, is one of this gate's: of its own tools, of a registered service, or of a
+    /// credential. A name without a service counts where `bare` says so.
+    pub(in crate::call) async fn governs(&self, tenant: &TenantId, named: &str, bare: bool) -> Result<bool, Refusal> {
+        Ok(!matches!(self.known(tenant, named, bare).await?, Known::Nothing))
+    }
+
+    async fn known(&self, tenant: &TenantId, named: &str, bare: bool) -> Result<Known, Refusal> {
+        let name = NormalName::of(named);
+        if let Some(tool) = self.builtins.iter().find_map(|builtin| {
+            let id = &builtin.descriptor.fields().tool_id;
+            let rest = name.after(&builtin.tool.service);
+            let is_meant =
+                name.is(id.as_str()) || rest.is_some_and(|rest| builtin.tool.name.as_str().eq_ignore_ascii_case(rest));
+            is_meant.then(|| Arc::clone(&builtin.tool))
+        }) {
+            return Ok(Known::Tool(tool));
+        }
+        let own = ServiceName::parse(builtin::WORKSPACE).ok();
+        if name.is_core() || own.is_some_and(|own| name.after(&own).is_some()) {
+            return Ok(Known::Name);
+        }
+        let catalog = self.catalog(tenant, Freshness::Newest).await?;
+        let mut is_known = false;
+        for service in catalog.services() {
+            let Some(rest) = name.after(&service.registered.definition.service) else { continue };
+            if let Some(tool) = service.tools().find(|tool| tool.name.as_str().eq_ignore_ascii_case(rest)) {
+                return Ok(Known::Tool(Arc::clone(tool)));
+            }
+            is_known = true;
+        }
+        let credentials = self.ledger.credentials_naming(tenant, name.qualified()).await?;
+        for credential in &credentials {
+            let implicit = Connection::from_metadata(&credential.metadata)
+                .map(|connection| connection.implicit_tools(&credential.scopes_available))
+                .unwrap_or_default();
+            let rest = match name.after(&credential.service) {
+                Some(rest) => {
+                    is_known = true;
+                    rest
+                }
+                None if bare => name.qualified(),
+                None => continue,
+            };
+            let is_meant = |tool: &ToolName| tool.as_str().eq_ignore_ascii_case(rest);
+            if let Some((tool, definition)) = implicit.into_iter().find(|(tool, _)| is_meant(tool)) {
+                let tool = Tool::implicit(credential.service.clone(), tool, Arc::new(definition));
+                return Ok(if name.after(&credential.service).is_some() {
+                    Known::Tool(Arc::new(tool))
+                } else {
+                    Known::Name
+                });
+            }
+        }
+        let tools = || catalog.services().flat_map(|service| service.tools());
+        let is_named = |tool: &Arc<Tool>| name.is(tool.name.as_str()) || name.is(tool.definition.scope.as_str());
+        if is_known || (bare && tools().any(is_named)) {
+            return Ok(Known::Name);
+        }
+        Ok(Known::Nothing)
     }
 }
 
-/// A tool that only whoever asks knows. What cannot stand in a name is written as `@` and its bytes, so that no two names
+impl Named {
+    /// Whether both are the same tool.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let of = |named: &Self| named.tool.as_ref().map(|tool| (tool.service.clone(), tool.name.clone()));
+        self.standing.is_governed() == other.standing.is_governed() && of(self) == of(other)
+    }
+}
+
+fn contradiction(reason: &str) -> Refusal {
+    Refusal::new(Code::InvalidField, format!("the result cannot be judged: {reason}")).with("path", "executionId")
+}
+
+/// A tool that only the runtime knows. What cannot stand in a name is written as `@` and its bytes, so that no two names
 /// become one.
 pub(super) fn unknown_tool(named: &str, category: Category) -> Result<Tool, Refusal> {
     let mut name = String::with_capacity(named.len());

@@ -1,4 +1,5 @@
-//! A question on the path of calls: as far as a person's answer and the record, and carried out by whoever asks.
+//! A question on the path of calls: as far as an approver's decision and the record, and carried out by the runtime that
+//! asks.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,21 +8,21 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use toolgate_model::approval::SessionName;
 use toolgate_model::context::GrantContext;
-use toolgate_model::guard::{Content, VerdictKind};
+use toolgate_model::guard::Content;
 use toolgate_model::id::ApprovalId;
+use toolgate_model::time::Timestamp;
 
-use super::{AskForm, HookAnswer, HookQuestion, parked, run_of, trace_ids};
-use crate::call::{AskedHook, Call, CallRequest, Denial, Modified, Own, Progress, Reached};
-use crate::catalog::Tool;
+use super::record::trace_ids;
+use super::tools::Named;
+use super::{AskForm, HookAnswer, HookQuestion, parked, run_of};
+use crate::call::{AskedHook, CallRequest, Denial, Modified, Own, Progress};
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
 
 /// What is walked down the path for a question.
 pub(super) struct Walk {
-    pub(super) tool: Arc<Tool>,
-    pub(super) governed: bool,
+    pub(super) named: Named,
     pub(super) parameters: Map<String, Value>,
     pub(super) content: Content<'static>,
 }
@@ -52,44 +53,36 @@ impl Gate {
     pub(super) async fn walk_question(
         self: &Arc<Self>,
         caller: Caller,
-        question: HookQuestion,
+        question: &HookQuestion,
         walk: Walk,
     ) -> Result<HookAnswer, Refusal> {
-        let key = parked::key(&caller, &question, &walk.content);
         if question.terms.ask == AskForm::Hold {
-            return self.walk_to_the_end(caller, question, walk, |_| {}).await;
+            return Ok(self.walk_to_the_end(caller, question, walk, Own::default()).await?.0);
         }
-        match self.parked.look(&key, self.clock.now()) {
-            Some(parked::State::Waiting(approval)) => return Ok(waits_for(approval)),
-            Some(parked::State::Answered(answer)) => {
-                return self.still_answered(&caller, &question, walk, *answer).await;
+        // The runtime is told at once that an approver is asked, and nothing waits for it.
+        let key = parked::key(&caller, question);
+        let mut answered = None;
+        if let Some(approval) = self.parked.find(&key) {
+            let now = self.clock.now();
+            match self.ledger.approval(caller.tenant(), approval).await? {
+                Some(open) if open.status.is_open() && open.expires_at > now => {
+                    return self.refuse_question(&caller, question, &waits_for(approval)).await;
+                }
+                Some(ended) if parked::is_fresh(&ended, now) => answered = self.parked.take(&key),
+                _ => drop(self.parked.take(&key)),
             }
-            None => {}
         }
-        // Whoever asks is told at once that a person is asked; the wait goes on without it.
-        let (asked, mut heard) = mpsc::unbounded_channel();
-        let gate = Arc::clone(self);
-        let waiting_key = key;
-        let mut walking = tokio::spawn(async move {
-            let tell = |approval| {
-                gate.parked.wait(waiting_key, approval, gate.clock.now());
-                let _ = asked.send(approval);
-            };
-            let answer = gate.walk_to_the_end(caller, question, walk, tell).await;
-            gate.parked.answer(&waiting_key, answer.as_ref().ok(), gate.clock.now());
-            answer
-        });
-        let broken = || Refusal::new(Code::Internal, "the question broke off inside the gate; see its log");
-        tokio::select! {
-            biased;
-            Some(approval) = heard.recv() => Ok(waits_for(approval)),
-            answer = &mut walking => answer.map_err(|_| broken())?,
+        let own = Own { waits: false, answered, ..Own::default() };
+        let (answer, asked) = self.walk_to_the_end(caller, question, walk, own).await?;
+        if let Some((approval, expires_at)) = asked {
+            self.parked.wait(key, approval, expires_at, self.clock.now());
         }
+        Ok(answer)
     }
 
     /// The call that stands for a question, and what it brings along.
-    fn on_its_way(&self, question: &HookQuestion, walk: Walk) -> (CallRequest, Own) {
-        let Walk { tool, governed, parameters, content } = walk;
+    fn on_its_way(&self, question: &HookQuestion, walk: Walk, own: Own) -> (CallRequest, Own) {
+        let Walk { named: Named { tool, standing }, parameters, content } = walk;
         let event = &question.event;
         let owned = |text: &Option<Cow<'static, str>>| text.as_deref().map(str::to_owned);
         let asked = AskedHook {
@@ -98,96 +91,69 @@ impl Gate {
             ids: trace_ids(question),
             user: owned(&event.user),
             method: owned(&event.method),
-            governed,
+            standing,
             tool: owned(&event.tool),
             content,
         };
-        let named = match governed {
-            true => event.tool.as_deref().unwrap_or_default().to_owned(),
-            false => tool.service.with_tool(tool.name.as_str()),
+        let (name, tool) = match tool {
+            Some(tool) if !standing.is_governed() => (tool.service.with_tool(tool.name.as_str()), Some(tool)),
+            // A tool that the gate knows is found again on the path, with the grants that open it.
+            _ => (event.tool.as_deref().unwrap_or_default().to_owned(), None),
         };
-        // A tool that the gate knows is found again on the path, with the grants that open it.
-        let own = Own { tool: (!governed).then_some(tool), asked: Some(Arc::new(asked)), ..Own::default() };
-        (self.request(question, named, parameters), own)
+        (self.request(question, name, parameters), Own { tool, asked: Some(Arc::new(asked)), ..own })
     }
 
-    /// What was answered when a person said yes, if it still holds: time has passed since.
-    async fn still_answered(
-        self: &Arc<Self>,
-        caller: &Caller,
-        question: &HookQuestion,
-        walk: Walk,
-        answer: HookAnswer,
-    ) -> Result<HookAnswer, Refusal> {
-        if answer.kind == VerdictKind::Deny {
-            return Ok(answer);
-        }
-        let (request, own) = self.on_its_way(question, walk);
-        let (call, _) = self.begin(caller.clone(), request)?;
-        let call = Call { own_tool: own.tool, asked: own.asked, ..call };
-        let mut reached = Reached::default();
-        let checked = match self.check(&call, Freshness::Newest, &mut reached).await {
-            Ok(constrained) => match constrained.into_alternatives().into_iter().next() {
-                Some(first) => self.guard(&call, first, Freshness::Newest, &mut reached).await.map(drop),
-                None => Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call")),
-            },
-            Err(refusal) => Err(refusal),
-        };
-        match checked {
-            Ok(()) => Ok(answer),
-            Err(refusal) => self.refuse_question(caller, question, &refusal).await,
-        }
-    }
-
+    /// What came of the question, and the approval that was asked for.
     async fn walk_to_the_end(
         self: &Arc<Self>,
         caller: Caller,
-        question: HookQuestion,
+        question: &HookQuestion,
         walk: Walk,
-        asked: impl Fn(ApprovalId),
-    ) -> Result<HookAnswer, Refusal> {
-        let content = walk.content.clone();
-        let (request, own) = self.on_its_way(&question, walk);
+        own: Own,
+    ) -> Result<(HookAnswer, Option<(ApprovalId, Timestamp)>), Refusal> {
+        let (request, own) = self.on_its_way(question, walk, own);
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest { observer: Some(observer), ..request };
+        let answered = own.answered;
         let mut walking = Box::pin(self.invoke_with(caller, request, own));
-        let (mut approval, mut modified) = (None, None);
+        let (mut asked, mut modified) = (None, None);
+        let mut hear = |step| match step {
+            // Nothing else of it is kept while the call waits.
+            Progress::Asked(approval) => asked = Some((approval.id, approval.expires_at)),
+            Progress::Modified(change) => modified = Some(*change),
+            Progress::Covered(_) | Progress::Admitted(_) => {}
+        };
         let outcome = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => match step {
-                    Progress::Asked(asked_for) => {
-                        asked(asked_for.id);
-                        approval = Some(asked_for.id);
-                    }
-                    Progress::Modified(change) => modified = Some(*change),
-                    Progress::Covered(_) | Progress::Admitted(_) => {}
-                },
+                Some(step) = progress.recv() => hear(step),
                 outcome = &mut walking => break outcome,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            if let Progress::Modified(change) = step {
-                modified = Some(*change);
-            }
+            hear(step);
         }
-        match outcome {
+        let approval = asked.map(|(approval, _)| approval).or(answered);
+        let answer = match outcome {
             Ok(answer) => {
-                let passed = match modified {
-                    Some(Modified { parameters, reason, policy }) => {
-                        HookAnswer::changed(changed(&content, parameters)?, reason, policy)
+                let passed = match (&answer.outcome.error, modified) {
+                    // Whatever ended in an error here must not be done elsewhere.
+                    (Some(error), _) => HookAnswer::failed(error),
+                    (None, Some(Modified { parameters, reason, policy })) => {
+                        HookAnswer::changed(changed(&question.event.content, parameters)?, reason, policy)
                     }
-                    None => HookAnswer::allowed(),
+                    (None, None) => HookAnswer::allowed(),
                 };
-                Ok(HookAnswer { approval, invocation: Some(answer.invocation), ..passed })
+                HookAnswer { approval, invocation: Some(answer.invocation), ..passed }
             }
             Err(Denial { invocation: Some(invocation), refusal }) => {
                 let denied = HookAnswer::denied(&refusal);
-                Ok(HookAnswer { invocation: Some(invocation), approval: approval.or(denied.approval), ..denied })
+                HookAnswer { invocation: Some(invocation), approval: approval.or(denied.approval), ..denied }
             }
             // No record, no answer.
-            Err(Denial { invocation: None, refusal }) => Err(refusal),
-        }
+            Err(Denial { invocation: None, refusal }) => return Err(refusal),
+        };
+        Ok((answer, asked))
     }
 }
 
@@ -202,8 +168,7 @@ fn changed(content: &Content<'_>, parameters: Value) -> Result<Content<'static>,
     json.and_then(|json| content.with_json(json)).ok_or_else(lost)
 }
 
-fn waits_for(approval: ApprovalId) -> HookAnswer {
+fn waits_for(approval: ApprovalId) -> Refusal {
     let reason = format!("a person must approve this; ask again once approval {approval} is given");
-    let refusal = Refusal::new(Code::ApprovalRequired, reason).with("approval_id", approval);
-    HookAnswer::denied(&refusal)
+    Refusal::new(Code::ApprovalRequired, reason).with("approval_id", approval)
 }

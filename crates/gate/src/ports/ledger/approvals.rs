@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolgate_model::approval::{Approval, ApprovalStatus, Attendance, Mode, SessionName, StandingApproval, Vote};
-use toolgate_model::id::{ApprovalId, InvocationId, KeyId, ProcessId, StandingApprovalId};
+use toolgate_model::id::{ApprovalId, GrantId, InvocationId, KeyId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
@@ -20,6 +20,20 @@ pub struct RequestApproval {
     pub approval: Approval,
     /// The process in which the call waits.
     pub process: ProcessId,
+    /// The grants that the call may go through, in the order of preference; none for a tool that needs none. Calls that
+    /// wait count against the rate of a grant, and one of these must have room for this one too.
+    pub grants: Vec<GrantRates>,
+    /// How many approvals of one agent may be open at a time.
+    pub most_of_agent: u32,
+}
+
+/// A grant with how often it, and each that it was delegated from, may be used in an hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantRates {
+    /// The grant itself.
+    pub grant: GrantId,
+    /// The whole lineage.
+    pub lineage: Vec<(GrantId, Option<u64>)>,
 }
 
 /// Counts somebody's word: compare-and-set, the first end wins.

@@ -8,7 +8,7 @@ use toolgate_model::approval::BoundAction;
 use toolgate_model::connection::Connection;
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::{Credential, ServiceName};
-use toolgate_model::grant::{Authority, Lineage};
+use toolgate_model::grant::{Authority, Grant, Lineage};
 use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
@@ -18,7 +18,7 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::{Consent, CountedRun, Counts, Marks, Stamp};
+use super::{Consent, CountedRun, Counts, GrantRates, Marks, Stamp};
 use crate::refusal::Refusal;
 
 /// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
@@ -67,6 +67,13 @@ impl Holding {
     /// The grant's id.
     pub fn grant(&self) -> GrantId {
         self.lineage.grant().id
+    }
+
+    /// How often it may be used.
+    pub fn rates(&self) -> GrantRates {
+        let grants = self.lineage.ancestors().iter().chain([self.lineage.grant()]);
+        let limit = |grant: &Grant| (grant.id, grant.authority.constraints.max_invocations_per_hour);
+        GrantRates { grant: self.grant(), lineage: grants.map(limit).collect() }
     }
 }
 

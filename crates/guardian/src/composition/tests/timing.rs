@@ -68,21 +68,49 @@ async fn the_budget_of_an_event_ends_every_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_in_shadow_keeps_nobody_waiting_for_long() {
-    let shadow = |after| {
+async fn one_in_shadow_has_its_own_timeout_and_takes_nothing_of_the_others() {
+    let shadow = |after, timeout| {
         let link = FakeLink::new(move |question| Act::deny(question, "no").after(after));
-        guardian(RemoteSettings { mode: GuardMode::Shadow, ..patient("shadow") }, &link)
+        guardian(RemoteSettings { mode: GuardMode::Shadow, timeout: seconds(timeout), ..patient("shadow") }, &link)
     };
-    // Nobody else is asked: it has a moment.
-    let (ruling, time) = judged(vec![shadow(20)]).await;
-    assert_eq!((&ruling.verdict, time), (&Verdict::allow(), SHADOW_PATIENCE));
-    assert_eq!(record(&ruling, "shadow").failure, Some(FailureClass::Timeout));
-    // Others take longer anyway.
-    let (ruling, time) = judged(vec![shadow(2), slow("a", 3).1]).await;
+    // It is waited for as long as it may take, whoever else is asked.
+    for (remote, expected) in [(vec![shadow(20, 4)], 4), (vec![shadow(20, 4), slow("a", 3).1], 4)] {
+        let (ruling, time) = judged(remote).await;
+        assert_eq!((&ruling.verdict, time), (&Verdict::allow(), seconds(expected)));
+        let silent = record(&ruling, "shadow");
+        assert_eq!((silent.failure, silent.outcome), (Some(FailureClass::Timeout), Outcome::Shadowed));
+    }
+    let (ruling, time) = judged(vec![shadow(2, 4), slow("a", 3).1]).await;
     assert_eq!((&ruling.verdict, time), (&Verdict::allow(), seconds(3)));
     let heard = record(&ruling, "shadow");
     assert_eq!((heard.verdict, heard.outcome), (Some(VerdictKind::Deny), Outcome::Shadowed));
-    let (ruling, time) = judged(vec![shadow(20), slow("a", 3).1]).await;
-    assert_eq!((&ruling.verdict, time), (&Verdict::allow(), seconds(3)));
-    assert_eq!(record(&ruling, "shadow").outcome, Outcome::Shadowed);
+    // What it takes is not taken from the time of those behind it.
+    let modifier = guardian(RemoteSettings { may_modify: true, ..patient("m") }, &FakeLink::new(Act::allow));
+    let guardians = guardians(&FakePolicy::none(), vec![shadow(9, 9), modifier, slow("a", 9).1]);
+    let ruling = guardians.with_budget(seconds(10)).judge(&World::of(json!({})).hooked()).await.unwrap();
+    assert_eq!(ruling.verdict, Verdict::allow());
+}
+
+#[tokio::test]
+async fn what_the_gate_takes_out_of_a_large_question_is_not_the_guardians_time() {
+    // Long enough that looking through it takes longer than the guardian has.
+    let text = "a b@c d 4111 1111 1111 111 ".repeat(30_000);
+    let detectors =
+        crate::detector::Detectors::new(&[crate::detector::DetectorKind::Email, crate::detector::DetectorKind::Card]);
+    let redaction = crate::remote::Redaction { fields: None, detectors: Some(detectors.unwrap()) };
+    let strict = |name: &str| {
+        let link = FakeLink::new(|question| Act::deny(question, "no"));
+        let settings = RemoteSettings {
+            timeout: Duration::from_millis(200),
+            on_failure: OnFailure::Allow,
+            redaction: redaction.clone(),
+            max_request_bytes: usize::MAX,
+            ..settings(name)
+        };
+        guardian(settings, &link)
+    };
+    let guardians = guardians(&FakePolicy::none(), vec![strict("one"), strict("two")]);
+    let guardians = guardians.with_budget(Duration::from_millis(200));
+    let ruling = guardians.judge(&World::of(json!({"text": text})).hooked()).await.unwrap();
+    assert!(matches!(denial(&ruling).cause, DenialCause::Guardian(_)), "{:?}", denial(&ruling));
 }

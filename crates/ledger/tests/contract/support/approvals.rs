@@ -86,11 +86,17 @@ pub async fn people(tenant: &TestTenant) {
     key_of(tenant, &tenant.administrator).await;
 }
 
+/// What writes a question down whose call waits in this process, for a tool that needs no grant.
+pub fn requesting(tenant: &TestTenant, process: ProcessId, approval: Approval) -> RequestApproval {
+    let stamp = tenant.stamp_of(&approval.agent);
+    RequestApproval { stamp, approval, process, grants: Vec::new(), most_of_agent: 2_000 }
+}
+
 /// Writes a question down whose call waits in this process.
 pub async fn ask_in(tenant: &TestTenant, process: ProcessId, approval: Approval) -> Approval {
     people(tenant).await;
-    let stamp = tenant.stamp_of(&approval.agent);
-    tenant.ledger.request_approval(RequestApproval { stamp, approval: approval.clone(), process }).await.unwrap();
+    let request = requesting(tenant, process, approval.clone());
+    tenant.ledger.request_approval(request).await.unwrap();
     approval
 }
 

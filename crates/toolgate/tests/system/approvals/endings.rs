@@ -40,7 +40,7 @@ fn nobody_answering_in_time_is_a_no_in_the_words_of_the_protocol(world: &World) 
 fn under_load_too_every_call_ends_within_a_second_of_its_time(world: &World) {
     let office = Office::open(world);
     // Given many calls that wait for a second, and somebody who keeps the gate busy meanwhile.
-    let waiting: Vec<_> = (0..64)
+    let waiting: Vec<_> = (0..20)
         .map(|number| {
             let agent = office.agent.clone();
             std::thread::spawn(move || agent.post("/api/v1/tools/invoke", &call("transfer.brief", number)))

@@ -14,7 +14,8 @@ const REQUESTS: usize = 1000;
 
 #[test]
 fn of_three_channels_that_answer_a_thousand_requests_at_once_exactly_one_wins_each() {
-    let world = World::of(&setup().reaching_loopback().environment("TOOLGATE_APPROVALS_WAIT_SECONDS", "3600"), None);
+    let setup = setup().reaching_loopback().environment("TOOLGATE_APPROVALS_WAIT_SECONDS", "3600");
+    let world = World::of(&setup.environment("TOOLGATE_APPROVALS_OPEN_PER_AGENT", "1000"), None);
     let office = Office::open(&world);
     // Given a thousand calls that wait.
     let calls: Vec<_> = (0..REQUESTS)

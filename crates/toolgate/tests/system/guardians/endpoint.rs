@@ -67,10 +67,13 @@ fn a_tool_of_the_gate_is_none_of_somebody_elses_whoever_asks_and_however_it_is_w
         assert_eq!(asked(&agent, tool), "allow", "{tool}: who has the grant");
         assert_eq!(asked(&stranger, tool), "deny", "{tool}: who has none");
     }
+    for tool in ["MAIL.send", " mail.send", "mail.send\u{200b}", "\u{ff4d}ail.send"] {
+        assert_eq!(asked(&agent, tool), "deny", "{tool:?}: who has the grant, and could not call it so either");
+        assert_eq!(asked(&stranger, tool), "deny", "{tool:?}: who has none");
+    }
     for tool in ["mail.nothing", "toolgate-workspace.Bash"] {
         assert_eq!(asked(&stranger, tool), "deny", "{tool}: a service of the gate has no unknown tools");
     }
-    assert_eq!(asked(&stranger, "post.send"), "allow", "what is nobody's here is judged by policies alone");
 }
 
 fn an_agent_asks_only_about_itself_unless_it_may_act_for_others(world: &World) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolgate_testkit::upstream::{Reply as Answer, Upstream};
 
 use super::office::{Guarding, Office, decisions, said};
-use crate::world::{World, on_both_engines};
+use crate::world::{World, on_both_engines, text, until};
 
 on_both_engines! {
     the_request_of_the_specification_is_answered,
@@ -42,7 +42,17 @@ fn ask(office: &Office) -> Value {
 
 fn the_request_of_the_specification_is_answered(world: &World) {
     let agent = world.agent("support-triage", &["tools.invoke"]);
-    let answer = agent.post("/v1/hooks/aos", &serde_json::from_str(REQUEST).unwrap()).ok();
+    let clerk = world.admin().registers_as(&json!({"id": "ann", "kind": "user", "permissions": ["approvals.decide"]}));
+    // The gate does not know the tool: it is allowed once a person agrees.
+    let answer = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| agent.post("/v1/hooks/aos", &serde_json::from_str(REQUEST).unwrap()).ok());
+        let approval = until("a question that waits", || {
+            clerk.get("/api/v1/approvals?status=pending").ok()["approvals"].get(0).cloned()
+        });
+        assert!(approval["reasons"].to_string().contains("the gate does not know this tool"), "{approval}");
+        clerk.decides(text(&approval, "/id"), "approve", json!({})).ok();
+        asking.join().unwrap()
+    });
     assert_eq!((&answer["jsonrpc"], &answer["result"]["decision"]), (&json!("2.0"), &json!("allow")), "{answer}");
     assert_eq!(answer["id"], "13fa8d6f-8f9f-4d01-ba6b-db99d84d77de");
     let unknown = world.agent("somebody", &["tools.invoke"]);

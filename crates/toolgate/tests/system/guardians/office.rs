@@ -41,7 +41,9 @@ impl Office {
             let patience = if settings.contains("timeout_milliseconds") { "" } else { "timeout_milliseconds = 20000" };
             format!("[[guardian]]\nname = \"{name}\"\nurl = \"{url}\"\ndialect = \"aos\"\n{patience}\n{settings}\n")
         };
-        Self::agreed(&guardians.iter().map(table).collect::<String>())
+        // What guardians say is seen where nobody else is asked.
+        let agreed = "[hooks]\nunknown_tools = \"judge\"\n";
+        Self::agreed(&(agreed.to_owned() + &guardians.iter().map(table).collect::<String>()))
     }
 
     /// With this file of guardians, and of what is agreed with those who ask the gate.

@@ -165,6 +165,39 @@ fn a_runtime_that_is_not_held_is_told_which_approval_to_wait_for_and_is_then_all
 }
 
 #[test]
+fn a_runtime_that_is_not_held_cannot_bury_the_approver() {
+    let office = Office::agreed("[hooks]\nask = \"deny\"\n");
+    let clerk = lay_down_policies(&office.admin);
+    let credential = text(&office.admin.get("/api/v1/grants").ok(), "/grants/0/credential_id").to_owned();
+    let busy = office.world.agent("busy", &["tools.invoke"]);
+    let rated = json!({"scopes": ["send"], "constraints": {"max_invocations_per_hour": 5}});
+    office.admin.grants(&credential, "busy", rated);
+    let asks = |tool: &str, number: usize| {
+        let inputs = json!([{"name": "to", "value": "board"}, {"name": "body", "value": number.to_string()}]);
+        let question = json!({"jsonrpc": "2.0", "id": 1, "method": "steps/toolCallRequest", "params": {
+            "toolCallRequest": {"executionId": "e", "toolId": tool, "inputs": inputs},
+            "context": {"agent": {"id": "busy"}},
+        }});
+        let result = busy.post("/v1/hooks/aos", &question).ok()["result"].clone();
+        assert_eq!(result["decision"], "deny", "{result}");
+        text(&result, "/reasonCode/0").to_owned()
+    };
+    let open = || clerk.get("/api/v1/approvals?status=pending&limit=100").ok()["approvals"].as_array().unwrap().len();
+    for number in 0..5 {
+        assert_eq!(asks("mail.send", number), "approval_required");
+    }
+    for number in 5..50 {
+        assert_eq!(asks("mail.send", number), "grant_rate_limited", "calls that wait count");
+    }
+    assert_eq!(open(), 5);
+    for number in 0..50 {
+        let expected = if number < 15 { "approval_required" } else { "too_many_approvals" };
+        assert_eq!(asks("browser.search", number), expected, "{number}");
+    }
+    assert_eq!(open(), 20);
+}
+
+#[test]
 fn a_runtime_that_wants_fragments_is_told_only_what_changed() {
     let office = Office::agreed("[hooks]\nmodified_request = \"fragment\"\n");
     lay_down_policies(&office.admin);

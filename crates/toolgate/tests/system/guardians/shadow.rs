@@ -8,7 +8,10 @@ use super::third_party::ThirdParty;
 #[test]
 fn what_a_guardian_in_shadow_says_is_written_down_and_changes_nothing() {
     let guardian = ThirdParty::start(json!([]));
-    let office = Office::with(&guardian, "mode = \"shadow\"\nmay_modify = true\nbreaker_failures = 1000");
+    let office = Office::with(
+        &guardian,
+        "mode = \"shadow\"\nmay_modify = true\nbreaker_failures = 1000\ntimeout_milliseconds = 1000",
+    );
     for (rule, verdict, failure) in [
         (json!({"do": "deny", "reason": "I would not"}), json!("deny"), Value::Null),
         (json!({"do": "modify"}), json!("modify"), Value::Null),
