@@ -7,6 +7,7 @@ use toolgate_model::id::KeyId;
 use toolgate_model::key::{self, ApiKey};
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
+use toolgate_model::principal_scope::HeldScopes;
 
 use crate::gate::Gate;
 use crate::ports::ledger::{Freshness, Generation, Stamp};
@@ -84,6 +85,24 @@ impl Caller {
                 let reason = format!("this reaches beyond your own permissions: you do not have {beyond}");
                 Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", beyond))
             }
+        }
+    }
+}
+
+impl Caller {
+    /// Refuses to hand out, or to make a key for, scopes beyond its own. An administrator of the tenant may act for every
+    /// agent and manages every tool, so that there are none beyond its own.
+    pub(crate) fn require_scopes_within_own(&self, scopes: &HeldScopes) -> Result<(), Refusal> {
+        match scopes.first_beyond(&self.principal.scopes) {
+            Some(beyond) if !self.manages_all() => {
+                let reason = format!(
+                    "this reaches beyond your own scopes: you do not hold `{beyond}`; an administrator with {} and {} may",
+                    Permission::ManageTools,
+                    Permission::ActAs
+                );
+                Err(Refusal::new(Code::PermissionDenied, reason).with("required_scope", beyond))
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -51,11 +51,12 @@ pub struct Stored {
 }
 
 impl Gate {
-    /// Registers a principal, with no more permissions than the caller has.
+    /// Registers a principal, with no more permissions and scopes than the caller has.
     pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Stored, Refusal> {
         caller.require(Permission::ManageAgents)?;
         let permissions = new.permissions.unwrap_or_else(PermissionSet::of_an_agent);
         caller.require_within_own(&permissions)?;
+        caller.require_scopes_within_own(&new.scopes)?;
         if !new.labels.is_empty() {
             require_labeller(caller, &new.labels)?;
         }
@@ -78,7 +79,7 @@ impl Gate {
         Ok(Stored { principal, unresolved_tools: unresolved })
     }
 
-    /// Changes a principal that the caller administers, to no more permissions than the caller has.
+    /// Changes a principal that the caller administers, to no more permissions and no further scopes than the caller has.
     pub async fn update_principal(
         &self,
         caller: &Caller,
@@ -88,6 +89,9 @@ impl Gate {
         let before = self.administered(caller, id).await?;
         if let Some(permissions) = &changes.permissions {
             caller.require_within_own(permissions)?;
+        }
+        if let Some(scopes) = &changes.scopes {
+            caller.require_scopes_within_own(&scopes.beyond(&before.scopes))?;
         }
         if let Some(labels) = changes.labels.as_ref().filter(|labels| **labels != before.labels) {
             require_labeller(caller, labels)?;
@@ -141,7 +145,8 @@ impl Gate {
         label: Option<Line>,
         expires_at: Option<Timestamp>,
     ) -> Result<(KeyRecord, ApiKey), Refusal> {
-        self.administered(caller, principal).await?;
+        let holder = self.administered(caller, principal).await?;
+        caller.require_scopes_within_own(&holder.scopes)?;
         self.require_future(expires_at)?;
         let stamp = self.stamp(caller);
         let (key, secret) = new_key(principal.clone(), stamp.time)?;
