@@ -47,7 +47,7 @@ pub struct NewCredential {
 pub struct NewMaterial {
     /// The secrets.
     pub material: Material,
-    /// New metadata; `None` keeps what there is. Secrets in it are lifted out.
+    /// New metadata; `None` keeps what there is, and so does metadata with nothing but secrets, which are lifted out.
     pub metadata: Option<Map<String, Value>>,
     /// A new end; `None` keeps it, `Some(None)` is no end.
     pub expires_at: Option<Option<Timestamp>>,
@@ -131,8 +131,13 @@ impl Gate {
     ) -> Result<Credential, Refusal> {
         let mut credential = self.managed_credential(caller, id).await?;
         if let Some(metadata) = &mut new.metadata {
+            let stated = new.material.names().count();
             lift_secrets(metadata, &mut new.material)?;
             check_connection(metadata)?;
+            // Metadata that held nothing but the secret was its envelope, and says nothing about the rest.
+            if new.material.names().count() > stated && is_empty(metadata) {
+                new.metadata = None;
+            }
         }
         if new.material.is_empty() {
             let reason = "send the new secret in `material`, for example {\"material\": {\"api_key\": \"...\"}}";
@@ -222,5 +227,10 @@ fn check_connection(metadata: &Map<String, Value>) -> Result<(), Refusal> {
 }
 
 fn too_busy() -> Refusal {
+/// Whether nothing is left of metadata from which secrets were lifted.
+fn is_empty(metadata: &Map<String, Value>) -> bool {
+    metadata.iter().all(|(name, value)| name == "auth" && value.as_object().is_some_and(Map::is_empty))
+}
+
     Refusal::new(Code::VersionConflict, "the credential or its master key keeps changing; try again")
 }
