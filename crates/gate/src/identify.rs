@@ -10,7 +10,7 @@ use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 
 use crate::gate::Gate;
-use crate::ports::ledger::{Freshness, Generation, Stamp};
+use crate::ports::ledger::{Freshness, Generation, Mandate, Stamp};
 use crate::refusal::{Code, Refusal};
 
 pub(crate) use self::attempts::Attempts;
@@ -166,6 +166,12 @@ impl Gate {
         Err(Refusal::new(Code::KeyRevoked, format!("key {} has ended; make a new one", caller.key())))
     }
 
+    /// The right of a caller to what it administers, to be checked again by the transaction that makes the change.
+    pub(crate) fn mandate(&self, caller: &Caller) -> Mandate {
+        Mandate::of_key(caller.key, Arc::clone(&caller.principal), self.clock.now())
+    }
+
+    /// The audit context of what happens to a call, whatever becomes of its caller meanwhile.
     pub(crate) fn stamp(&self, caller: &Caller) -> Stamp {
         Stamp { tenant: caller.tenant().clone(), actor: caller.id().clone(), time: self.clock.now() }
     }

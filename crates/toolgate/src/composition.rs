@@ -43,6 +43,9 @@ const LEDGER_FILE: &str = "ledger.sqlite3";
 
 mod guardians;
 
+#[cfg(test)]
+mod tests;
+
 /// Why the gate did not start.
 #[derive(Debug, Error)]
 pub enum StartError {

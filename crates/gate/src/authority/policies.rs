@@ -136,7 +136,7 @@ impl Gate {
         let count = |rules: usize| u64::try_from(rules).unwrap_or(u64::MAX);
         let shadowed = count(checked.rules.iter().filter(|rule| rule.shadow).count());
         let rules = count(checked.rules.len());
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         self.ledger.apply_policies(ApplyPolicies { stamp, change, files, note, expected, rules, shadowed }).await
     }
 
