@@ -13,12 +13,14 @@ use toolgate_model::descriptor::{
     ApprovalNeed, DescriptorFields, Egress, Hint, ReplayPolicy, SafetyTier, SourceKind, ToolAuth, ToolDescriptor,
     ToolId,
 };
+use toolgate_model::principal::TenantId;
 use toolgate_model::principal_scope::RequiredScope;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{FieldRule, LoggingRule, ToolDefinition, ToolName};
 use toolgate_model::text::{Label, Line};
 
 use crate::catalog::{Backing, Tool};
+use crate::gate::MachineTools;
 
 /// The name of the guarded fetch, without the scope of its id.
 pub const HTTP_FETCH: &str = "http.fetch";
@@ -59,31 +61,44 @@ pub struct WorkspaceTool {
 
 /// All of them.
 #[derive(Debug)]
-pub(crate) struct Builtins(Vec<Builtin>);
+pub(crate) struct Builtins {
+    /// Those that every tenant has.
+    common: Vec<Builtin>,
+    /// Those of the machine that the gate runs on.
+    machine: Vec<Builtin>,
+    /// The only tenants that have the latter.
+    machine_tenants: BTreeSet<TenantId>,
+}
 
 impl Builtins {
     /// Those that every gate has, and these.
-    pub(crate) fn new(workspace: &[WorkspaceTool]) -> Self {
-        Self(http_fetch().into_iter().chain(workspace.iter().filter_map(workspace_tool)).collect())
+    pub(crate) fn new(machine: &MachineTools) -> Self {
+        Self {
+            common: http_fetch().into_iter().collect(),
+            machine: machine.tools.iter().filter_map(workspace_tool).collect(),
+            machine_tenants: machine.tenants.clone(),
+        }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Builtin> {
-        self.0.iter()
+    /// Those that a tenant has.
+    pub(crate) fn of(&self, tenant: &TenantId) -> impl Iterator<Item = &Builtin> {
+        let machine = if self.machine_tenants.contains(tenant) { self.machine.as_slice() } else { &[] };
+        self.common.iter().chain(machine)
     }
 
-    /// The one of this id.
-    pub(crate) fn find(&self, tool: &ToolId) -> Option<&Builtin> {
-        self.iter().find(|builtin| builtin.descriptor.fields().tool_id == *tool)
+    /// A tenant's of this id.
+    pub(crate) fn find(&self, tenant: &TenantId, tool: &ToolId) -> Option<&Builtin> {
+        self.of(tenant).find(|builtin| builtin.descriptor.fields().tool_id == *tool)
     }
 
-    /// The one that a call names: by its id, or by the log's name for a tool of the workspace.
-    pub(crate) fn named(&self, name: &str) -> Option<&Builtin> {
+    /// A tenant's that a call names: by its id, or by the log's name for a tool of the workspace.
+    pub(crate) fn named(&self, tenant: &TenantId, name: &str) -> Option<&Builtin> {
         if let Some(tool) = name.strip_prefix(WORKSPACE_PREFIX) {
             return self
-                .iter()
+                .of(tenant)
                 .find(|builtin| builtin.tool.service.as_str() == WORKSPACE && builtin.tool.name.as_str() == tool);
         }
-        self.find(&ToolId::parse(name).ok()?)
+        self.find(tenant, &ToolId::parse(name).ok()?)
     }
 }
 
@@ -206,23 +221,46 @@ mod tests {
     #[test]
     fn every_builtin_tool_has_a_descriptor_that_fits_and_is_found_by_its_id() {
         let schema = Schema::compile(&ToolDescriptor::schema()).unwrap();
-        let builtins = Builtins::new(&[]);
-        for builtin in builtins.iter() {
+        let builtins = Builtins::new(&MachineTools::default());
+        let tenant = TenantId::default_tenant();
+        for builtin in builtins.of(&tenant) {
             schema.check(&json!(*builtin.descriptor)).unwrap();
             Schema::compile(builtin.tool.definition.parameters.as_ref().unwrap()).unwrap();
             let id = &builtin.descriptor.fields().tool_id;
-            assert_eq!(builtins.find(id).unwrap().tool.name, builtin.tool.name);
+            assert_eq!(builtins.find(&tenant, id).unwrap().tool.name, builtin.tool.name);
             assert_eq!(builtin.tool.id().as_ref(), Some(id));
         }
-        assert_eq!(builtins.iter().count(), 1);
-        assert!(builtins.find(&ToolId::parse("openwop:http.other").unwrap()).is_none());
+        assert_eq!(builtins.of(&tenant).count(), 1);
+        assert!(builtins.find(&tenant, &ToolId::parse("openwop:http.other").unwrap()).is_none());
     }
 
     #[test]
     fn the_fetch_needs_its_scope_and_no_credential() {
-        let shown = json!(*Builtins::new(&[]).iter().next().unwrap().descriptor);
+        let builtins = Builtins::new(&MachineTools::default());
+        let shown = json!(*builtins.of(&TenantId::default_tenant()).next().unwrap().descriptor);
         assert_eq!(shown["auth"], json!({"scopes": ["http:fetch"], "credentialRef": false}));
         assert_eq!((&shown["source"], &shown["safetyTier"]), (&json!("node-pack"), &json!("write")));
         assert_eq!(shown["egress"], "safe-fetch");
+    }
+
+    #[test]
+    fn the_tools_of_the_machine_are_there_for_the_tenants_that_are_named_and_for_no_other() {
+        let bash = WorkspaceTool {
+            name: "Bash",
+            category: Category::Exec,
+            description: "runs a command line",
+            parameters: json!({"type": "object"}),
+            is_question: false,
+        };
+        let named = TenantId::default_tenant();
+        let tenants = BTreeSet::from([named.clone()]);
+        let builtins = Builtins::new(&MachineTools { tenants, tools: vec![bash], root: None });
+        let id = ToolId::parse("x-host-toolgate-workspace:Bash").unwrap();
+        let other = TenantId::parse("acme").unwrap();
+        assert!(builtins.find(&named, &id).is_some());
+        assert!(builtins.named(&named, "x-host-toolgate-workspace.Bash").is_some());
+        assert!(builtins.find(&other, &id).is_none());
+        assert!(builtins.named(&other, "x-host-toolgate-workspace.Bash").is_none());
+        assert_eq!((builtins.of(&named).count(), builtins.of(&other).count()), (2, 1));
     }
 }

@@ -1,6 +1,6 @@
 //! The gate itself: its ports and its settings. What it can do stands in the modules named after it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode, Workspace};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::id::KeyId;
+use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
 use crate::builtin::{Builtins, WorkspaceTool};
@@ -37,9 +38,19 @@ pub struct Settings {
     /// How people are asked.
     pub approvals: ApprovalSettings,
     /// The tools of the machine that the gate runs on.
-    pub workspace: Vec<WorkspaceTool>,
-    /// The directory that those are limited to.
-    pub workspace_root: Option<Workspace>,
+    pub machine: MachineTools,
+}
+
+/// The tools of the machine that the gate runs on. The machine is the operator's, and a tenant's administrator gives out
+/// scopes as it likes, so that the operator says which tenants there are such tools for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MachineTools {
+    /// The only tenants that have them.
+    pub tenants: BTreeSet<TenantId>,
+    /// Which.
+    pub tools: Vec<WorkspaceTool>,
+    /// The directory that they are limited to.
+    pub root: Option<Workspace>,
 }
 
 /// What an operator decides about asking people.
@@ -81,8 +92,7 @@ impl Default for Settings {
             default_grant_lifetime: Duration::from_secs(30 * 24 * 3600),
             retire_after: Duration::from_secs(150),
             approvals: ApprovalSettings::default(),
-            workspace: Vec::new(),
-            workspace_root: None,
+            machine: MachineTools::default(),
         }
     }
 }
@@ -141,7 +151,7 @@ impl Gate {
             policy_book,
             approver,
             catalogs: Catalogs::default(),
-            builtins: Builtins::new(&settings.workspace),
+            builtins: Builtins::new(&settings.machine),
             renewals: Renewals::default(),
             turns: Turns::default(),
             under_way: UnderWay::default(),

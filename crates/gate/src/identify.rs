@@ -7,9 +7,10 @@ use toolgate_model::id::KeyId;
 use toolgate_model::key::{self, ApiKey};
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
+use toolgate_model::principal_scope::HeldScopes;
 
 use crate::gate::Gate;
-use crate::ports::ledger::{Freshness, Generation, Stamp};
+use crate::ports::ledger::{Freshness, Generation, Mandate, Stamp};
 use crate::refusal::{Code, Refusal};
 
 pub(crate) use self::attempts::Attempts;
@@ -88,6 +89,24 @@ impl Caller {
     }
 }
 
+impl Caller {
+    /// Refuses to hand out, or to make a key for, scopes beyond its own. An administrator of the tenant may act for every
+    /// agent and manages every tool, so that there are none beyond its own.
+    pub(crate) fn require_scopes_within_own(&self, scopes: &HeldScopes) -> Result<(), Refusal> {
+        match scopes.first_beyond(&self.principal.scopes) {
+            Some(beyond) if !self.manages_all() => {
+                let reason = format!(
+                    "this reaches beyond your own scopes: you do not hold `{beyond}`; an administrator with {} and {} may",
+                    Permission::ManageTools,
+                    Permission::ActAs
+                );
+                Err(Refusal::new(Code::PermissionDenied, reason).with("required_scope", beyond))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Gate {
     /// Finds out who presents this key from this address.
     pub async fn identify(
@@ -147,6 +166,12 @@ impl Gate {
         Err(Refusal::new(Code::KeyRevoked, format!("key {} has ended; make a new one", caller.key())))
     }
 
+    /// The right of a caller to what it administers, to be checked again by the transaction that makes the change.
+    pub(crate) fn mandate(&self, caller: &Caller) -> Mandate {
+        Mandate::of_key(caller.key, Arc::clone(&caller.principal), self.clock.now())
+    }
+
+    /// The audit context of what happens to a call, whatever becomes of its caller meanwhile.
     pub(crate) fn stamp(&self, caller: &Caller) -> Stamp {
         Stamp { tenant: caller.tenant().clone(), actor: caller.id().clone(), time: self.clock.now() }
     }

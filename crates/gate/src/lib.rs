@@ -13,6 +13,6 @@ pub mod identify;
 pub mod ports;
 pub mod refusal;
 
-pub use gate::{ApprovalSettings, Gate, Ports, Settings};
+pub use gate::{ApprovalSettings, Gate, MachineTools, Ports, Settings};
 pub use identify::Caller;
 pub use refusal::{Code, Refusal};

@@ -1,11 +1,12 @@
 //! The operations of the ledger, one file per noun. To add one: a command in the gate's port, a method in the port's
-//! trait, and an [`Operation`] here.
+//! trait, and an [`Operation`] here; what a caller administers is an [`administration::Administration`].
 
 use std::future::Future;
 
 use crate::sql::Failure;
 use crate::transaction::Transaction;
 
+pub mod administration;
 pub mod admission;
 pub mod approval_decisions;
 pub mod approval_links;

@@ -31,6 +31,7 @@ mod contract {
 
     mod support;
 
+    mod administration;
     mod admission;
     mod approval_decisions;
     mod approval_links;

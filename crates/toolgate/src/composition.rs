@@ -18,7 +18,7 @@ use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::Ledger;
-use toolgate_gate::{Gate, Ports, Refusal};
+use toolgate_gate::{Gate, MachineTools, Ports, Refusal};
 use toolgate_guardian::policy::CedarBook;
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
 use toolgate_model::approval::Workspace as WorkspacePath;
@@ -42,6 +42,9 @@ use crate::webhooks::Webhooks;
 const LEDGER_FILE: &str = "ledger.sqlite3";
 
 mod guardians;
+
+#[cfg(test)]
+mod tests;
 
 /// Why the gate did not start.
 #[derive(Debug, Error)]
@@ -207,9 +210,12 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
     let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process));
     let mut settings = configuration.settings.clone();
-    if let Some(workspace) = &workspace {
-        settings.workspace = workspace_tools();
-        settings.workspace_root = WorkspacePath::parse(&workspace.root().to_string_lossy()).ok();
+    if let (Some(workspace), Some(wanted)) = (&workspace, &configuration.workspace) {
+        settings.machine = MachineTools {
+            tenants: wanted.tenants.clone(),
+            tools: workspace_tools(),
+            root: WorkspacePath::parse(&workspace.root().to_string_lossy()).ok(),
+        };
     }
     let webhooks = configuration.webhook.as_ref().map(|settings| {
         Arc::new(Webhooks {

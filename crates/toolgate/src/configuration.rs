@@ -1,7 +1,7 @@
 //! The configuration: flags before variables before the file before defaults, each value with where it came from, then
 //! one typed value that the rest of the program takes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use thiserror::Error;
-use toolgate_gate::{ApprovalSettings, Settings};
+use toolgate_gate::{ApprovalSettings, MachineTools, Settings};
 use toolgate_model::approval::{Attendance, Mode};
+use toolgate_model::principal::TenantId;
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
 use toolgate_server::Limits;
@@ -127,6 +128,8 @@ pub struct Configuration {
 pub struct WorkspaceSettings {
     /// The directory that they are limited to.
     pub root: PathBuf,
+    /// The tenants that have them.
+    pub tenants: BTreeSet<TenantId>,
     /// Whether commands may use the network.
     pub network: bool,
     /// How much of a sandbox they must have.
@@ -230,8 +233,7 @@ impl Configuration {
             retire_after: resolved.seconds(&keys::RETIRE_AFTER)?,
             approvals: approvals(&mut resolved)?,
             // Told by whoever opens the workspace.
-            workspace: Vec::new(),
-            workspace_root: None,
+            machine: MachineTools::default(),
         };
         let tool_list = match resolved.text(&keys::OPENWOP_TOOL_LIST)?.as_str() {
             "object" => ToolList::Object,
@@ -291,7 +293,14 @@ fn workspace(resolved: &mut Resolved) -> Result<Option<WorkspaceSettings>, Confi
         "where_possible" => SandboxWish::WherePossible,
         _ => SandboxWish::Required,
     };
-    Ok(Some(WorkspaceSettings { root, network: resolved.switch(&keys::WORKSPACE_NETWORK), sandbox }))
+    let tenants = resolved.words(&keys::WORKSPACE_TENANTS).unwrap_or_default();
+    let tenants = tenants.iter().map(|tenant| TenantId::parse(tenant).map_err(|_| missing(&keys::WORKSPACE_TENANTS)));
+    Ok(Some(WorkspaceSettings {
+        root,
+        tenants: tenants.collect::<Result<_, _>>()?,
+        network: resolved.switch(&keys::WORKSPACE_NETWORK),
+        sandbox,
+    }))
 }
 
 fn rate_limit(resolved: &mut Resolved) -> Result<Option<RateLimit>, ConfigurationError> {

@@ -28,7 +28,8 @@ impl Gate {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "tool_allowlist"));
         }
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
-        let found = |tool: &ToolId| self.builtins.find(tool).is_some() || is_registered(tool, &catalog);
+        let found =
+            |tool: &ToolId| self.builtins.find(caller.tenant(), tool).is_some() || is_registered(tool, &catalog);
         let mut unresolved: Vec<ToolId> = allowlist.iter().filter(|tool| !found(tool)).cloned().collect();
         if unresolved.iter().any(|tool| tool.fits(SourceKind::Connector)) {
             let mut defined = BTreeSet::new();

@@ -13,7 +13,7 @@ impl Gate {
     pub async fn redeem_approval_link(&self, caller: &Caller, token: &LinkToken) -> Result<Approval, Refusal> {
         // Before the link is looked at: whoever may not answer must not use it up either.
         caller.require(Permission::DecideApprovals)?;
-        let command = RedeemApprovalLink { stamp: self.stamp(caller), digest: token.digest() };
+        let command = RedeemApprovalLink { stamp: self.mandate(caller), digest: token.digest() };
         self.ledger.redeem_approval_link(command).await
     }
 }

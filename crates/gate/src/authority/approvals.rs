@@ -25,8 +25,6 @@ use crate::ports::ledger::{
 };
 use crate::refusal::{Code, Refusal};
 
-/// How often an answer is looked at again when whoever gives it changes meanwhile.
-const ATTEMPTS: u32 = 4;
 /// The longest reason, in bytes.
 const LONGEST_REASON: usize = 2_000;
 /// The longest answer to a question, in bytes.
@@ -94,27 +92,13 @@ impl Gate {
     /// Counts somebody's answer; answers the approval as it is now.
     pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: Answer) -> Result<Approval, Refusal> {
         check_texts(&answer)?;
-        let mut caller = caller.clone();
-        for _ in 0..ATTEMPTS {
-            caller.require(Permission::DecideApprovals)?;
-            match self.decide_as(&caller, id, &answer).await {
-                // What the answer rests on has changed since its caller was identified.
-                Err(refusal) if refusal.code() == Code::VersionConflict => {
-                    caller = self.identify_again(&caller).await?
-                }
-                outcome => return outcome.inspect(|decided| self.approver.resolved(decided)),
-            }
-        }
-        Err(Refusal::new(Code::VersionConflict, "whoever answers keeps changing; try again"))
-    }
-
-    async fn decide_as(&self, caller: &Caller, id: ApprovalId, answer: &Answer) -> Result<Approval, Refusal> {
+        caller.require(Permission::DecideApprovals)?;
         let approval = self.ledger.approval(caller.tenant(), id).await?.ok_or_else(|| no_approval(id))?;
         let (standing, notice) = match &answer.wish {
             Some(wish) if answer.decision == Decision::Approve => self.standing_of(caller, &approval, wish)?,
             _ => (None, None),
         };
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         let vote = Vote {
             by: caller.id().clone(),
             decision: answer.decision,
@@ -122,21 +106,18 @@ impl Gate {
             reason: answer.reason.clone().filter(|reason| !reason.is_empty()),
             answer: answer.answer.clone(),
             wish: answer.wish.clone(),
-            at: stamp.time,
+            at: stamp.time(),
         };
         let command = DecideApproval {
             stamp,
             id,
             vote,
-            key: caller.key(),
-            decider_revision: caller.principal().revision,
-            scopes: caller.principal().scopes.clone(),
             standing,
             notice,
             idempotency_key: answer.idempotency_key.clone(),
-            request_digest: answer_digest(answer),
+            request_digest: answer_digest(&answer),
         };
-        self.ledger.decide_approval(command).await
+        self.ledger.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))
     }
 
     /// What would stand by a wish, or why nothing does: the single answer stays valid.
@@ -245,7 +226,7 @@ impl Gate {
     ) -> Result<StandingApproval, Refusal> {
         self.standing_approval(caller, id).await?;
         caller.require(Permission::DecideApprovals)?;
-        self.ledger.revoke_standing(RevokeStanding { stamp: self.stamp(caller), id }).await
+        self.ledger.revoke_standing(RevokeStanding { stamp: self.mandate(caller), id }).await
     }
 
     /// Which standing approvals would cover a call, or why none does.
@@ -303,7 +284,7 @@ impl Gate {
         }
         let (from, to) = (self.effective_mode(&before), self.effective_mode(&terms));
         let command = SetSessionTerms {
-            stamp: self.stamp(caller),
+            stamp: self.mandate(caller),
             owner: caller.id().clone(),
             name: name.clone(),
             terms: terms.clone(),

@@ -5,16 +5,15 @@ use toolgate_model::merkle::{
     Hash, TileError, block_tiles, consistency_proof, consistency_tiles, inclusion_proof, inclusion_tiles,
 };
 use toolgate_model::permission::Permission;
-use toolgate_model::principal::TenantId;
 
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{EventFilter, Freshness, LogHead, LoggedEvent, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
-/// An export under way: a fixed head, and the blocks up to it.
+/// An export under way: a fixed head, and the blocks up to it, for a caller who may read them.
 pub struct Export {
-    tenant: TenantId,
+    caller: Caller,
     head: LogHead,
     next: u64,
     ended: bool,
@@ -105,11 +104,15 @@ impl Gate {
         let head = self.log_head(caller).await?;
         let key = self.audit_key.public_key();
         let header = audit_export::header_line(caller.tenant(), &head.checkpoint, key);
-        Ok((Export { tenant: caller.tenant().clone(), head, next: 0, ended: false }, header))
+        Ok((Export { caller: caller.clone(), head, next: 0, ended: false }, header))
     }
 
-    /// The next lines of an export; `None` after its end.
+    /// The next lines of an export; `None` after its end. Refused once the caller's key or permission has ended: a client
+    /// that reads slowly must not go on with what was taken from it.
     pub async fn continue_export(&self, export: &mut Export) -> Result<Option<Vec<u8>>, Refusal> {
+        export.caller = self.identify_again(&export.caller).await?;
+        export.caller.require(Permission::ReadAudit)?;
+        let tenant = export.caller.tenant();
         let size = export.head.head.size;
         let block = export.next;
         let first = block.saturating_mul(BLOCK_EVENTS);
@@ -121,8 +124,8 @@ impl Gate {
         let count = u32::try_from((size - first).min(BLOCK_EVENTS)).unwrap_or(PageRequest::LIMIT);
         let after = first.checked_sub(1).map(|before| before.to_string());
         let page = PageRequest { after, limit: count };
-        let events = self.ledger.events(&export.tenant, EventFilter::default(), page).await?;
-        let tiles = self.ledger.tiles(&export.tenant, &block_tiles(block, size)).await?;
+        let events = self.ledger.events(tenant, EventFilter::default(), page).await?;
+        let tiles = self.ledger.tiles(tenant, &block_tiles(block, size)).await?;
         let mut lines = audit_export::block_line(block, size, &tiles)?;
         for event in events.items {
             lines.extend(audit_export::event_line(event.sequence, &event.canonical)?);

@@ -8,7 +8,7 @@ use toolgate_model::time::Timestamp;
 
 use super::principals::{new_key, stored_key};
 use crate::gate::Gate;
-use crate::ports::ledger::{CreateKey, CreateTenant, NewKey, Stamp};
+use crate::ports::ledger::{CreateKey, CreateTenant, Mandate, NewKey, Stamp};
 use crate::refusal::{Code, Refusal};
 
 /// A shorter token could be guessed.
@@ -43,7 +43,7 @@ impl Gate {
             now,
         );
         let command = CreateTenant {
-            stamp: Stamp { tenant: id.clone(), actor: PrincipalId::system(), time: now },
+            stamp: Mandate::own(Stamp { tenant: id.clone(), actor: PrincipalId::system(), time: now }),
             tenant: Tenant { id, name: None, created_at: now },
             administrator,
             key,
@@ -61,7 +61,7 @@ impl Gate {
         let now = self.clock.now();
         let (key, secret) = new_key(PrincipalId::administrator(), now)?;
         let stamp = Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: now };
-        self.ledger.create_key(CreateKey { stamp, key }).await?;
+        self.ledger.create_key(CreateKey { stamp: Mandate::own(stamp), key }).await?;
         Ok(secret)
     }
 

@@ -15,7 +15,7 @@ use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
 use crate::ports::ledger::{
-    CreateCredential, Freshness, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
+    CreateCredential, Freshness, NewEnd, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
 };
 use crate::ports::sealer::SealBinding;
 use crate::refusal::{Code, Refusal};
@@ -47,7 +47,7 @@ pub struct NewCredential {
 pub struct NewMaterial {
     /// The secrets.
     pub material: Material,
-    /// New metadata; `None` keeps what there is. Secrets in it are lifted out.
+    /// New metadata; `None` keeps what there is, and so does metadata with nothing but secrets, which are lifted out.
     pub metadata: Option<Map<String, Value>>,
     /// A new end; `None` keeps it, `Some(None)` is no end.
     pub expires_at: Option<Option<Timestamp>>,
@@ -74,10 +74,10 @@ impl Gate {
         check_material(new.auth_type, &new.material)?;
         refuse_leaks(&new.material, &new.metadata, new.label.as_str())?;
         self.require_future(new.expires_at)?;
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         let credential = Credential {
-            id: CredentialId::new(stamp.time, random()?),
-            tenant: stamp.tenant.clone(),
+            id: CredentialId::new(stamp.time(), random()?),
+            tenant: stamp.tenant().clone(),
             vault: vault.id,
             service: new.service,
             label: new.label,
@@ -86,12 +86,12 @@ impl Gate {
             metadata: new.metadata,
             version: u32::from(!new.material.is_empty()),
             material_fields: new.material.names().map(str::to_owned).collect(),
-            created_at: stamp.time,
-            rotated_at: stamp.time,
+            created_at: stamp.time(),
+            rotated_at: stamp.time(),
             expires_at: new.expires_at,
             revoked_at: None,
         };
-        let binding = SealBinding { tenant: stamp.tenant.clone(), credential: credential.id, version: 1 };
+        let binding = SealBinding { tenant: stamp.tenant().clone(), credential: credential.id, version: 1 };
         for _ in 0..ATTEMPTS {
             let sealed = match new.material.is_empty() {
                 true => None,
@@ -131,8 +131,13 @@ impl Gate {
     ) -> Result<Credential, Refusal> {
         let mut credential = self.managed_credential(caller, id).await?;
         if let Some(metadata) = &mut new.metadata {
+            let stated = new.material.names().count();
             lift_secrets(metadata, &mut new.material)?;
             check_connection(metadata)?;
+            // Metadata that held nothing but the secret was its envelope, and says nothing about the rest.
+            if new.material.names().count() > stated && is_empty(metadata) {
+                new.metadata = None;
+            }
         }
         if new.material.is_empty() {
             let reason = "send the new secret in `material`, for example {\"material\": {\"api_key\": \"...\"}}";
@@ -142,9 +147,10 @@ impl Gate {
         let metadata = new.metadata.as_ref().unwrap_or(&credential.metadata);
         refuse_leaks(&new.material, metadata, credential.label.as_str())?;
         self.require_future(new.expires_at.flatten())?;
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         for _ in 0..ATTEMPTS {
-            let binding = SealBinding { tenant: stamp.tenant.clone(), credential: id, version: credential.version + 1 };
+            let binding =
+                SealBinding { tenant: stamp.tenant().clone(), credential: id, version: credential.version + 1 };
             let command = RotateCredential {
                 stamp: stamp.clone(),
                 id,
@@ -152,8 +158,8 @@ impl Gate {
                 sealed: self.sealer.seal(&binding, &new.material).await?,
                 material_fields: new.material.names().map(str::to_owned).collect(),
                 metadata: new.metadata.clone(),
-                expires_at: new.expires_at,
-                retire_until: stamp.time.plus(self.settings.retire_after),
+                end: new.expires_at.map_or(NewEnd::Later, NewEnd::At),
+                retire_until: stamp.time().plus(self.settings.retire_after),
             };
             match self.ledger.rotate_credential(command).await {
                 Err(refusal) if matches!(refusal.code(), Code::MasterKeyRetired | Code::VersionConflict) => {
@@ -174,7 +180,7 @@ impl Gate {
     ) -> Result<Revoked, Refusal> {
         self.managed_credential(caller, id).await?;
         let reason = reason.map_or_else(|| format!("revoked by `{}`", caller.id()), |line| line.as_str().to_owned());
-        self.ledger.revoke_credential(RevokeCredential { stamp: self.stamp(caller), id, reason }).await
+        self.ledger.revoke_credential(RevokeCredential { stamp: self.mandate(caller), id, reason }).await
     }
 
     /// Unseals the material and drops it at once, to see that it can be used.
@@ -219,6 +225,11 @@ impl From<MaterialError> for Refusal {
 /// What the metadata says about how the service is reached must be understood before anything rests on it.
 fn check_connection(metadata: &Map<String, Value>) -> Result<(), Refusal> {
     Connection::from_metadata(metadata).map(drop).map_err(Refusal::from)
+}
+
+/// Whether nothing is left of metadata from which secrets were lifted.
+fn is_empty(metadata: &Map<String, Value>) -> bool {
+    metadata.iter().all(|(name, value)| name == "auth" && value.as_object().is_some_and(Map::is_empty))
 }
 
 fn too_busy() -> Refusal {

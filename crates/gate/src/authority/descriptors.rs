@@ -27,7 +27,7 @@ impl Gate {
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
         let granted = self.granted(caller, caller.id(), &catalog).await?;
         let granted = granted.iter().filter(|granted| caller.may_use(&granted.tool));
-        let own = self.builtins.iter().filter(|builtin| caller.may_use(&builtin.tool));
+        let own = self.builtins.of(caller.tenant()).filter(|builtin| caller.may_use(&builtin.tool));
         let described = granted.filter_map(|granted| granted.tool.descriptor().ok());
         let mut found: BTreeMap<ToolId, Arc<ToolDescriptor>> = BTreeMap::new();
         for descriptor in own.map(|builtin| Arc::clone(&builtin.descriptor)).chain(described) {
@@ -49,7 +49,7 @@ impl Gate {
     }
 
     async fn described(&self, caller: &Caller, tool: &ToolId) -> Result<Option<Arc<ToolDescriptor>>, Refusal> {
-        if let Some(own) = self.builtins.find(tool) {
+        if let Some(own) = self.builtins.find(caller.tenant(), tool) {
             return Ok(caller.may_use(&own.tool).then(|| Arc::clone(&own.descriptor)));
         }
         let Some((_, service, name)) = tool.service_and_tool() else { return Ok(None) };

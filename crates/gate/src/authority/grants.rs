@@ -76,17 +76,17 @@ impl Gate {
         let granted_by = new.granted_by.unwrap_or_else(|| caller.id().clone());
         caller.require_acting_for(&granted_by)?;
         let credential = self.managed_credential(caller, new.credential).await?;
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         let expires_at = match new.expires_at {
-            None => Some(stamp.time.plus(self.settings.default_grant_lifetime)),
+            None => Some(stamp.time().plus(self.settings.default_grant_lifetime)),
             Some(end) => end,
         };
         self.require_future(expires_at)?;
         require_indefinite(expires_at, new.allow_indefinite)?;
         let depth = new.delegation_depth.unwrap_or(DelegationDepth::Limited(u32::from(new.delegatable)));
         let grant = Grant {
-            id: GrantId::new(stamp.time, random()?),
-            tenant: stamp.tenant.clone(),
+            id: GrantId::new(stamp.time(), random()?),
+            tenant: stamp.tenant().clone(),
             credential: credential.id,
             service: credential.service,
             agent: new.agent,
@@ -101,7 +101,7 @@ impl Gate {
                 delegation_depth: depth,
                 expires_at,
             },
-            created_at: stamp.time,
+            created_at: stamp.time(),
             suspended: None,
             revoked_at: None,
         };
@@ -119,9 +119,9 @@ impl Gate {
         if new.request.expires_at == Some(None) {
             require_indefinite(None, new.allow_indefinite)?;
         }
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         let command = DelegateGrant {
-            id: GrantId::new(stamp.time, random()?),
+            id: GrantId::new(stamp.time(), random()?),
             stamp,
             source: new.source,
             target: new.target,
@@ -185,17 +185,18 @@ impl Gate {
             caller.require(Permission::DelegateTools)?;
         }
         let reason = reason_or(reason, "revoked", caller);
-        let revoked = self.ledger.revoke_grant(RevokeGrant { stamp: self.stamp(caller), id, reason }).await?;
+        let revoked = self.ledger.revoke_grant(RevokeGrant { stamp: self.mandate(caller), id, reason }).await?;
         let (lineage, _) = self.visible_grant(caller, id).await?;
         Ok((revoked, lineage))
     }
 
-    /// Pauses a grant. Its manager may, and whoever it was delegated by.
+    /// Pauses a grant. Its manager may, also one that a delegator has paused, and whoever it was delegated by.
     pub async fn suspend_grant(&self, caller: &Caller, id: GrantId, reason: Option<Line>) -> Result<Lineage, Refusal> {
         let (_, relation) = self.visible_grant(caller, id).await?;
         require_over(caller, relation)?;
         let reason = reason_or(reason, "suspended", caller);
-        self.ledger.suspend_grant(SuspendGrant { stamp: self.stamp(caller), id, reason }).await?;
+        let overrides = relation == Relation::Manager;
+        self.ledger.suspend_grant(SuspendGrant { stamp: self.mandate(caller), id, reason, overrides }).await?;
         Ok(self.visible_grant(caller, id).await?.0)
     }
 
@@ -204,7 +205,7 @@ impl Gate {
         let (_, relation) = self.visible_grant(caller, id).await?;
         require_over(caller, relation)?;
         let only_own = relation == Relation::Delegator;
-        self.ledger.resume_grant(ResumeGrant { stamp: self.stamp(caller), id, only_own }).await?;
+        self.ledger.resume_grant(ResumeGrant { stamp: self.mandate(caller), id, only_own }).await?;
         Ok(self.visible_grant(caller, id).await?.0)
     }
 

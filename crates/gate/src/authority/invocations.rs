@@ -125,14 +125,14 @@ impl Gate {
             let reason = format!("grant {} is for service `{}`", report.grant, lineage.grant().service);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         let summary = LoggingRule::default().summary(&report.parameters);
         let invocation = Invocation {
-            id: InvocationId::new(stamp.time, random()?),
-            tenant: stamp.tenant.clone(),
+            id: InvocationId::new(stamp.time(), random()?),
+            tenant: stamp.tenant().clone(),
             grant: Some(report.grant),
             agent: report.agent,
-            actor: stamp.actor.clone(),
+            actor: stamp.actor().clone(),
             service: Some(report.service),
             tool: report.tool.as_str().to_owned(),
             version: None,
@@ -148,7 +148,7 @@ impl Gate {
             context: report.context,
             trace: CallTrace { by_agent: true, ..CallTrace::default() },
             reported: true,
-            created_at: stamp.time,
+            created_at: stamp.time(),
         };
         self.ledger.report_invocation(ReportInvocation { stamp, invocation: invocation.clone() }).await?;
         Ok(invocation)

@@ -47,7 +47,8 @@ impl Gate {
 
     /// Makes a new master key current, unless a rekey is still under way, and asks the maintenance to do the rest.
     pub async fn begin_rekey(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
-        require_platform(caller)?;
+        // The key provider knows no transaction that could check this, so it is checked right before.
+        require_platform(&self.identify_again(caller).await?)?;
         let before = self.read_key_status().await?;
         if before.remaining() == 0 {
             // Known to the ledger even if it wraps nothing, so that it is retired and forgotten like any other.

@@ -136,7 +136,7 @@ impl Gate {
         let count = |rules: usize| u64::try_from(rules).unwrap_or(u64::MAX);
         let shadowed = count(checked.rules.iter().filter(|rule| rule.shadow).count());
         let rules = count(checked.rules.len());
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         self.ledger.apply_policies(ApplyPolicies { stamp, change, files, note, expected, rules, shadowed }).await
     }
 
@@ -156,7 +156,7 @@ impl Gate {
     /// The tools that rules can speak of: those of the newest version of every service, and the gate's own.
     pub(super) async fn policy_tools(&self, caller: &Caller) -> Result<Vec<PolicyTool>, Refusal> {
         let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
-        let own = self.builtins.iter().map(|builtin| &builtin.tool);
+        let own = self.builtins.of(caller.tenant()).map(|builtin| &builtin.tool);
         let mut seen = BTreeSet::new();
         let registered = catalog.services().flat_map(|service| service.tools());
         let tools = own.chain(registered).filter_map(|tool| {

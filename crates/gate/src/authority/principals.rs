@@ -51,11 +51,12 @@ pub struct Stored {
 }
 
 impl Gate {
-    /// Registers a principal, with no more permissions than the caller has.
+    /// Registers a principal, with no more permissions and scopes than the caller has.
     pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Stored, Refusal> {
         caller.require(Permission::ManageAgents)?;
         let permissions = new.permissions.unwrap_or_else(PermissionSet::of_an_agent);
         caller.require_within_own(&permissions)?;
+        caller.require_scopes_within_own(&new.scopes)?;
         if !new.labels.is_empty() {
             require_labeller(caller, &new.labels)?;
         }
@@ -64,21 +65,21 @@ impl Gate {
             return Err(Refusal::new(Code::AlreadyExists, reason));
         }
         let unresolved = self.unresolved_tools(caller, new.tool_allowlist.as_ref()).await?;
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         let principal = Principal {
             name: new.name,
             scopes: new.scopes,
             rate_limits: new.rate_limits,
             tool_allowlist: new.tool_allowlist,
             labels: new.labels,
-            ..Principal::new(stamp.tenant.clone(), new.id, new.kind, permissions, stamp.time)
+            ..Principal::new(stamp.tenant().clone(), new.id, new.kind, permissions, stamp.time())
         };
         let command = CreatePrincipal { stamp, principal: principal.clone(), unresolved: unresolved.clone() };
         self.ledger.create_principal(command).await?;
         Ok(Stored { principal, unresolved_tools: unresolved })
     }
 
-    /// Changes a principal that the caller administers, to no more permissions than the caller has.
+    /// Changes a principal that the caller administers, to no more permissions and no further scopes than the caller has.
     pub async fn update_principal(
         &self,
         caller: &Caller,
@@ -89,6 +90,9 @@ impl Gate {
         if let Some(permissions) = &changes.permissions {
             caller.require_within_own(permissions)?;
         }
+        if let Some(scopes) = &changes.scopes {
+            caller.require_scopes_within_own(&scopes.beyond(&before.scopes))?;
+        }
         if let Some(labels) = changes.labels.as_ref().filter(|labels| **labels != before.labels) {
             require_labeller(caller, labels)?;
         }
@@ -97,7 +101,7 @@ impl Gate {
         }
         let unresolved = self.unresolved_tools(caller, changes.tool_allowlist.iter().flatten().next()).await?;
         let command = UpdatePrincipal {
-            stamp: self.stamp(caller),
+            stamp: self.mandate(caller),
             id: id.clone(),
             expected_revision: before.revision,
             changes,
@@ -130,7 +134,7 @@ impl Gate {
             let reason = "you cannot remove yourself; another administrator must";
             return Err(Refusal::new(Code::PermissionDenied, reason));
         }
-        self.ledger.remove_principal(RemovePrincipal { stamp: self.stamp(caller), id: id.clone() }).await
+        self.ledger.remove_principal(RemovePrincipal { stamp: self.mandate(caller), id: id.clone() }).await
     }
 
     /// Makes a key for a principal. The key is in this answer and nowhere else.
@@ -141,10 +145,11 @@ impl Gate {
         label: Option<Line>,
         expires_at: Option<Timestamp>,
     ) -> Result<(KeyRecord, ApiKey), Refusal> {
-        self.administered(caller, principal).await?;
+        let holder = self.administered(caller, principal).await?;
+        caller.require_scopes_within_own(&holder.scopes)?;
         self.require_future(expires_at)?;
-        let stamp = self.stamp(caller);
-        let (key, secret) = new_key(principal.clone(), stamp.time)?;
+        let stamp = self.mandate(caller);
+        let (key, secret) = new_key(principal.clone(), stamp.time())?;
         let key = NewKey { label, expires_at, ..key };
         let record = self.ledger.create_key(CreateKey { stamp, key }).await?;
         Ok((record, secret))
@@ -166,7 +171,7 @@ impl Gate {
         if let Some(principal) = self.ledger.principal(caller.tenant(), &key.principal).await? {
             caller.require_within_own(&principal.permissions)?;
         }
-        self.ledger.revoke_key(RevokeKey { stamp: self.stamp(caller), id }).await
+        self.ledger.revoke_key(RevokeKey { stamp: self.mandate(caller), id }).await
     }
 
     /// A principal that the caller administers: whoever could make its key could act with its permissions.

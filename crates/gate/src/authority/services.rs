@@ -30,7 +30,7 @@ impl Gate {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
         let (service, version) = (definition.service.clone(), definition.version.clone());
-        let command = ApplyService { stamp: self.stamp(caller), definition, replace };
+        let command = ApplyService { stamp: self.mandate(caller), definition, replace };
         let new = self.ledger.apply_service(command).await?;
         let registered = self.service(caller, &service, Some(&version)).await?;
         let registered = registered.into_iter().next().ok_or_else(|| not_found(&service))?;
@@ -45,7 +45,7 @@ impl Gate {
         version: Option<ServiceVersion>,
     ) -> Result<u64, Refusal> {
         require_registrar(caller)?;
-        self.ledger.remove_service(RemoveService { stamp: self.stamp(caller), service, version }).await
+        self.ledger.remove_service(RemoveService { stamp: self.mandate(caller), service, version }).await
     }
 
     /// Everything that is registered.

@@ -20,15 +20,15 @@ impl Gate {
         name: Option<Line>,
     ) -> Result<(Tenant, PrincipalId, ApiKey), Refusal> {
         require_platform(caller)?;
-        let stamp = self.stamp(caller);
-        let (key, secret) = new_key(PrincipalId::administrator(), stamp.time)?;
-        let tenant = Tenant { id: id.clone(), name, created_at: stamp.time };
+        let stamp = self.mandate(caller);
+        let (key, secret) = new_key(PrincipalId::administrator(), stamp.time())?;
+        let tenant = Tenant { id: id.clone(), name, created_at: stamp.time() };
         let administrator = Principal::new(
             id,
             PrincipalId::administrator(),
             PrincipalKind::User,
             PermissionSet::of_a_tenant_administrator(),
-            stamp.time,
+            stamp.time(),
         );
         self.ledger.create_tenant(CreateTenant { stamp, tenant: tenant.clone(), administrator, key }).await?;
         Ok((tenant, PrincipalId::administrator(), secret))

@@ -23,13 +23,13 @@ impl Gate {
         caller.require(Permission::ManageTools)?;
         let owner = owner.unwrap_or_else(|| caller.id().clone());
         caller.require_acting_for(&owner)?;
-        let stamp = self.stamp(caller);
+        let stamp = self.mandate(caller);
         let vault = Vault {
-            id: VaultId::new(stamp.time, random()?),
-            tenant: stamp.tenant.clone(),
+            id: VaultId::new(stamp.time(), random()?),
+            tenant: stamp.tenant().clone(),
             owner,
             name,
-            created_at: stamp.time,
+            created_at: stamp.time(),
         };
         self.ledger.create_vault(CreateVault { stamp, vault: vault.clone() }).await?;
         Ok(vault)
@@ -54,6 +54,6 @@ impl Gate {
     /// Deletes a vault with all that it holds.
     pub async fn delete_vault(&self, caller: &Caller, id: VaultId) -> Result<Deleted, Refusal> {
         self.managed_vault(caller, id).await?;
-        self.ledger.delete_vault(DeleteVault { stamp: self.stamp(caller), id }).await
+        self.ledger.delete_vault(DeleteVault { stamp: self.mandate(caller), id }).await
     }
 }

@@ -12,14 +12,19 @@ use super::admit::Target;
 use super::fit::{Candidate, Errand, Fit};
 use crate::gate::Gate;
 use crate::ports::clock::pause;
-use crate::ports::ledger::{Freshness, RotateCredential, Stamp};
+use crate::ports::ledger::{Freshness, Mandate, NewEnd, RotateCredential, Stamp};
 use crate::ports::sealer::SealBinding;
 use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceAnswer, SourceFailure};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Code, Kind, Refusal};
 
 /// How often, and after what time, a replica looks for what another one may have renewed.
 const LOOKS: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// How often what was renewed is tried to be kept, and after what times: for about ten minutes.
+const TRIES: u32 = 130;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+const LONGEST_BETWEEN_TRIES: Duration = Duration::from_secs(5);
 
 /// The material of a call's credential: nothing where it needs none, or why it could not be opened.
 pub(super) type Opened = Option<Result<Material, Refusal>>;
@@ -118,7 +123,7 @@ impl Renewal for CredentialRenewal<'_> {
             Ok(renewed) => renewed,
             Err(failure) => return self.renewed_elsewhere(stale).await.ok_or(failure),
         };
-        match self.keep(version, &renewed).await {
+        match self.keep_at_last(version, &renewed).await {
             Ok(()) => Ok(renewed),
             // Somebody else, another replica perhaps, put newer material there: that one counts.
             Err(refusal) if refusal.code() == Code::VersionConflict => Ok(self.current().await?.1),
@@ -146,19 +151,41 @@ impl CredentialRenewal<'_> {
         None
     }
 
+    /// Keeps what was renewed, however long that takes: the service has taken the old refresh token back, and nobody
+    /// else knows the new one. It is sealed anew each time, since the master key may be another one by now.
+    async fn keep_at_last(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {
+        let mut between = BETWEEN_TRIES;
+        for _ in 0..TRIES {
+            match self.keep(version, renewed).await {
+                Err(refusal) if passes(refusal.code()) => {
+                    tracing::warn!(
+                        credential = %self.credential.id,
+                        reason = refusal.reason(),
+                        "a renewed credential could not be kept yet"
+                    );
+                }
+                outcome => return outcome,
+            }
+            pause(between).await;
+            between = (between * 2).min(LONGEST_BETWEEN_TRIES);
+        }
+        self.keep(version, renewed).await
+    }
+
     async fn keep(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {
-        let credential = self.credential;
+        let (credential, now) = (self.credential, self.gate.clock.now());
         let binding =
             SealBinding { tenant: credential.tenant.clone(), credential: credential.id, version: version + 1 };
         let command = RotateCredential {
-            stamp: self.stamp.clone(),
+            // The call was admitted, and what the service rotated for it must be kept whatever became of its caller.
+            stamp: Mandate::own(Stamp { time: now, ..self.stamp.clone() }),
             id: credential.id,
             expected_version: version,
             sealed: self.gate.sealer.seal(&binding, renewed).await?,
             material_fields: renewed.names().map(str::to_owned).collect(),
             metadata: None,
-            expires_at: None,
-            retire_until: self.stamp.time.plus(self.gate.settings.retire_after),
+            end: NewEnd::Same,
+            retire_until: now.plus(self.gate.settings.retire_after),
         };
         self.gate.ledger.rotate_credential(command).await.map(drop)
     }
@@ -172,6 +199,11 @@ fn same(current: &Material, stale: &Material) -> bool {
             .iter()
             .zip(stale.iter())
             .all(|((_, left), (_, right))| bool::from(left.expose().as_bytes().ct_eq(right.expose().as_bytes())))
+}
+
+/// Whether what is in the way of keeping something is so for a while only.
+fn passes(code: Code) -> bool {
+    code == Code::MasterKeyRetired || code.kind() == Kind::Unavailable
 }
 
 fn failed(refusal: &Refusal) -> SourceFailure {

@@ -74,7 +74,10 @@ impl Gate {
         if let Some(tool) = &call.own_tool {
             return Some(Arc::clone(tool));
         }
-        let named = self.builtins.named(&call.tool).filter(|_| call.grant.is_none() && call.version.is_none())?;
+        let named = self.builtins.named(call.caller.tenant(), &call.tool)?;
+        if call.grant.is_some() || call.version.is_some() {
+            return None;
+        }
         Some(Arc::clone(&named.tool))
     }
 

@@ -10,7 +10,7 @@ use toolgate_model::credential::ServiceName;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::permission::Permission;
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
@@ -49,7 +49,7 @@ impl Gate {
     pub async fn rehearse(self: &Arc<Self>, caller: Caller, rehearsal: Rehearsal) -> Result<CallAnswer, Denial> {
         let denied = |refusal| Denial { invocation: None, refusal };
         caller.require(Permission::ActAs).map_err(denied)?;
-        let tool = Arc::new(self.rehearsed(&rehearsal).map_err(denied)?);
+        let tool = Arc::new(self.rehearsed(caller.tenant(), &rehearsal).map_err(denied)?);
         let request = CallRequest {
             tool: rehearsal.tool,
             version: None,
@@ -92,10 +92,10 @@ impl Gate {
 }
 
 impl Gate {
-    fn rehearsed(&self, rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
+    fn rehearsed(&self, tenant: &TenantId, rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
         let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
         let (service, name) = rehearsal.tool.split_once('.').unwrap_or(("conformance", &rehearsal.tool));
-        let fetch = self.builtins.iter().find(|builtin| builtin.tool.backing == rehearsal.backing);
+        let fetch = self.builtins.of(tenant).find(|builtin| builtin.tool.backing == rehearsal.backing);
         let definition = match fetch {
             Some(builtin) => ToolDefinition { rate_limit: rehearsal.limit, ..(*builtin.tool.definition).clone() },
             None => ToolDefinition {

@@ -50,16 +50,16 @@ impl Gate {
             let reason = format!("a session may be open for 1 to {} seconds", LONGEST.as_secs());
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttlSeconds"));
         }
-        let stamp = self.stamp(caller);
-        let id = SessionId::new(stamp.time, random()?);
+        let stamp = self.mandate(caller);
+        let id = SessionId::new(stamp.time(), random()?);
         let unnamed = || RunId::parse(&id.to_string()).map_err(|_| Refusal::new(Code::Internal, "an id is no name"));
         let session = ToolSession {
             id,
             principal: caller.id().clone(),
             tool,
             run: run.map_or_else(unnamed, Ok)?,
-            opened_at: stamp.time,
-            expires_at: stamp.time.plus(lifetime),
+            opened_at: stamp.time(),
+            expires_at: stamp.time().plus(lifetime),
         };
         self.ledger.open_session(OpenSession { stamp, session: session.clone() }).await?;
         Ok(session)
@@ -75,7 +75,7 @@ impl Gate {
     /// Brings a session of the caller to its end.
     pub async fn close_session(&self, caller: &Caller, id: SessionId, completed: bool) -> Result<(), Refusal> {
         self.session(caller, id).await?;
-        self.ledger.close_session(CloseSession { stamp: self.stamp(caller), id, completed }).await
+        self.ledger.close_session(CloseSession { stamp: self.mandate(caller), id, completed }).await
     }
 
     /// Makes a call of a session part of its execution. Whether it is open is decided when the call is admitted.

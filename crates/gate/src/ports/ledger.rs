@@ -37,6 +37,7 @@ pub use self::calls::{
 pub use self::grants::{
     CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
 };
+pub use self::mandate::{Mandate, Right};
 pub use self::page::{Page, PageRequest};
 pub use self::policies::{
     ActivePolicies, ApplyPolicies, CountedRun, Counts, History, HistoryQuery, MarkScope, Marks, PolicyChange,
@@ -48,7 +49,7 @@ pub use self::principals::{
 pub use self::services::{ApplyService, RegisteredService, Registry, RemoveService};
 pub use self::sessions::{CloseSession, OpenSession, ToolSession};
 pub use self::vaults::{
-    CreateCredential, CreateVault, DeleteVault, Deleted, KeyUsage, RecordRekey, RevokeCredential, Rewrap,
+    CreateCredential, CreateVault, DeleteVault, Deleted, KeyUsage, NewEnd, RecordRekey, RevokeCredential, Rewrap,
     RotateCredential, SealedVersion,
 };
 
@@ -57,6 +58,7 @@ mod approvals;
 mod audit;
 mod calls;
 mod grants;
+mod mandate;
 mod page;
 mod policies;
 mod principals;
@@ -64,7 +66,8 @@ mod services;
 mod sessions;
 mod vaults;
 
-/// Who changes something, where and when. Every change carries one; it ends up in the event.
+/// Who changes something, where and when. Every change carries one; it ends up in the event. What a caller administers
+/// carries a [`Mandate`] instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
     /// The tenant in which it happens.

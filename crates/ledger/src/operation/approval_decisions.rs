@@ -1,43 +1,54 @@
 //! Decisions: somebody's word is counted on an approval that nobody else can change meanwhile, so that of several words
-//! the first one ends it.
+//! the first one ends it. Of earlier words only those count whose speakers may still say them.
 
-use toolgate_gate::ports::ledger::DecideApproval;
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolgate_gate::ports::ledger::{DecideApproval, Mandate};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{
     Approval, ApprovalHappening, ApprovalStatus, DecideError, Decided, Decider, StandingApproval,
 };
 use toolgate_model::id::ApprovalId;
 use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::{Principal, PrincipalId};
 
+use super::administration::{Administration, Entitled};
 use super::approvals::{entry, hold, store};
 use super::record::{record, record_all};
-use super::{Operation, standing_approvals};
+use super::{principals, standing_approvals};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
-impl Operation for DecideApproval {
+impl Administration for DecideApproval {
     type Output = Approval;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Approval, Failure> {
-        require_decider(transaction, self).await?;
-        let approval = hold(transaction, &self.stamp.tenant, self.id).await?;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Approval, Failure> {
+        let approval = hold(transaction, &by.tenant, self.id).await?;
         if let Some(key) = &self.idempotency_key
-            && was_counted(transaction, self, key).await?
+            && was_counted(transaction, by, self, key).await?
         {
             return Ok(approval);
         }
-        let decider = Decider { id: &self.vote.by, scopes: &self.scopes };
+        let approvers = approvers(transaction, &approval, by, &self.vote.by).await?;
+        let decider = approvers.get(&self.vote.by).ok_or_else(|| no_approver(&self.vote.by, self.id))?;
+        let decider = Decider { id: &self.vote.by, scopes: &decider.scopes };
+        let approval = approval.counting(|voter| approvers.get(voter).map(|approver| &approver.scopes));
         let decided = approval.decide(self.vote.clone(), decider).map_err(|error| refusal(error, self.id))?;
         if let Some(key) = &self.idempotency_key {
-            remember(transaction, self, key).await?;
+            remember(transaction, by, self, key).await?;
         }
         let mut ended = match decided {
             Decided::Ended(ended) => ended,
             Decided::Counted(counted) => {
                 store(transaction, &counted).await?;
-                record(transaction, &self.stamp, entry(&counted, ApprovalHappening::Counted)).await?;
+                record(transaction, by, entry(&counted, ApprovalHappening::Counted)).await?;
                 return Ok(counted);
             }
         };
@@ -48,38 +59,50 @@ impl Operation for DecideApproval {
             standing_approvals::insert(transaction, &standing).await?;
             entries.push(entry(&ended, |_| ApprovalHappening::StandingCreated(standing)));
         }
-        record_all(transaction, &self.stamp, entries).await?;
+        record_all(transaction, by, entries).await?;
         Ok(ended)
     }
 }
 
-/// Keeps whoever answers as they were when that was decided to be allowed: what was taken from them meanwhile is seen.
-async fn require_decider<T: Transaction>(transaction: &mut T, command: &DecideApproval) -> Result<(), Failure> {
-    let share = T::FOR_SHARE;
-    let sql =
-        format!("SELECT id, revision FROM principals WHERE tenant = $1 AND id = $2 AND removed_at IS NULL{share}");
-    let found = transaction.query_optional(&sql, values![&command.stamp.tenant, &command.vote.by]).await?;
-    let revision: Option<u64> = found.map(|row| row.count(1)).transpose()?;
-    let sql = format!(
-        "SELECT id FROM keys WHERE tenant = $1 AND id = $2 AND revoked_at IS NULL \
-         AND (expires_at IS NULL OR expires_at > $3){share}"
-    );
-    let key = transaction.query_optional(&sql, values![&command.stamp.tenant, command.key, command.stamp.time]).await?;
-    if revision == Some(command.decider_revision) && key.is_some() {
-        return Ok(());
+/// Those who have voted, and whoever votes now, as far as they may decide approvals: with everybody else's, the votes of
+/// those from whom that was taken since do not count. They stay as they are until the transaction ends.
+async fn approvers<T: Transaction>(
+    transaction: &mut T,
+    approval: &Approval,
+    by: &Entitled<'_>,
+    decider: &PrincipalId,
+) -> Result<BTreeMap<PrincipalId, Principal>, Failure> {
+    let voters: BTreeSet<&PrincipalId> = approval.votes.iter().map(|vote| &vote.by).chain([decider]).collect();
+    let mut approvers = BTreeMap::new();
+    // Everybody takes them in the same order.
+    for voter in voters {
+        let found = principals::locked(transaction, &by.tenant, voter, T::FOR_SHARE).await?;
+        let may_decide = |principal: &Principal| {
+            principal.removed_at.is_none() && principal.permissions.has(Permission::DecideApprovals)
+        };
+        if let Some(approver) = found.filter(may_decide) {
+            approvers.insert(voter.clone(), approver);
+        }
     }
-    Err(Refusal::new(Code::VersionConflict, "whoever answers has changed meanwhile; try again").into())
+    Ok(approvers)
+}
+
+fn no_approver(id: &PrincipalId, approval: ApprovalId) -> Refusal {
+    let permission = Permission::DecideApprovals;
+    let reason = format!("this needs the permission {permission}, which `{id}` does not have");
+    Refusal::new(Code::PermissionDenied, reason).with("required_permission", permission).with("approval_id", approval)
 }
 
 /// Whether this very word was counted before.
 async fn was_counted<T: Transaction>(
     transaction: &mut T,
+    by: &Entitled<'_>,
     command: &DecideApproval,
     key: &IdempotencyKey,
 ) -> Result<bool, Failure> {
     let sql = "SELECT approval, request_digest FROM approval_votes \
          WHERE tenant = $1 AND approval = $2 AND decider = $3 AND key = $4";
-    let name = values![&command.stamp.tenant, command.id, &command.vote.by, key.as_str()];
+    let name = values![&by.tenant, command.id, &command.vote.by, key.as_str()];
     let Some(row) = transaction.query_optional(sql, name).await? else { return Ok(false) };
     if row.text(1)? == command.request_digest {
         return Ok(true);
@@ -90,19 +113,14 @@ async fn was_counted<T: Transaction>(
 
 async fn remember<T: Transaction>(
     transaction: &mut T,
+    by: &Entitled<'_>,
     command: &DecideApproval,
     key: &IdempotencyKey,
 ) -> Result<(), Failure> {
     let sql = "INSERT INTO approval_votes (tenant, approval, decider, key, request_digest, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6)";
-    let parameters = values![
-        &command.stamp.tenant,
-        command.id,
-        &command.vote.by,
-        key.as_str(),
-        command.request_digest.as_str(),
-        command.stamp.time,
-    ];
+    let parameters =
+        values![&by.tenant, command.id, &command.vote.by, key.as_str(), command.request_digest.as_str(), by.time,];
     transaction.execute(sql, parameters).await?;
     Ok(())
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::{CreateApprovalLink, RedeemApprovalLink};
+use toolgate_gate::ports::ledger::{CreateApprovalLink, Mandate, RedeemApprovalLink};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::Approval;
 use toolgate_model::id::ApprovalId;
 
 use super::Operation;
+use super::administration::{Administration, Entitled};
 use super::approvals::ReadApproval;
 use crate::sql::{Failure, SqlError};
 use crate::transaction::{Transaction, values};
@@ -30,13 +31,17 @@ impl Operation for CreateApprovalLink {
     }
 }
 
-impl Operation for RedeemApprovalLink {
+impl Administration for RedeemApprovalLink {
     type Output = Approval;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Approval, Failure> {
-        let (tenant, now) = (&self.stamp.tenant, self.stamp.time);
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Approval, Failure> {
+        let (tenant, now) = (&by.tenant, by.time);
         let hash = self.digest.as_bytes().as_slice();
         let sql = format!(
             "SELECT approval, expires_at, used_at FROM approval_links WHERE token_hash = $1 AND tenant = $2{}",

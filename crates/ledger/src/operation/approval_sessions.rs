@@ -2,23 +2,28 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::{SessionTerms, SetSessionTerms};
+use toolgate_gate::ports::ledger::{Mandate, SessionTerms, SetSessionTerms};
 use toolgate_model::approval::{ApprovalHappening, Attendance, Mode, SessionName};
 use toolgate_model::event::Happening;
 use toolgate_model::principal::{PrincipalId, TenantId};
 
 use super::Operation;
+use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
-impl Operation for SetSessionTerms {
+impl Administration for SetSessionTerms {
     type Output = ();
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        let (tenant, name) = (&self.stamp.tenant, self.name.as_str());
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
+        let (tenant, name) = (&by.tenant, self.name.as_str());
         if self.terms == SessionTerms::default() {
             let sql = "DELETE FROM approval_sessions WHERE tenant = $1 AND owner = $2 AND name = $3";
             transaction.execute(sql, values![tenant, &self.owner, name]).await?;
@@ -41,7 +46,7 @@ impl Operation for SetSessionTerms {
         let happening =
             ApprovalHappening::ModeChanged { owner: self.owner.clone(), session: self.name.clone(), from, to };
         let entry = Entry::about(Happening::Approval(Box::new(happening)), &self.owner);
-        record(transaction, &self.stamp, entry).await
+        record(transaction, by, entry).await
     }
 }
 

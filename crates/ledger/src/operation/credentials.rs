@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 use toolgate_gate::ports::ledger::{
-    CreateCredential, Page, PageRequest, RevokeCredential, RotateCredential, SealedVersion, Stamp,
+    CreateCredential, Mandate, NewEnd, Page, PageRequest, RevokeCredential, RotateCredential, SealedVersion, Stamp,
 };
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -14,6 +14,7 @@ use toolgate_model::scope::Scope;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
+use super::administration::{Administration, Entitled};
 use super::cascade::{Cascade, revoke_below};
 use super::listing::Conditions;
 use super::record::{Entry, record};
@@ -100,10 +101,14 @@ pub async fn revoke_held<T: Transaction>(
     Ok(grants)
 }
 
-impl Operation for CreateCredential {
+impl Administration for CreateCredential {
     type Output = ();
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         let credential = &self.credential;
         vaults::share(transaction, &credential.tenant, credential.vault).await?;
         // Each scope may be a tool by the credential alone.
@@ -130,7 +135,7 @@ impl Operation for CreateCredential {
         transaction.execute(sql, parameters).await?;
         if let Some(sealed) = &self.sealed {
             let binding = binding(credential, credential.version);
-            insert_version(transaction, &binding, sealed, self.stamp.time).await?;
+            insert_version(transaction, &binding, sealed, by.time).await?;
         }
         let happening = Happening::CredentialCreated {
             credential: credential.id,
@@ -138,16 +143,20 @@ impl Operation for CreateCredential {
             service: credential.service.clone(),
             auth_type: credential.auth_type,
         };
-        record(transaction, &self.stamp, Entry::new(happening)).await
+        record(transaction, by, Entry::new(happening)).await
     }
 }
 
-impl Operation for RotateCredential {
+impl Administration for RotateCredential {
     type Output = Credential;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Credential, Failure> {
-        let mut credential = locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
-        let now = self.stamp.time;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Credential, Failure> {
+        let mut credential = locked(transaction, &by.tenant, self.id, T::FOR_UPDATE).await?;
+        let now = by.time;
         let status = credential.status(now);
         if status == CredentialStatus::Revoked {
             require_active(&credential, now)?;
@@ -157,7 +166,7 @@ impl Operation for RotateCredential {
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
         if status == CredentialStatus::Expired {
-            announce_expiry(transaction, &self.stamp, self.id).await?;
+            announce_expiry(transaction, by, self.id).await?;
         }
         credential.version += 1;
         credential.rotated_at = now;
@@ -165,16 +174,20 @@ impl Operation for RotateCredential {
         if let Some(metadata) = &self.metadata {
             credential.metadata.clone_from(metadata);
         }
-        credential.expires_at = match self.expires_at {
-            Some(end) => end,
-            // Fresh material for an expired credential starts over without an end.
-            None if status == CredentialStatus::Expired => None,
-            None => credential.expires_at,
+        credential.expires_at = match self.end {
+            NewEnd::At(end) => end,
+            NewEnd::Later if status == CredentialStatus::Expired => None,
+            NewEnd::Later | NewEnd::Same => credential.expires_at,
         };
         let retire = "UPDATE credential_versions SET retire_until = $1 WHERE credential = $2 AND retire_until IS NULL";
         transaction.execute(retire, values![self.retire_until, self.id]).await?;
-        let update = "UPDATE credentials SET version = $1, rotated_at = $2, material_fields = $3, metadata = $4, \
-             expires_at = $5, expiry_announced_at = NULL WHERE id = $6";
+        // An end that stays past was announced, above or before.
+        let announced =
+            if credential.status(now) == CredentialStatus::Expired { "expiry_announced_at" } else { "NULL" };
+        let update = format!(
+            "UPDATE credentials SET version = $1, rotated_at = $2, material_fields = $3, metadata = $4, \
+             expires_at = $5, expiry_announced_at = {announced} WHERE id = $6"
+        );
         let parameters = values![
             credential.version,
             credential.rotated_at,
@@ -183,11 +196,10 @@ impl Operation for RotateCredential {
             credential.expires_at,
             credential.id,
         ];
-        transaction.execute(update, parameters).await?;
+        transaction.execute(&update, parameters).await?;
         insert_version(transaction, &binding(&credential, credential.version), &self.sealed, now).await?;
-        let happening =
-            Happening::CredentialRotated { credential: credential.id, rotated_by: self.stamp.actor.clone() };
-        record(transaction, &self.stamp, Entry::new(happening)).await?;
+        let happening = Happening::CredentialRotated { credential: credential.id, rotated_by: by.actor.clone() };
+        record(transaction, by, Entry::new(happening)).await?;
         Ok(credential)
     }
 }
@@ -202,15 +214,19 @@ async fn announce_expiry<T: Transaction>(transaction: &mut T, stamp: &Stamp, id:
     record(transaction, &by_the_clock, Entry::new(Happening::CredentialExpired { credential: id })).await
 }
 
-impl Operation for RevokeCredential {
+impl Administration for RevokeCredential {
     /// How many grants.
     type Output = u64;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
-        let credential = locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<u64, Failure> {
+        let credential = locked(transaction, &by.tenant, self.id, T::FOR_UPDATE).await?;
         match credential.revoked_at {
             Some(_) => Ok(0),
-            None => revoke_held(transaction, &self.stamp, self.id, &self.reason).await,
+            None => revoke_held(transaction, by, self.id, &self.reason).await,
         }
     }
 }

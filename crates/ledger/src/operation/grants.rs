@@ -1,30 +1,35 @@
 //! Making, delegating, pausing and taking back grants.
 
-use toolgate_gate::ports::ledger::{CreateGrant, DelegateGrant, ResumeGrant, RevokeGrant, SuspendGrant};
+use toolgate_gate::ports::ledger::{CreateGrant, DelegateGrant, Mandate, ResumeGrant, RevokeGrant, SuspendGrant};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::grant::{DelegationError, Grant, GrantStatus, Lineage, Standing, Suspension};
 use toolgate_model::id::GrantId;
 use toolgate_model::time::Timestamp;
 
+use super::administration::{Administration, Entitled};
 use super::cascade::{Cascade, revoke_below};
 use super::grant_rows::{insert, share_lineage, take_grant};
 use super::record::{Entry, record};
-use super::{Operation, credentials, principals};
+use super::{credentials, principals};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
 /// A chain longer than any organisation; keeps the cost of one use bounded where the depth is unlimited.
 const LEVEL_LIMIT: u32 = 256;
 
-impl Operation for CreateGrant {
+impl Administration for CreateGrant {
     type Output = ();
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         let grant = &self.grant;
         principals::share_grantee(transaction, &grant.tenant, &grant.agent).await?;
         let credential = credentials::share(transaction, &grant.tenant, grant.credential).await?;
-        credentials::require_active(&credential, self.stamp.time)?;
+        credentials::require_active(&credential, by.time)?;
         let beyond = grant.authority.scopes.beyond(&credential.scopes_available);
         if !beyond.is_empty() {
             let reason = format!("credential {} does not have every scope that the grant names", credential.id);
@@ -41,19 +46,23 @@ impl Operation for CreateGrant {
             scopes: grant.authority.scopes.clone(),
             expires_at: grant.authority.expires_at,
         };
-        record(transaction, &self.stamp, about(happening, grant)).await
+        record(transaction, by, about(happening, grant)).await
     }
 }
 
-impl Operation for DelegateGrant {
+impl Administration for DelegateGrant {
     type Output = Grant;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Grant, Failure> {
-        let tenant = &self.stamp.tenant;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
+        let tenant = &by.tenant;
         principals::share_grantee(transaction, tenant, &self.target).await?;
         let (lineage, credential) = share_lineage(transaction, tenant, self.source).await?;
-        require_usable(&lineage, self.stamp.time)?;
-        credentials::require_active(&credential, self.stamp.time)?;
+        require_usable(&lineage, by.time)?;
+        credentials::require_active(&credential, by.time)?;
         let source = lineage.grant();
         if source.level >= LEVEL_LIMIT {
             let reason = format!("a lineage has at most {LEVEL_LIMIT} delegations");
@@ -71,7 +80,7 @@ impl Operation for DelegateGrant {
             source: Some(source.id),
             level: source.level + 1,
             authority,
-            created_at: self.stamp.time,
+            created_at: by.time,
             suspended: None,
             revoked_at: None,
         };
@@ -83,50 +92,64 @@ impl Operation for DelegateGrant {
             scopes: grant.authority.scopes.clone(),
             delegation_depth: grant.authority.delegation_depth,
         };
-        record(transaction, &self.stamp, about(happening, &grant)).await?;
+        record(transaction, by, about(happening, &grant)).await?;
         Ok(grant)
     }
 }
 
-impl Operation for RevokeGrant {
+impl Administration for RevokeGrant {
     /// How many grants.
     type Output = u64;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
-        take_grant(transaction, &self.stamp.tenant, self.id).await?;
-        revoke_below(transaction, &self.stamp, Cascade::Grant(self.id), &self.reason).await
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<u64, Failure> {
+        take_grant(transaction, &by.tenant, self.id).await?;
+        revoke_below(transaction, by, Cascade::Grant(self.id), &self.reason).await
     }
 }
 
-impl Operation for SuspendGrant {
+impl Administration for SuspendGrant {
     type Output = Grant;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Grant, Failure> {
-        let lineage = take_grant(transaction, &self.stamp.tenant, self.id).await?;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
+        let lineage = take_grant(transaction, &by.tenant, self.id).await?;
         let mut grant = lineage.grant().clone();
-        match grant.status(self.stamp.time) {
+        match grant.status(by.time) {
             GrantStatus::Active => {}
+            // Whoever it is paused by alone can resume it: a manager's pause must not end with a delegator's.
+            GrantStatus::Suspended if self.overrides && is_paused_by_another(by, &grant) => {}
             ended => {
                 return Err(Refusal::of_standing(Standing { status: ended, decided_by: grant.id }, grant.id).into());
             }
         }
         let sql = "UPDATE grants SET suspended_at = $1, suspended_by = $2 WHERE id = $3";
-        transaction.execute(sql, values![self.stamp.time, &self.stamp.actor, self.id]).await?;
-        grant.suspended = Some(Suspension { at: self.stamp.time, by: self.stamp.actor.clone() });
+        transaction.execute(sql, values![by.time, &by.actor, self.id]).await?;
+        grant.suspended = Some(Suspension { at: by.time, by: by.actor.clone() });
         let happening = Happening::GrantSuspended { grant: grant.id, reason: self.reason.clone() };
-        record(transaction, &self.stamp, about(happening, &grant)).await?;
+        record(transaction, by, about(happening, &grant)).await?;
         Ok(grant)
     }
 }
 
-impl Operation for ResumeGrant {
+impl Administration for ResumeGrant {
     type Output = Grant;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Grant, Failure> {
-        let lineage = take_grant(transaction, &self.stamp.tenant, self.id).await?;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
+        let lineage = take_grant(transaction, &by.tenant, self.id).await?;
         let mut grant = lineage.grant().clone();
-        match grant.status(self.stamp.time) {
-            GrantStatus::Suspended => require_own_pause(self, &grant)?,
+        match grant.status(by.time) {
+            GrantStatus::Suspended => require_own_pause(self, by, &grant)?,
             GrantStatus::Active => {
                 let reason = format!("grant {} is not suspended", grant.id);
                 return Err(Refusal::new(Code::GrantNotSuspended, reason).with("grant_id", grant.id).into());
@@ -138,7 +161,7 @@ impl Operation for ResumeGrant {
         let sql = "UPDATE grants SET suspended_at = NULL, suspended_by = NULL WHERE id = $1";
         transaction.execute(sql, values![self.id]).await?;
         grant.suspended = None;
-        record(transaction, &self.stamp, about(Happening::GrantResumed { grant: grant.id }, &grant)).await?;
+        record(transaction, by, about(Happening::GrantResumed { grant: grant.id }, &grant)).await?;
         Ok(grant)
     }
 }
@@ -150,9 +173,12 @@ fn require_usable(lineage: &Lineage, now: Timestamp) -> Result<(), Refusal> {
     }
 }
 
-fn require_own_pause(command: &ResumeGrant, grant: &Grant) -> Result<(), Refusal> {
-    let by_other = grant.suspended.as_ref().is_some_and(|suspension| suspension.by != command.stamp.actor);
-    if !command.only_own || !by_other {
+fn is_paused_by_another(by: &Entitled<'_>, grant: &Grant) -> bool {
+    grant.suspended.as_ref().is_some_and(|suspension| suspension.by != by.actor)
+}
+
+fn require_own_pause(command: &ResumeGrant, by: &Entitled<'_>, grant: &Grant) -> Result<(), Refusal> {
+    if !command.only_own || !is_paused_by_another(by, grant) {
         return Ok(());
     }
     let reason = "the grant was suspended by somebody else; only who manages its credential may resume it";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_gate::ports::ledger::{CreateKey, NewKey, RevokeKey};
+use toolgate_gate::ports::ledger::{CreateKey, Mandate, NewKey, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::id::KeyId;
@@ -12,6 +12,7 @@ use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
+use super::administration::{Administration, Entitled};
 use super::listing::Conditions;
 use super::principals::{locked, not_found};
 use super::record::{Entry, record};
@@ -49,22 +50,27 @@ pub fn created(key: &NewKey) -> Entry {
     Entry::about(happening, &key.principal)
 }
 
-impl Operation for CreateKey {
+impl Administration for CreateKey {
     type Output = KeyRecord;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<KeyRecord, Failure> {
-        let principal = locked(transaction, &self.stamp.tenant, &self.key.principal, T::FOR_SHARE).await?;
-        if principal.is_none_or(|principal| principal.removed_at.is_some()) {
-            return Err(not_found(&self.key.principal).into());
-        }
-        insert(transaction, &self.stamp.tenant, &self.key, self.stamp.time).await?;
-        record(transaction, &self.stamp, created(&self.key)).await?;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<KeyRecord, Failure> {
+        let principal = locked(transaction, &by.tenant, &self.key.principal, T::FOR_SHARE).await?;
+        let principal = principal.filter(|principal| principal.removed_at.is_none());
+        let principal = principal.ok_or_else(|| not_found(&self.key.principal))?;
+        // Whoever has the key can do what its principal may.
+        by.require_within_own(&principal)?;
+        insert(transaction, &by.tenant, &self.key, by.time).await?;
+        record(transaction, by, created(&self.key)).await?;
         Ok(KeyRecord {
             id: self.key.id,
             principal: self.key.principal.clone(),
             label: self.key.label.clone(),
             hint: self.key.hint.clone(),
-            created_at: self.stamp.time,
+            created_at: by.time,
             expires_at: self.key.expires_at,
             revoked_at: None,
             last_used_at: None,
@@ -72,20 +78,24 @@ impl Operation for CreateKey {
     }
 }
 
-impl Operation for RevokeKey {
+impl Administration for RevokeKey {
     type Output = KeyRecord;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<KeyRecord, Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<KeyRecord, Failure> {
         let sql = format!("SELECT {COLUMNS} FROM keys WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
-        let row = transaction.query_optional(&sql, values![&self.stamp.tenant, self.id]).await?;
+        let row = transaction.query_optional(&sql, values![&by.tenant, self.id]).await?;
         let missing = || Refusal::new(Code::KeyNotFound, format!("there is no key {}", self.id));
         let mut key = read(&row.ok_or_else(missing)?)?;
         if key.revoked_at.is_none() {
             let end = "UPDATE keys SET revoked_at = $1 WHERE id = $2";
-            transaction.execute(end, values![self.stamp.time, self.id]).await?;
-            key.revoked_at = Some(self.stamp.time);
+            transaction.execute(end, values![by.time, self.id]).await?;
+            key.revoked_at = Some(by.time);
             let happening = Happening::KeyRevoked { key: key.id, principal: key.principal.clone() };
-            record(transaction, &self.stamp, Entry::about(happening, &key.principal)).await?;
+            record(transaction, by, Entry::about(happening, &key.principal)).await?;
         }
         Ok(key)
     }

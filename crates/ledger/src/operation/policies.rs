@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use toolgate_gate::ports::ledger::{
-    ActivePolicies, ApplyPolicies, Generation, Page, PageRequest, PolicyChange, RecordDecision,
+    ActivePolicies, ApplyPolicies, Generation, Mandate, Page, PageRequest, PolicyChange, RecordDecision,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
@@ -16,6 +16,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::check_identifier;
 
 use super::Operation;
+use super::administration::{Administration, Entitled};
 use super::listing::Conditions;
 use super::record::{Entry, record};
 use crate::sql::{Failure, Row, SqlError};
@@ -51,11 +52,19 @@ async fn next_version<T: Transaction>(transaction: &mut T, tenant: &TenantId) ->
     Ok(row.ok_or_else(|| SqlError::Corrupt("no version of the policies".to_owned()))?.count(1)?)
 }
 
-impl Operation for ApplyPolicies {
+impl Administration for ApplyPolicies {
     type Output = PolicySetVersion;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<PolicySetVersion, Failure> {
-        let tenant = &self.stamp.tenant;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        by: &Entitled<'_>,
+    ) -> Result<PolicySetVersion, Failure> {
+        let tenant = &by.tenant;
         let version = next_version(transaction, tenant).await?;
         let active = version.saturating_sub(1);
         if let Some(expected) = self.expected.filter(|expected| *expected != active) {
@@ -67,8 +76,8 @@ impl Operation for ApplyPolicies {
             files: self.files.clone(),
             digest: sha256(&canonical).to_hex(),
             note: self.note.clone(),
-            applied_by: self.stamp.actor.clone(),
-            created_at: self.stamp.time,
+            applied_by: by.actor.clone(),
+            created_at: by.time,
         };
         let sql = "INSERT INTO policy_sets (tenant, version, files, digest, note, applied_by, created_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -97,7 +106,7 @@ impl Operation for ApplyPolicies {
             digest: made.digest.clone(),
             note: made.note.clone(),
         };
-        record(transaction, &self.stamp, Entry::new(happening)).await?;
+        record(transaction, by, Entry::new(happening)).await?;
         Ok(made)
     }
 }

@@ -1,6 +1,8 @@
 //! Principals: who exists, with which scopes, permissions and limits.
 
-use toolgate_gate::ports::ledger::{CreatePrincipal, Page, PageRequest, RemovePrincipal, Stamp, UpdatePrincipal};
+use toolgate_gate::ports::ledger::{
+    CreatePrincipal, Mandate, Page, PageRequest, RemovePrincipal, Stamp, UpdatePrincipal,
+};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::ToolId;
 use toolgate_model::event::Happening;
@@ -9,6 +11,7 @@ use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::Line;
 
 use super::Operation;
+use super::administration::{Administration, Entitled};
 use super::cascade::{Cascade, revoke_below};
 use super::listing::Conditions;
 use super::record::{Entry, record, record_all};
@@ -102,21 +105,29 @@ pub fn not_found(id: &PrincipalId) -> Refusal {
     Refusal::new(Code::AgentNotFound, format!("there is no agent `{id}`")).with("agent_id", id)
 }
 
-impl Operation for CreatePrincipal {
+impl Administration for CreatePrincipal {
     type Output = ();
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         insert(transaction, &self.principal).await?;
-        record(transaction, &self.stamp, created(&self.principal)).await?;
-        record_unresolved(transaction, &self.stamp, &self.principal, &self.unresolved).await
+        record(transaction, by, created(&self.principal)).await?;
+        record_unresolved(transaction, by, &self.principal, &self.unresolved).await
     }
 }
 
-impl Operation for UpdatePrincipal {
+impl Administration for UpdatePrincipal {
     type Output = Principal;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Principal, Failure> {
-        let tenant = &self.stamp.tenant;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Principal, Failure> {
+        let tenant = &by.tenant;
         let found = locked(transaction, tenant, &self.id, T::FOR_UPDATE).await?;
         let mut principal =
             found.filter(|principal| principal.removed_at.is_none()).ok_or_else(|| not_found(&self.id))?;
@@ -149,25 +160,28 @@ impl Operation for UpdatePrincipal {
             permissions: changed.contains(&"permissions").then(|| principal.permissions.clone()),
             changed: changed.clone(),
         };
-        record(transaction, &self.stamp, Entry::about(happening, &self.id)).await?;
+        record(transaction, by, Entry::about(happening, &self.id)).await?;
         if changed.contains(&"tool_allowlist") {
-            record_unresolved(transaction, &self.stamp, &principal, &self.unresolved).await?;
+            record_unresolved(transaction, by, &principal, &self.unresolved).await?;
         }
         Ok(principal)
     }
 }
 
-impl Operation for RemovePrincipal {
+impl Administration for RemovePrincipal {
     /// How many keys and grants.
     type Output = (u64, u64);
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(u64, u64), Failure> {
-        let tenant = &self.stamp.tenant;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(u64, u64), Failure> {
+        let tenant = &by.tenant;
         let principal = locked(transaction, tenant, &self.id, T::FOR_UPDATE).await?;
-        if principal.is_none_or(|principal| principal.removed_at.is_some()) {
-            return Err(not_found(&self.id).into());
-        }
-        let now = self.stamp.time;
+        let principal = principal.filter(|principal| principal.removed_at.is_none());
+        by.require_within_own(&principal.ok_or_else(|| not_found(&self.id))?)?;
+        let now = by.time;
         let mark = "UPDATE principals SET removed_at = $1 WHERE tenant = $2 AND id = $3";
         transaction.execute(mark, values![now, tenant, &self.id]).await?;
         let end_keys = "UPDATE keys SET revoked_at = $1 WHERE tenant = $2 AND principal = $3 AND revoked_at IS NULL";
@@ -180,10 +194,10 @@ impl Operation for RemovePrincipal {
         );
         transaction.query(&hold, values![tenant, &self.id]).await?;
         let reason = format!("agent `{}` was removed", self.id);
-        let grants = revoke_below(transaction, &self.stamp, Cascade::Agent(&self.id), &reason).await?;
+        let grants = revoke_below(transaction, by, Cascade::Agent(&self.id), &reason).await?;
         let happening =
             Happening::AgentRemoved { principal: self.id.clone(), revoked_keys: keys, revoked_grants: grants };
-        record(transaction, &self.stamp, Entry::about(happening, &self.id)).await?;
+        record(transaction, by, Entry::about(happening, &self.id)).await?;
         Ok((keys, grants))
     }
 }

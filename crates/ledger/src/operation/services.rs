@@ -1,6 +1,6 @@
 //! The registry of services.
 
-use toolgate_gate::ports::ledger::{ApplyService, RegisteredService, Registry, RemoveService};
+use toolgate_gate::ports::ledger::{ApplyService, Mandate, RegisteredService, Registry, RemoveService};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::event::Happening;
@@ -8,6 +8,7 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::principal::TenantId;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolName};
 
+use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
 use super::{Operation, tool_names};
 use crate::sql::{Failure, Row, SqlError};
@@ -34,13 +35,17 @@ async fn next_revision<T: Transaction>(transaction: &mut T, tenant: &TenantId) -
     Ok(row.ok_or_else(|| SqlError::Corrupt("no revision of the registry".to_owned()))?.integer(0)?)
 }
 
-impl Operation for ApplyService {
+impl Administration for ApplyService {
     /// Whether it is new.
     type Output = bool;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<bool, Failure> {
         let definition = &self.definition;
-        let tenant = &self.stamp.tenant;
+        let tenant = &by.tenant;
         let place = next_revision(transaction, tenant).await?;
         let canonical = to_canonical(&definition.to_json());
         // INVARIANT: canonical JSON is UTF-8.
@@ -50,7 +55,7 @@ impl Operation for ApplyService {
         tool_names::require_unique(transaction, tenant, service, tools).await?;
         let update = "UPDATE services SET definition = $1, updated_at = $2 \
              WHERE tenant = $3 AND service = $4 AND version = $5";
-        let parameters = values![text.as_ref(), self.stamp.time, tenant, service, version];
+        let parameters = values![text.as_ref(), by.time, tenant, service, version];
         let known = match self.replace {
             true => transaction.execute(update, parameters).await? > 0,
             false => false,
@@ -58,7 +63,7 @@ impl Operation for ApplyService {
         if !known {
             let insert = "INSERT INTO services (tenant, service, version, definition, place, created_at, updated_at) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, service, version) DO NOTHING";
-            let time = self.stamp.time;
+            let time = by.time;
             let parameters =
                 values![tenant, service, version, text.as_ref(), crate::sql::Value::Integer(place), time, time];
             if transaction.execute(insert, parameters).await? == 0 {
@@ -72,17 +77,21 @@ impl Operation for ApplyService {
             tools: u64::try_from(definition.tools.len()).unwrap_or(u64::MAX),
             digest: sha256(&canonical).to_hex(),
         };
-        record(transaction, &self.stamp, Entry::new(happening)).await?;
+        record(transaction, by, Entry::new(happening)).await?;
         Ok(!known)
     }
 }
 
-impl Operation for RemoveService {
+impl Administration for RemoveService {
     /// How many versions.
     type Output = u64;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
-        let tenant = &self.stamp.tenant;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<u64, Failure> {
+        let tenant = &by.tenant;
         next_revision(transaction, tenant).await?;
         let version = self.version.as_ref().map(ServiceVersion::as_str);
         let sql = "DELETE FROM services WHERE tenant = $1 AND service = $2 \
@@ -98,7 +107,7 @@ impl Operation for RemoveService {
         for row in &rows {
             let version = row.parsed(0, ServiceVersion::parse)?;
             let happening = Happening::ServiceRemoved { service: self.service.clone(), version };
-            record(transaction, &self.stamp, Entry::new(happening)).await?;
+            record(transaction, by, Entry::new(happening)).await?;
         }
         Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_gate::ports::ledger::{CloseSession, OpenSession, Stamp, ToolSession};
+use toolgate_gate::ports::ledger::{CloseSession, Mandate, OpenSession, Stamp, ToolSession};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::hook::RunId;
@@ -11,6 +11,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
+use super::administration::{Administration, Entitled};
 use super::listing::padded;
 use super::record::{Entry, record};
 use crate::sql::{Failure, Row, SqlError, Value};
@@ -24,17 +25,21 @@ const COLUMNS: &str = "id, principal, tool, run, opened_at, expires_at";
 const RUNNING: &str = "EXISTS (SELECT 1 FROM invocations WHERE invocations.tenant = tool_sessions.tenant \
      AND invocations.session = tool_sessions.id AND invocations.status = 'running')";
 
-impl Operation for OpenSession {
+impl Administration for OpenSession {
     type Output = ();
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         let session = &self.session;
         let sql = "INSERT INTO tool_sessions (tenant, id, principal, tool, run, opened_at, expires_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let parameters = values![
-            &self.stamp.tenant,
+            &by.tenant,
             session.id,
             &session.principal,
             session.tool.as_str(),
@@ -44,17 +49,21 @@ impl Operation for OpenSession {
         ];
         transaction.execute(sql, parameters).await?;
         let happening = Happening::ToolSessionOpened { session: session.id, tool: session.tool.clone() };
-        record(transaction, &self.stamp, entry(happening, session)).await
+        record(transaction, by, entry(happening, session)).await
     }
 }
 
-impl Operation for CloseSession {
+impl Administration for CloseSession {
     type Output = ();
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        let tenant = &self.stamp.tenant;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
+        let tenant = &by.tenant;
         let Some(session) = hold(transaction, tenant, self.id).await? else {
             return Err(no_session(self.id).into());
         };
@@ -63,7 +72,7 @@ impl Operation for CloseSession {
             let reason = "a call of this session is still under way; close it when that has returned";
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
-        close(transaction, &self.stamp, &session, self.completed).await
+        close(transaction, by, &session, self.completed).await
     }
 }
 

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use toolgate_gate::ports::ledger::{RecordDenial, ReportInvocation, Settle};
+use toolgate_gate::ports::ledger::{Mandate, RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Cost;
 use toolgate_model::event::Happening;
 use toolgate_model::invocation::IdempotencyKey;
 
+use super::administration::{Administration, Entitled};
 use super::invocations::{INTO, invoked, row};
 use super::record::{Entry, EventGroups, event_rows, next_places, record, record_all, recording};
 use super::{Joint, Operation};
@@ -161,13 +162,17 @@ impl Operation for RecordDenial {
     }
 }
 
-impl Operation for ReportInvocation {
+impl Administration for ReportInvocation {
     type Output = ();
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         transaction.insert_many(INTO, &[row(&self.invocation, None)?]).await?;
-        record(transaction, &self.stamp, invoked(&self.invocation, None)).await
+        record(transaction, by, invoked(&self.invocation, None)).await
     }
 }

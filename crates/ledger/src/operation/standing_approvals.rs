@@ -1,7 +1,7 @@
 //! Standing approvals: what covers later calls. Each use is counted by the transaction that admits the call; see
 //! `consents`.
 
-use toolgate_gate::ports::ledger::{Page, PageRequest, RevokeStanding, StandingFilter};
+use toolgate_gate::ports::ledger::{Mandate, Page, PageRequest, RevokeStanding, StandingFilter};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{ApprovalHappening, StandingApproval};
 use toolgate_model::event::Happening;
@@ -10,6 +10,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
+use super::administration::{Administration, Entitled};
 use super::listing::Conditions;
 use super::record::{Entry, record};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
@@ -25,13 +26,21 @@ pub const UPDATE: &str =
 /// How many are looked through for one call. Where there are more, the newest: what is not looked at covers nothing.
 const LIMIT: u32 = 1000;
 
-impl Operation for RevokeStanding {
+impl Administration for RevokeStanding {
     type Output = StandingApproval;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<StandingApproval, Failure> {
-        let (tenant, id) = (&self.stamp.tenant, self.id);
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        by: &Entitled<'_>,
+    ) -> Result<StandingApproval, Failure> {
+        let (tenant, id) = (&by.tenant, self.id);
         let sql = format!("SELECT {COLUMNS} FROM standing_approvals WHERE tenant = $1 AND id = $2{}", T::FOR_UPDATE);
         let row = transaction.query_optional(&sql, values![tenant, id]).await?;
         let row = row.ok_or_else(|| {
@@ -42,12 +51,12 @@ impl Operation for RevokeStanding {
         if standing.revoked_at.is_some() {
             return Ok(standing);
         }
-        let (revoked_at, revoked_by) = (Some(self.stamp.time), Some(self.stamp.actor.clone()));
+        let (revoked_at, revoked_by) = (Some(by.time), Some(by.actor.clone()));
         let revoked = StandingApproval { revoked_at, revoked_by, ..standing };
         transaction.execute(UPDATE, &self::row(&revoked)?).await?;
         let happening = Happening::Approval(Box::new(ApprovalHappening::StandingRevoked(revoked.clone())));
         let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(happening, &revoked.agent) };
-        record(transaction, &self.stamp, entry).await?;
+        record(transaction, by, entry).await?;
         Ok(revoked)
     }
 }

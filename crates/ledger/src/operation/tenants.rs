@@ -1,11 +1,12 @@
 //! Tenants.
 
-use toolgate_gate::ports::ledger::{CreateTenant, Page, PageRequest, Stamp};
+use toolgate_gate::ports::ledger::{CreateTenant, Mandate, Page, PageRequest, Stamp};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::principal::{Tenant, TenantId};
 use toolgate_model::text::Line;
 
+use super::administration::{Administration, Entitled};
 use super::record::{Entry, record, record_all};
 use super::{Operation, keys, principals};
 use crate::sql::{Failure, Row, SqlError};
@@ -19,10 +20,14 @@ fn read(row: &Row) -> Result<Tenant, SqlError> {
     })
 }
 
-impl Operation for CreateTenant {
+impl Administration for CreateTenant {
     type Output = ();
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         let tenant = &self.tenant;
         let sql = "INSERT INTO tenants (id, name, created_at) VALUES ($1, $2, $3)";
         match transaction.execute(sql, values![&tenant.id, tenant.name.as_ref(), tenant.created_at]).await {
@@ -35,13 +40,13 @@ impl Operation for CreateTenant {
         let registry = "INSERT INTO registries (tenant, revision) VALUES ($1, 0)";
         transaction.execute(registry, values![&tenant.id]).await?;
         principals::insert(transaction, &self.administrator).await?;
-        keys::insert(transaction, &tenant.id, &self.key, self.stamp.time).await?;
+        keys::insert(transaction, &tenant.id, &self.key, by.time).await?;
         let created = || Entry::new(Happening::TenantCreated { tenant: tenant.id.clone() });
-        let own = Stamp { tenant: tenant.id.clone(), ..self.stamp.clone() };
+        let own = Stamp { tenant: tenant.id.clone(), ..Stamp::clone(by) };
         let entries = vec![created(), principals::created(&self.administrator), keys::created(&self.key)];
         record_all(transaction, &own, entries).await?;
-        if self.stamp.tenant != tenant.id {
-            record(transaction, &self.stamp, created()).await?;
+        if by.tenant != tenant.id {
+            record(transaction, by, created()).await?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Page, PageRequest};
+use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Mandate, Page, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::Vault;
 use toolgate_model::event::Happening;
@@ -10,6 +10,7 @@ use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::Line;
 
+use super::administration::{Administration, Entitled};
 use super::listing::{Conditions, placeholders};
 use super::record::{Entry, record};
 use super::{Operation, credentials};
@@ -49,27 +50,35 @@ fn not_found(id: VaultId) -> Refusal {
     Refusal::new(Code::VaultNotFound, format!("there is no vault {id}")).with("vault_id", id)
 }
 
-impl Operation for CreateVault {
+impl Administration for CreateVault {
     type Output = ();
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         let vault = &self.vault;
         let sql = "INSERT INTO vaults (id, tenant, owner, name, created_at) VALUES ($1, $2, $3, $4, $5)";
         let parameters = values![vault.id, &vault.tenant, &vault.owner, &vault.name, vault.created_at];
         transaction.execute(sql, parameters).await?;
         let happening = Happening::VaultCreated { vault: vault.id, owner: vault.owner.clone() };
-        record(transaction, &self.stamp, Entry::new(happening)).await
+        record(transaction, by, Entry::new(happening)).await
     }
 }
 
-impl Operation for DeleteVault {
+impl Administration for DeleteVault {
     /// How many credentials and grants.
     type Output = (u64, u64);
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(u64, u64), Failure> {
-        locked(transaction, &self.stamp.tenant, self.id, T::FOR_UPDATE).await?;
+    fn mandate(&self) -> &Mandate {
+        &self.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(u64, u64), Failure> {
+        locked(transaction, &by.tenant, self.id, T::FOR_UPDATE).await?;
         let mark = "UPDATE vaults SET deleted_at = $1 WHERE id = $2";
-        transaction.execute(mark, values![self.stamp.time, self.id]).await?;
+        transaction.execute(mark, values![by.time, self.id]).await?;
         let held =
             format!("SELECT id FROM credentials WHERE vault = $1 AND revoked_at IS NULL ORDER BY id{}", T::FOR_UPDATE);
         let rows = transaction.query(&held, values![self.id]).await?;
@@ -78,12 +87,12 @@ impl Operation for DeleteVault {
         let mut revoked = 0;
         for row in &rows {
             let credential = row.parsed(0, CredentialId::parse)?;
-            grants += credentials::revoke_held(transaction, &self.stamp, credential, &reason).await?;
+            grants += credentials::revoke_held(transaction, by, credential, &reason).await?;
             revoked += 1;
         }
         let happening =
             Happening::VaultDeleted { vault: self.id, revoked_credentials: revoked, revoked_grants: grants };
-        record(transaction, &self.stamp, Entry::new(happening)).await?;
+        record(transaction, by, Entry::new(happening)).await?;
         Ok((revoked, grants))
     }
 }

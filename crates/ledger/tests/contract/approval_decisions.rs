@@ -8,10 +8,13 @@ use tokio::task::JoinSet;
 use toolgate_gate::ports::ledger::{DecideApproval, RevokeKey};
 use toolgate_gate::refusal::Code;
 use toolgate_model::approval::{Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Decision, TIMED_OUT};
+use toolgate_model::permission::PermissionSet;
+use toolgate_model::principal::PrincipalChanges;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, principal};
 
 use super::support::approvals::{
-    approve, ask, by_groups, deny, end, holding, key_of, named, now, question, say, shortly_before_the_end, under, word,
+    approve, ask, by_groups, change, deny, end, holds, key_of, named, now, question, say, shortly_before_the_end,
+    under, word,
 };
 use super::support::{detail, refused};
 
@@ -19,12 +22,13 @@ contract!(
     a_yes_and_a_no_end_an_approval_and_are_recorded,
     the_first_word_wins_and_the_later_ones_are_told_of_it,
     of_32_people_at_two_replicas_one_wins,
-    a_word_of_somebody_who_has_changed_or_whose_key_has_ended_is_not_counted,
+    a_word_of_somebody_from_whom_it_was_taken_or_whose_key_has_ended_is_not_counted,
     an_answer_and_an_end_at_the_same_moment_leave_one_of_them,
     the_same_word_under_its_key_gets_the_same_answer_without_an_event,
     another_word_under_the_same_key_is_refused,
     a_key_belongs_to_one_person_and_one_approval,
     as_many_as_the_rule_says_must_agree,
+    the_vote_of_an_approver_who_is_none_any_more_does_not_count,
     a_count_that_is_repeated_under_its_key_is_one_word,
     one_no_ends_it_where_several_must_agree,
     the_agent_that_asks_and_whoever_calls_for_it_cannot_answer,
@@ -102,23 +106,27 @@ async fn of_32_people_at_two_replicas_one_wins(fixture: &LedgerFixture) {
     assert_eq!(ends.count(), 4);
 }
 
-async fn a_word_of_somebody_who_has_changed_or_whose_key_has_ended_is_not_counted(fixture: &LedgerFixture) {
+async fn a_word_of_somebody_from_whom_it_was_taken_or_whose_key_has_ended_is_not_counted(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let asked = ask(&tenant, question(&tenant)).await;
     let alice = principal("alice");
     let key = key_of(&tenant, &alice).await;
-    let said = DecideApproval { key, ..word(&tenant, &asked, &alice, Decision::Approve) };
-    let changed = DecideApproval { decider_revision: 2, ..said.clone() };
-    let nobody_s = DecideApproval { key: word(&tenant, &asked, &alice, Decision::Approve).key, ..said.clone() };
-    for stale in [changed, nobody_s] {
-        let refusal = tenant.ledger.decide_approval(stale).await.unwrap_err();
-        assert_eq!(refusal.code(), Code::VersionConflict);
-    }
+    let stamp = tenant.mandate(&alice, key).await;
+    let said = DecideApproval { stamp, ..word(&tenant, &asked, &alice, Decision::Approve) };
+    let nobody_s = tenant.mandate(&alice, key_of(&tenant, &principal("bob")).await).await;
+    let nobody_s = DecideApproval { stamp: nobody_s, ..said.clone() };
+    refused(&tenant, Code::KeyRevoked, tenant.ledger.decide_approval(nobody_s)).await;
+
+    let permissions = Some(PermissionSet::of_an_agent());
+    change(&tenant, &alice, PrincipalChanges { permissions, ..PrincipalChanges::default() }).await;
+    refused(&tenant, Code::PermissionDenied, tenant.ledger.decide_approval(said.clone())).await;
+    // Also where whoever decided about it did not look.
+    refused(&tenant, Code::PermissionDenied, say(&tenant, said.clone())).await;
+
     tenant.ledger.revoke_key(RevokeKey { stamp: tenant.stamp(), id: key }).await.unwrap();
-    let refusal = tenant.ledger.decide_approval(said.clone()).await.unwrap_err();
-    assert_eq!(refusal.code(), Code::VersionConflict);
+    refused(&tenant, Code::KeyRevoked, tenant.ledger.decide_approval(said.clone())).await;
     tenant.remove(&alice).await.unwrap();
-    assert_eq!(tenant.ledger.decide_approval(said).await.unwrap_err().code(), Code::VersionConflict);
+    refused(&tenant, Code::KeyRevoked, tenant.ledger.decide_approval(said)).await;
     assert_eq!(now(&tenant, &asked).await, asked, "nothing was counted");
 }
 
@@ -195,6 +203,36 @@ async fn as_many_as_the_rule_says_must_agree(fixture: &LedgerFixture) {
     assert_eq!(tenant.events_of("approval.granted").await.len(), 1);
 }
 
+async fn the_vote_of_an_approver_who_is_none_any_more_does_not_count(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let rule = ApprovalRule { approvers: 2, ..by_groups(&["finance"]) };
+    for (number, way) in ["removed", "permission", "group"].into_iter().enumerate() {
+        let [first, second, third] = ["first", "second", "third"].map(|name| principal(&format!("{name}-{number}")));
+        for person in [&first, &second, &third] {
+            key_of(&tenant, person).await;
+            holds(&tenant, person, &["approver:finance"]).await;
+        }
+        let asked = ask(&tenant, under(rule.clone(), question(&tenant))).await;
+        assert_eq!(approve(&tenant, &asked, first.as_str()).await.unwrap().given(), 1);
+        match way {
+            "removed" => drop(tenant.remove(&first).await.unwrap()),
+            "permission" => {
+                let permissions = Some(PermissionSet::of_an_agent());
+                change(&tenant, &first, PrincipalChanges { permissions, ..PrincipalChanges::default() }).await;
+            }
+            _ => holds(&tenant, &first, &["approver:sales"]).await,
+        }
+
+        let counted = approve(&tenant, &asked, second.as_str()).await.unwrap();
+        assert_eq!((counted.status, counted.given()), (ApprovalStatus::Pending, 1), "{way}");
+        let ended = approve(&tenant, &asked, third.as_str()).await.unwrap();
+        let voters: Vec<_> = ended.votes.iter().map(|vote| vote.by.clone()).collect();
+        assert_eq!((ended.status, voters), (ApprovalStatus::Approved, vec![second, third]), "{way}");
+        // What has ended stays as it ended.
+        refused(&tenant, Code::ApprovalDecided, approve(&tenant, &asked, "alice")).await;
+    }
+}
+
 async fn a_count_that_is_repeated_under_its_key_is_one_word(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let asked = ask(&tenant, under(quorum(2), question(&tenant))).await;
@@ -243,11 +281,13 @@ async fn only_the_groups_of_the_rule_can_answer(fixture: &LedgerFixture) {
     let asked = ask(&tenant, under(by_groups(&["finance", "board"]), question(&tenant))).await;
     let said = word(&tenant, &asked, &principal("alice"), Decision::Approve);
     for scopes in [&[][..], &["approver:sales"], &["finance"]] {
-        refused(&tenant, Code::PermissionDenied, say(&tenant, holding(said.clone(), scopes))).await;
+        holds(&tenant, &principal("alice"), scopes).await;
+        refused(&tenant, Code::PermissionDenied, say(&tenant, said.clone())).await;
     }
     let no = word(&tenant, &asked, &principal("alice"), Decision::Deny);
     refused(&tenant, Code::PermissionDenied, say(&tenant, no)).await;
-    say(&tenant, holding(said, &["approver:sales", "approver:board"])).await.unwrap();
+    holds(&tenant, &principal("alice"), &["approver:sales", "approver:board"]).await;
+    say(&tenant, said).await.unwrap();
 }
 
 async fn a_question_wants_one_of_the_answers_that_it_offers(fixture: &LedgerFixture) {

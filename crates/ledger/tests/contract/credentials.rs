@@ -1,9 +1,10 @@
 //! Credentials, through the whole of their lifecycle.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::ports::ledger::{CreateCredential, Freshness, PageRequest, RotateCredential, SealedVersion};
+use toolgate_gate::ports::ledger::{CreateCredential, Freshness, NewEnd, PageRequest, RotateCredential, SealedVersion};
 use toolgate_gate::refusal::Code;
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
 use toolgate_model::grant::GrantStatus;
@@ -23,6 +24,7 @@ contract!(
     replaced_material_stays_until_its_last_calls_are_over,
     of_two_rotations_of_one_version_the_second_is_refused,
     an_expired_credential_is_active_again_with_fresh_material,
+    a_renewal_keeps_the_end_to_the_millisecond_and_behind_it,
     fresh_material_may_bring_a_new_end,
     a_revoked_credential_loses_its_material_and_its_grants,
     a_revoked_credential_stays_revoked,
@@ -136,7 +138,7 @@ async fn rotation_changes_only_what_it_is_given(fixture: &LedgerFixture) {
     let fields = vec!["client_secret".to_owned(), "client_id".to_owned()];
     let changed = RotateCredential {
         metadata: Some(metadata.clone()),
-        expires_at: Some(None),
+        end: NewEnd::At(None),
         material_fields: fields.clone(),
         ..tenant.rotation(&kept)
     };
@@ -197,12 +199,29 @@ async fn an_expired_credential_is_active_again_with_fresh_material(fixture: &Led
     tenant.delegate(&grant, "worker").await.unwrap();
 }
 
+async fn a_renewal_keeps_the_end_to_the_millisecond_and_behind_it(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let vault = tenant.vault().await;
+    let end = tenant.later(60);
+    let credential = Credential { expires_at: Some(end), ..tenant.new_credential(vault.id) };
+    let mut credential = tenant.store_credential(credential).await;
+    tenant.wait(59);
+    for milliseconds in [999, 1, 1, 60_000] {
+        tenant.clock.advance(Duration::from_millis(milliseconds));
+        let renewal = RotateCredential { end: NewEnd::Same, ..tenant.rotation(&credential) };
+        credential = fixture.ledger().rotate_credential(renewal).await.unwrap();
+        assert_eq!(credential.expires_at, Some(end), "a credential does not outlive its end by renewing itself");
+    }
+    assert_eq!(current(&tenant, &credential).await.expires_at, Some(end));
+    assert_eq!(tenant.events_of("credential.expired").await.len(), 1, "it is announced once");
+}
+
 async fn fresh_material_may_bring_a_new_end(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let credential = tenant.credential().await;
     let end = tenant.later(60);
 
-    let rotated = RotateCredential { expires_at: Some(Some(end)), ..tenant.rotation(&credential) };
+    let rotated = RotateCredential { end: NewEnd::At(Some(end)), ..tenant.rotation(&credential) };
     let rotated = fixture.ledger().rotate_credential(rotated).await.unwrap();
 
     assert_eq!(rotated.expires_at, Some(end));

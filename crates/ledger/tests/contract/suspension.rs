@@ -16,6 +16,7 @@ contract!(
     what_has_ended_is_neither_suspended_nor_resumed,
     below_a_suspended_grant_others_can_still_be_suspended_and_resumed,
     who_may_resume_only_its_own_pauses_cannot_end_those_of_others,
+    a_manager_s_pause_takes_the_place_of_a_delegator_s,
     a_grant_that_is_not_there_is_neither_suspended_nor_resumed,
 );
 
@@ -156,9 +157,36 @@ async fn who_may_resume_only_its_own_pauses_cannot_end_those_of_others(fixture: 
     tenant.resume(grant.id).await.unwrap();
 
     let stamp = tenant.stamp_of(&holder);
-    let pause = SuspendGrant { stamp, id: grant.id, reason: "holiday".to_owned() };
+    let pause = SuspendGrant { stamp, id: grant.id, reason: "holiday".to_owned(), overrides: false };
     fixture.ledger().suspend_grant(pause).await.unwrap();
     assert_eq!(resume().await.unwrap(), grant);
+}
+
+async fn a_manager_s_pause_takes_the_place_of_a_delegator_s(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let holder = principal("billing");
+    let grant = tenant.delegate(&tenant.grant("billing").await, "worker").await.unwrap();
+    let pause = |overrides| {
+        let stamp = tenant.stamp_of(&holder);
+        let pause = SuspendGrant { stamp, id: grant.id, reason: "holiday".to_owned(), overrides };
+        fixture.ledger().suspend_grant(pause)
+    };
+    let resume = || {
+        let stamp = tenant.stamp_of(&holder);
+        fixture.ledger().resume_grant(ResumeGrant { stamp, id: grant.id, only_own: true })
+    };
+    pause(false).await.unwrap();
+
+    let taken_over = tenant.suspend(grant.id).await.unwrap();
+
+    assert_eq!(taken_over.suspended.map(|pause| pause.by), Some(tenant.administrator.clone()));
+    refused(&tenant, Code::PermissionDenied, resume()).await;
+    refused(&tenant, Code::GrantSuspended, pause(false)).await;
+    refused(&tenant, Code::GrantSuspended, tenant.suspend(grant.id)).await;
+    assert_eq!(tenant.standing(grant.id).await, GrantStatus::Suspended);
+    assert_eq!(tenant.events_of("grant.suspended").await.len(), 2);
+    tenant.resume(grant.id).await.unwrap();
+    assert_eq!(tenant.standing(grant.id).await, GrantStatus::Active);
 }
 
 async fn a_grant_that_is_not_there_is_neither_suspended_nor_resumed(fixture: &LedgerFixture) {

@@ -128,6 +128,17 @@ pub enum DecideError {
 }
 
 impl Approval {
+    /// The same with those votes only whose voters may still give them: `scopes_of` tells what a voter holds now, and
+    /// `None` for one who may not decide any more. The log keeps the others.
+    pub fn counting<'a>(mut self, scopes_of: impl Fn(&PrincipalId) -> Option<&'a HeldScopes>) -> Self {
+        // What has ended stays as it ended.
+        if self.status.is_open() {
+            let rule = &self.rule;
+            self.votes.retain(|vote| scopes_of(&vote.by).is_some_and(|scopes| is_of_groups(rule, scopes)));
+        }
+        self
+    }
+
     /// Counts a word.
     pub fn decide(&self, vote: Vote, decider: Decider<'_>) -> Result<Decided, DecideError> {
         self.require_open(vote.at)?;
@@ -179,10 +190,8 @@ impl Approval {
         if *id == self.agent && !own {
             return Err(DecideError::OwnCall(id.clone()));
         }
-        let groups = &self.rule.groups;
-        let is_of = |group: &String| decider.scopes.cover_all([ApprovalRule::scope_of_group(group).as_str()]).is_ok();
-        if !groups.is_empty() && !groups.iter().any(is_of) {
-            return Err(DecideError::NotOfGroup(groups.iter().cloned().collect()));
+        if !is_of_groups(&self.rule, decider.scopes) {
+            return Err(DecideError::NotOfGroup(self.rule.groups.iter().cloned().collect()));
         }
         if decision == Decision::Approve && self.votes.iter().any(|vote| vote.by == *id) {
             return Err(DecideError::AlreadyVoted(id.clone()));
@@ -204,4 +213,10 @@ impl Approval {
         }
         Err(DecideError::AnswerNotOffered(offered))
     }
+}
+
+/// Whether somebody who holds these is of a group that the rule names, where it names any.
+fn is_of_groups(rule: &ApprovalRule, scopes: &HeldScopes) -> bool {
+    let is_of = |group: &String| scopes.cover_all([ApprovalRule::scope_of_group(group).as_str()]).is_ok();
+    rule.groups.is_empty() || rule.groups.iter().any(is_of)
 }

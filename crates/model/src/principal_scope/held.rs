@@ -28,12 +28,18 @@ impl HeldScopes {
 
     /// The first of these that would let its holder do something that `other` does not.
     pub fn first_beyond<'a>(&'a self, other: &Self) -> Option<&'a str> {
+        self.iter().find(|scope| !other.includes(scope))
+    }
+
+    /// Those of these that would let their holder do something that `other` does not.
+    pub fn beyond(&self, other: &Self) -> Self {
+        Self(self.0.iter().filter(|scope| !other.includes(scope)).cloned().collect())
+    }
+
+    fn includes(&self, scope: &str) -> bool {
         // Matching a pattern as if it were a name is right here: `*` is no name, so only a `*` covers it, and only one
         // at the end covers one at the end.
-        let within = |scope: &str| {
-            other.0.contains(scope) || other.iter().any(|held| check(held).is_ok() && covers(held, scope))
-        };
-        self.iter().find(|scope| !within(scope))
+        self.0.contains(scope) || self.iter().any(|held| check(held).is_ok() && covers(held, scope))
     }
 
     /// In order, as they were written.

@@ -99,14 +99,20 @@ impl TestTenant {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
-    /// The administrator, now.
-    pub fn stamp(&self) -> Stamp {
+    /// The administrator, now, as the command wants it.
+    pub fn stamp<S: FromStamp>(&self) -> S {
         self.stamp_of(&self.administrator)
     }
 
-    /// This principal, now.
-    pub fn stamp_of(&self, actor: &PrincipalId) -> Stamp {
-        Stamp { tenant: self.id.clone(), actor: actor.clone(), time: self.now() }
+    /// This principal, now, as the command wants it.
+    pub fn stamp_of<S: FromStamp>(&self, actor: &PrincipalId) -> S {
+        S::from_stamp(Stamp { tenant: self.id.clone(), actor: actor.clone(), time: self.now() })
+    }
+
+    /// The right of a principal, as it is now, by this key.
+    pub async fn mandate(&self, actor: &PrincipalId, key: KeyId) -> Mandate {
+        let found = self.ledger.principal(&self.id, actor).await.expect("a readable ledger");
+        Mandate::of_key(key, Arc::new(found.expect("a principal of this tenant")), self.now())
     }
 
     /// An agent that is not stored.
@@ -209,7 +215,7 @@ impl TestTenant {
             sealed: sealed_under("first"),
             material_fields: credential.material_fields.clone(),
             metadata: None,
-            expires_at: None,
+            end: NewEnd::Later,
             retire_until: self.later(60),
         }
     }
@@ -291,7 +297,8 @@ impl TestTenant {
 
     /// Suspends a grant.
     pub async fn suspend(&self, id: GrantId) -> Result<Grant, Refusal> {
-        self.ledger.suspend_grant(SuspendGrant { stamp: self.stamp(), id, reason: "under review".to_owned() }).await
+        let (stamp, reason) = (self.stamp(), "under review".to_owned());
+        self.ledger.suspend_grant(SuspendGrant { stamp, id, reason, overrides: true }).await
     }
 
     /// Resumes a grant.
@@ -335,6 +342,24 @@ impl TestTenant {
     /// The events of one type.
     pub async fn events_of(&self, kind: &str) -> Vec<Value> {
         self.events().await.into_iter().filter(|event| event["type"] == kind).collect()
+    }
+}
+
+/// What a command carries of who makes it. Where a test does not say otherwise, nobody's right is in question.
+pub trait FromStamp {
+    /// Made of this.
+    fn from_stamp(stamp: Stamp) -> Self;
+}
+
+impl FromStamp for Stamp {
+    fn from_stamp(stamp: Stamp) -> Self {
+        stamp
+    }
+}
+
+impl FromStamp for Mandate {
+    fn from_stamp(stamp: Stamp) -> Self {
+        Self::own(stamp)
     }
 }
 

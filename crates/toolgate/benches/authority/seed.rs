@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::params;
 use tokio_postgres::{Client, NoTls};
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{CreateCredential, CreateTenant, CreateVault, Ledger, NewKey, Stamp};
+use toolgate_gate::ports::ledger::{CreateCredential, CreateTenant, CreateVault, Ledger, Mandate, NewKey, Stamp};
 use toolgate_model::credential::{AuthType, Credential, ServiceName, Vault};
 use toolgate_model::id::{CredentialId, GrantId, KeyId, VaultId};
 use toolgate_model::permission::PermissionSet;
@@ -25,8 +25,8 @@ pub fn tenant() -> TenantId {
     TenantId::default_tenant()
 }
 
-pub fn stamp() -> Stamp {
-    Stamp { tenant: tenant(), actor: PrincipalId::administrator(), time: now() }
+pub fn stamp() -> Mandate {
+    Mandate::own(Stamp { tenant: tenant(), actor: PrincipalId::administrator(), time: now() })
 }
 
 pub fn new_id() -> GrantId {

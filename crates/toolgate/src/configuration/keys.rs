@@ -132,6 +132,8 @@ keys! {
         "What the webhook is told of a call besides its tool and its agent: nothing, or its description, which may show parts of the arguments. The arguments themselves are never sent.";
     WORKSPACE_ROOT = "workspace.root": Kind::Path, Fallback::Nothing, r#""/home/me/project""#, None, "TOOLGATE_WORKSPACE_ROOT",
         "Switches the tools of this machine on (Read, Glob, Grep, Write, Edit, Bash, AskUserQuestion), limited to this directory, for agents that hold workspace:read, workspace:write or workspace:exec. Default: none, they are off.";
+    WORKSPACE_TENANTS = "workspace.tenants": Kind::Tenants, Fallback::Example, r#"["default"]"#, None, "TOOLGATE_WORKSPACE_TENANTS",
+        "The tenants whose agents may be given the tools of this machine; for all others there are none. The variable takes them separated by commas.";
     WORKSPACE_NETWORK = "workspace.network": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_WORKSPACE_NETWORK",
         "Lets commands of the workspace use the network.";
     WORKSPACE_SANDBOX = "workspace.sandbox": Kind::Choice(&["required", "where_possible", "off"]), Fallback::Example, r#""where_possible""#, None, "TOOLGATE_WORKSPACE_SANDBOX",

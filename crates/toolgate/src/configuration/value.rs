@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use serde_json::json;
 use toml::de::DeValue;
+use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Secret;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use url::Url;
@@ -38,6 +39,8 @@ pub enum Kind {
     PublicUrl,
     /// On or off.
     Switch,
+    /// Tenants.
+    Tenants,
     /// A program and its arguments.
     Words,
 }
@@ -58,7 +61,7 @@ pub enum Value {
     Switch(bool),
     /// For [`Kind::Choice`], [`Kind::LogLevel`] and, without the slash at its end, [`Kind::PublicUrl`].
     Text(String),
-    /// For [`Kind::Words`] and [`Kind::Networks`].
+    /// For [`Kind::Words`], [`Kind::Networks`] and [`Kind::Tenants`].
     Words(Vec<String>),
 }
 
@@ -79,6 +82,7 @@ impl Kind {
                     .to_owned()
             }
             Self::Switch => "true or false (a variable also takes on or off)".to_owned(),
+            Self::Tenants => "ids of tenants, as in [\"default\"]".to_owned(),
             Self::Words => "a program and its arguments, as in [\"/usr/bin/wrap\", \"--key\", \"1\"]".to_owned(),
         }
     }
@@ -93,7 +97,7 @@ impl Kind {
                 _ => None,
             },
             Self::Words => self.words(text.split_whitespace().map(str::to_owned).collect()),
-            Self::Networks => self.words(text.split(',').map(|network| network.trim().to_owned()).collect()),
+            Self::Networks | Self::Tenants => self.words(text.split(',').map(|word| word.trim().to_owned()).collect()),
             Self::Address
             | Self::Choice(_)
             | Self::DatabaseUrl
@@ -112,7 +116,7 @@ impl Kind {
                 self.integer(u64::from_str_radix(number.as_str(), number.radix()).ok()?)
             }
             Self::Switch => value.as_bool().map(Value::Switch),
-            Self::Words | Self::Networks => {
+            Self::Words | Self::Networks | Self::Tenants => {
                 let words = value.as_array()?.iter().map(|word| word.get_ref().as_str().map(str::to_owned));
                 self.words(words.collect::<Option<_>>()?)
             }
@@ -136,6 +140,7 @@ impl Kind {
     fn words(&self, words: Vec<String>) -> Option<Value> {
         let fits = match self {
             Self::Networks => words.iter().all(|word| word.parse::<IpNet>().is_ok()),
+            Self::Tenants => words.iter().all(|word| TenantId::parse(word).is_ok()),
             _ => words.first().is_some_and(|program| !program.is_empty()),
         };
         fits.then_some(Value::Words(words))

@@ -3,6 +3,7 @@
 mod changing;
 mod escalation;
 mod guessing;
+mod held_back;
 mod keys;
 mod permissions;
 mod tenants;

@@ -10,6 +10,7 @@ on_both_engines! {
     a_vault_is_made_listed_shown_and_deleted,
     a_credential_has_the_fields_of_the_rfc_at_either_path,
     every_auth_type_takes_its_material_and_says_what_it_lacks,
+    a_rotation_with_the_secret_in_the_metadata_keeps_the_rest_of_it,
     secrets_in_metadata_are_lifted_and_gone,
     rotation_keeps_the_id_and_the_grants,
     a_credential_expires_and_is_provisioned_again,
@@ -166,6 +167,26 @@ fn every_auth_type_takes_its_material_and_says_what_it_lacks(world: &World) {
         }
     }
     admin.post(&nested, &json!({"service": "a", "label": "b", "auth_type": "password"})).refused(400, "INVALID_FIELD");
+}
+
+fn a_rotation_with_the_secret_in_the_metadata_keeps_the_rest_of_it(world: &World) {
+    let admin = world.admin();
+    let metadata = json!({
+        "base_url": "https://api.example.com", "timeout_ms": 500, "auth": {"location": "header", "header_name": "X-Key"}
+    });
+    let body = json!({
+        "vault_id": admin.vault(), "service": "crm", "label": "crm", "metadata": metadata, "material": {"api_key": "one"}
+    });
+    let path = format!("/api/v1/credentials/{}/rotate", id(&admin.post("/api/v1/credentials", &body).created()));
+    let rotated = |body: Value| admin.patch(&path, &body).ok()["metadata"].clone();
+    assert_eq!(rotated(json!({"metadata": {"api_key": "two-zebra"}})), metadata);
+    assert_eq!(rotated(json!({"metadata": {"auth": {"api_key": "three-zebra"}}})), metadata);
+    // Whatever else is said is new metadata.
+    let new = json!({"base_url": "https://api.example.org"});
+    assert_eq!(rotated(json!({"metadata": merged(json!({"api_key": "four"}), new.clone())})), new);
+    assert_eq!(rotated(json!({"metadata": new, "material": {"api_key": "five"}})), new);
+    // What is kept must not contain the new secret either.
+    admin.patch(&path, &json!({"metadata": {"api_key": "https://api.example.org"}})).refused(400, "INVALID_FIELD");
 }
 
 fn secrets_in_metadata_are_lifted_and_gone(world: &World) {

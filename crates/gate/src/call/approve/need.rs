@@ -222,7 +222,7 @@ fn told(ask: &Ask) -> String {
 /// What reaches a directory must not reach a call that only says that it works there.
 fn require_true_workspace(gate: &Gate, call: &Call, tool: &Tool) -> Result<(), Refusal> {
     let claimed = call.approval_session.as_ref().and_then(|session| session.workspace.as_ref());
-    let root = gate.settings.workspace_root.as_ref();
+    let root = gate.settings.machine.root.as_ref();
     match (tool.backing, claimed) {
         (Backing::Workspace(_), Some(claimed)) if Some(claimed) != root => {
             let root = root.map_or("", Workspace::as_str);

@@ -124,7 +124,7 @@ impl Gate {
 
     async fn known(&self, tenant: &TenantId, named: &str, bare: bool) -> Result<Known, Refusal> {
         let name = NormalName::of(named);
-        if let Some(tool) = self.builtins.iter().find_map(|builtin| {
+        if let Some(tool) = self.builtins.of(tenant).find_map(|builtin| {
             let id = &builtin.descriptor.fields().tool_id;
             let rest = name.after(&builtin.tool.service);
             let is_meant =

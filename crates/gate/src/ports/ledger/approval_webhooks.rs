@@ -6,7 +6,7 @@ use toolgate_model::id::{ApprovalId, ProcessId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-use super::Stamp;
+use super::Mandate;
 
 /// How far the outside was told of a tenant's log, where the log goes on behind that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +65,8 @@ pub struct CreateApprovalLink {
 /// Uses a link up: compare-and-set, the first use wins.
 #[derive(Debug, Clone)]
 pub struct RedeemApprovalLink {
-    /// Who, in which tenant, and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The digest of the token that was shown.
     pub digest: LinkDigest,
 }

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use toolgate_model::approval::{Approval, ApprovalStatus, Attendance, Mode, SessionName, StandingApproval, Vote};
-use toolgate_model::id::{ApprovalId, GrantId, InvocationId, KeyId, ProcessId, StandingApprovalId};
+use toolgate_model::id::{ApprovalId, GrantId, InvocationId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
-use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::time::Timestamp;
 
-use super::Stamp;
+use super::{Mandate, Stamp};
 
 /// Writes down that a person is asked. From then on it can be answered.
 #[derive(Debug, Clone)]
@@ -39,18 +38,12 @@ pub struct GrantRates {
 /// Counts somebody's word: compare-and-set, the first end wins.
 #[derive(Debug, Clone)]
 pub struct DecideApproval {
-    /// Who answers, and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: ApprovalId,
     /// What is said.
     pub vote: Vote,
-    /// The key that whoever answers has shown.
-    pub key: KeyId,
-    /// The revision of whoever answers that all of this rests on: where it is not the newest, nothing is counted.
-    pub decider_revision: u64,
-    /// What whoever answers holds.
-    pub scopes: HeldScopes,
     /// What covers later calls if this word approves it; its `id` and all but what depends on the approval is made
     /// beforehand.
     pub standing: Option<StandingApproval>,
@@ -102,8 +95,8 @@ pub struct StandingFilter {
 /// Takes a standing approval back: no later admission rests on it.
 #[derive(Debug, Clone)]
 pub struct RevokeStanding {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: StandingApprovalId,
 }
@@ -122,8 +115,8 @@ pub struct SessionTerms {
 /// Sets what holds for the calls of a session.
 #[derive(Debug, Clone)]
 pub struct SetSessionTerms {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Whose session.
     pub owner: PrincipalId,
     /// Which.

@@ -18,7 +18,7 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::{Consent, CountedRun, Counts, GrantRates, Marks, Stamp};
+use super::{Consent, CountedRun, Counts, GrantRates, Mandate, Marks, Stamp};
 use crate::refusal::Refusal;
 
 /// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
@@ -210,8 +210,8 @@ pub struct RecordDenial {
 /// Writes down a call that its caller made by itself and reports.
 #[derive(Debug, Clone)]
 pub struct ReportInvocation {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The call.
     pub invocation: Invocation,
 }

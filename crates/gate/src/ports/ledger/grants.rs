@@ -6,13 +6,13 @@ use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
-use super::{Revision, Stamp};
+use super::{Mandate, Revision};
 
 /// Makes a direct grant. The ledger checks in the same transaction that the credential is active and has the scopes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateGrant {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The grant.
     pub grant: Grant,
 }
@@ -21,8 +21,8 @@ pub struct CreateGrant {
 /// within it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegateGrant {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The id of the new grant.
     pub id: GrantId,
     /// The grant to delegate.
@@ -38,8 +38,8 @@ pub struct DelegateGrant {
 /// Takes a grant back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeGrant {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: GrantId,
     /// Why.
@@ -58,19 +58,21 @@ pub struct Revoked {
 /// Pauses a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspendGrant {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: GrantId,
     /// Why.
     pub reason: String,
+    /// Whether it takes the place of somebody else's pause: a manager's does.
+    pub overrides: bool,
 }
 
 /// Ends a pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResumeGrant {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: GrantId,
     /// Only if it was paused by whoever resumes it. Checked in the transaction: somebody else may pause it meanwhile.

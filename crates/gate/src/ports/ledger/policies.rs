@@ -8,7 +8,7 @@ use toolgate_model::hook::RunId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Generation, Stamp};
+use super::{Generation, Mandate, Stamp};
 
 /// The policies of a tenant, as they stand.
 #[derive(Debug, Clone)]
@@ -41,8 +41,8 @@ pub enum PolicyChange {
 /// Makes a new version of a tenant's policy set, and makes it the active one.
 #[derive(Debug, Clone)]
 pub struct ApplyPolicies {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Why.
     pub change: PolicyChange,
     /// The files, in the order of their names.

@@ -7,7 +7,7 @@ use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, Tenant
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
-use super::{Revision, Stamp};
+use super::{Mandate, Revision};
 
 /// A key to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct NewKey {
 /// Makes a tenant, its administrator and the administrator's first key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateTenant {
-    /// Who and when; the event goes to the log of this stamp's tenant and to the new tenant's own.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The tenant.
     pub tenant: Tenant,
     /// Its administrator.
@@ -42,8 +42,8 @@ pub struct CreateTenant {
 /// Registers a principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatePrincipal {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The principal.
     pub principal: Principal,
     /// What its allowlist names and there is not.
@@ -53,8 +53,8 @@ pub struct CreatePrincipal {
 /// Changes a principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdatePrincipal {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: PrincipalId,
     /// The revision that is changed; another one now is a conflict.
@@ -68,8 +68,8 @@ pub struct UpdatePrincipal {
 /// Removes a principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovePrincipal {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: PrincipalId,
 }
@@ -88,8 +88,8 @@ pub struct Removed {
 /// Adds a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateKey {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The key.
     pub key: NewKey,
 }
@@ -97,8 +97,8 @@ pub struct CreateKey {
 /// Ends a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeKey {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: KeyId,
 }

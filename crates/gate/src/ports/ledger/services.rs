@@ -5,13 +5,13 @@ use toolgate_model::principal::TenantId;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion};
 use toolgate_model::time::Timestamp;
 
-use super::Stamp;
+use super::Mandate;
 
 /// Registers a version of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApplyService {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The definition.
     pub definition: ServiceDefinition,
     /// Whether a version that is registered already is replaced.
@@ -21,8 +21,8 @@ pub struct ApplyService {
 /// Removes a version of a service, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoveService {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which service.
     pub service: ServiceName,
     /// Which version; `None` is all.

@@ -5,7 +5,7 @@ use toolgate_model::id::SessionId;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
-use super::Stamp;
+use super::Mandate;
 
 /// A multi-step use of a tool that has not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct ToolSession {
 /// Opens a session.
 #[derive(Debug, Clone)]
 pub struct OpenSession {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// What.
     pub session: ToolSession,
 }
@@ -36,8 +36,8 @@ pub struct OpenSession {
 /// Closes a session; not while a call of it is under way, so that nothing of it follows its end in the log.
 #[derive(Debug, Clone)]
 pub struct CloseSession {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: SessionId,
     /// Whether it was brought to its end.

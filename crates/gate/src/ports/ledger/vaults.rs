@@ -5,14 +5,14 @@ use toolgate_model::credential::{Credential, Vault};
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::time::Timestamp;
 
-use super::{Revision, Stamp};
+use super::{Mandate, Revision, Stamp};
 use crate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
 
 /// Makes a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateVault {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The vault.
     pub vault: Vault,
 }
@@ -20,8 +20,8 @@ pub struct CreateVault {
 /// Deletes a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteVault {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: VaultId,
 }
@@ -40,19 +40,30 @@ pub struct Deleted {
 /// Adds a credential.
 #[derive(Clone)]
 pub struct CreateCredential {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// The credential.
     pub credential: Credential,
     /// Its material, where it came with some.
     pub sealed: Option<SealedMaterial>,
 }
 
+/// What becomes of the end of a credential whose material is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewEnd {
+    /// This, or none.
+    At(Option<Timestamp>),
+    /// It stays, unless it is past: a person's fresh material for an expired credential starts over without an end.
+    Later,
+    /// It stays, also where it is past: what a credential renews by itself never outlives what a person has set.
+    Same,
+}
+
 /// Replaces material.
 #[derive(Clone)]
 pub struct RotateCredential {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which credential.
     pub id: CredentialId,
     /// The version that is replaced; another one now is a conflict.
@@ -63,8 +74,8 @@ pub struct RotateCredential {
     pub material_fields: Vec<String>,
     /// New metadata; `None` keeps what there is.
     pub metadata: Option<Map<String, Value>>,
-    /// The new end: `None` keeps it (and drops one that is past), `Some(None)` is no end.
-    pub expires_at: Option<Option<Timestamp>>,
+    /// What becomes of its end.
+    pub end: NewEnd,
     /// Until when the replaced version stays for calls already admitted.
     pub retire_until: Timestamp,
 }
@@ -72,8 +83,8 @@ pub struct RotateCredential {
 /// Ends a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeCredential {
-    /// Who and when.
-    pub stamp: Stamp,
+    /// Who and when, and by which right.
+    pub stamp: Mandate,
     /// Which.
     pub id: CredentialId,
     /// Why.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
-    Admit, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding,
+    Admit, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding, UpdatePrincipal,
 };
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{
@@ -15,7 +15,8 @@ use toolgate_model::approval::{
 };
 use toolgate_model::id::{ApprovalId, InvocationId, KeyId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_testkit::ledger_fixture::{TestTenant, principal};
 
@@ -124,9 +125,6 @@ pub fn word(tenant: &TestTenant, approval: &Approval, by: &PrincipalId, decision
             wish: None,
             at: tenant.now(),
         },
-        key: KeyId::new(tenant.now(), random().expect("random bytes")),
-        decider_revision: 1,
-        scopes: HeldScopes::default(),
         standing: None,
         notice: None,
         idempotency_key: None,
@@ -140,15 +138,24 @@ pub fn named(mut word: DecideApproval, key: &str) -> DecideApproval {
     word
 }
 
-/// The same word of somebody who holds these scopes.
-pub fn holding(mut word: DecideApproval, scopes: &[&str]) -> DecideApproval {
-    word.scopes = HeldScopes::from_stored(scopes.iter().map(|scope| (*scope).to_owned()));
-    word
+/// Changes somebody who is there.
+pub async fn change(tenant: &TestTenant, person: &PrincipalId, changes: PrincipalChanges) {
+    let now = tenant.ledger.principal(&tenant.id, person).await.unwrap().expect("a principal of this tenant");
+    let (stamp, id, expected_revision) = (tenant.stamp(), person.clone(), now.revision);
+    let command = UpdatePrincipal { stamp, id, expected_revision, changes, unresolved: Vec::new() };
+    tenant.ledger.update_principal(command).await.unwrap();
 }
 
-/// Has a word counted, of somebody who is there and has a key.
+/// Has somebody hold these scopes and no others.
+pub async fn holds(tenant: &TestTenant, person: &PrincipalId, scopes: &[&str]) {
+    let scopes = HeldScopes::from_stored(scopes.iter().map(|scope| (*scope).to_owned()));
+    change(tenant, person, PrincipalChanges { scopes: Some(scopes), ..PrincipalChanges::default() }).await;
+}
+
+/// Has a word counted, of somebody who is there and shows a key.
 pub async fn say(tenant: &TestTenant, mut word: DecideApproval) -> Result<Approval, Refusal> {
-    word.key = key_of(tenant, &word.vote.by).await;
+    let key = key_of(tenant, &word.vote.by).await;
+    word.stamp = tenant.mandate(&word.vote.by, key).await;
     tenant.ledger.decide_approval(word).await
 }
 
@@ -159,7 +166,8 @@ pub async fn key_of(tenant: &TestTenant, person: &PrincipalId) -> KeyId {
         return key;
     }
     // Others may be about to do the same.
-    let registration = tenant.registration(tenant.new_principal(person));
+    let permissions = [Permission::InvokeTools, Permission::DecideApprovals].into_iter().collect();
+    let registration = tenant.registration(Principal { permissions, ..tenant.new_principal(person) });
     let _ = tenant.ledger.create_principal(registration).await;
     let key = tenant.new_key(person, &format!("the key of {person} in {}", tenant.id));
     let _ = tenant.ledger.create_key(CreateKey { stamp: tenant.stamp(), key }).await;

@@ -1,6 +1,7 @@
 //! The gate that `toolgate host` runs itself where it is given none: in this process, on the embedded ledger, reached over
 //! loopback on a port that the system chooses, with the tools of the workspace.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tokio::task::JoinHandle;
 use toolgate_gate::authority::bootstrap::Bootstrap;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_model::key::ApiKey;
+use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Secret;
 use toolgate_server::Lanes;
 use toolgate_workspace::SandboxWish;
@@ -97,7 +99,8 @@ fn configuration(host: &Host, root: &str) -> Result<Configuration, Failure> {
     configuration.rate_limit = None;
     let settings = configuration.workspace.take();
     let (network, sandbox) = settings.map_or((false, SandboxWish::WherePossible), |own| (own.network, own.sandbox));
-    configuration.workspace = Some(WorkspaceSettings { root: PathBuf::from(root), network, sandbox });
+    let tenants = BTreeSet::from([TenantId::default_tenant()]);
+    configuration.workspace = Some(WorkspaceSettings { root: PathBuf::from(root), tenants, network, sandbox });
     let approvals = &mut configuration.settings.approvals;
     approvals.mode_changes = host.allow_mode_changes;
     if let Some(mode) = host.mode {

@@ -50,6 +50,25 @@ fn table(owner: &Actor) -> [bool; 3] {
 }
 
 #[test]
+fn the_tools_of_the_machine_are_there_for_the_tenants_of_the_configuration_only() {
+    for (tenants, has_them) in [("default", false), ("default, acme", true)] {
+        let (world, ..) = with(|setup| setup.environment("TOOLGATE_WORKSPACE_TENANTS", tenants));
+        let acme = world.tenant("acme");
+        // Whoever administers a tenant gives out what scopes it likes.
+        let coder = acme.registers_as(&json!({"id": "coder", "scopes": ["workspace:*"]}));
+        set(&coder, json!({"ttl_seconds": 1})).ok();
+        let (status, code) = if has_them { (403, "APPROVAL_TIMED_OUT") } else { (404, "TOOL_NOT_FOUND") };
+        for (tool, parameters) in [("Bash", json!({"command": "true"})), ("Read", json!({"file_path": "a.txt"}))] {
+            uses(&coder, tool, parameters).refused(status, code);
+        }
+        let listed = coder.get("/v1/tools").ok().to_string();
+        assert_eq!(listed.contains("toolgate-workspace"), has_them, "{listed}");
+        let schema = acme.get("/api/v1/policies/schema").ok().to_string();
+        assert_eq!(schema.contains("toolgate-workspace"), has_them);
+    }
+}
+
+#[test]
 fn the_table_of_the_protocol_holds_and_a_change_holds_at_once() {
     let (_world, _, owner) = with(|setup| setup.environment("TOOLGATE_APPROVALS_MODE_CHANGES", "on"));
     assert_eq!(table(&owner), [false, false, false]);

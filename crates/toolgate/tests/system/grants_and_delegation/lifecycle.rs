@@ -91,6 +91,12 @@ fn who_suspended_decides_who_may_resume(world: &World) {
     one.ask("PATCH", &path(&middle, "resume"), None).refused(403, "PERMISSION_DENIED");
     two.ask("PATCH", &path(&middle, "resume"), None).refused(403, "PERMISSION_DENIED");
     admin.ask("PATCH", &path(&middle, "resume"), None).ok();
+    // A manager's pause takes the place of a delegator's, who cannot end it then.
+    one.ask("PATCH", &path(&bottom, "suspend"), None).ok();
+    admin.ask("PATCH", &path(&bottom, "suspend"), None).ok();
+    one.ask("PATCH", &path(&bottom, "resume"), None).refused(403, "PERMISSION_DENIED");
+    one.ask("PATCH", &path(&bottom, "suspend"), None).refused(403, "GRANT_SUSPENDED");
+    admin.ask("PATCH", &path(&bottom, "resume"), None).ok();
     let plain = world.agent("three", &["tools.invoke"]);
     let held = admin.grants(&admin.credential(), "three", json!({"delegatable": true}));
     let below = admin.delegates(&held, "four", json!({}));

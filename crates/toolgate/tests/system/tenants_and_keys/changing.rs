@@ -156,7 +156,18 @@ fn nobody_gives_others_more_than_they_have_by_a_change(world: &World) {
             manager.patch(&format!("/api/v1/agents/{above}"), &change).refused(403, "PERMISSION_DENIED");
         }
     }
-    manager.patch(AGENT, &json!({"permissions": ["agents.manage"], "scopes": ["tools:*"]})).ok();
+    manager.patch(AGENT, &json!({"permissions": ["agents.manage"]})).ok();
+    // Scopes open tools: nobody hands out more of them than they hold, but an administrator of the tenant.
+    world.admin().patch("/api/v1/agents/manager", &json!({"scopes": ["mail:*"]})).ok();
+    for beyond in [json!(["tools:*"]), json!(["mail:send", "workspace:exec"]), json!(["*"])] {
+        manager.patch(AGENT, &json!({"scopes": beyond})).refused(403, "PERMISSION_DENIED");
+        manager.post("/api/v1/agents", &json!({"id": "puppet", "scopes": beyond})).refused(403, "PERMISSION_DENIED");
+    }
+    manager.patch(AGENT, &json!({"scopes": ["mail:send"]})).ok();
+    world.admin().patch(AGENT, &json!({"scopes": ["mail:send", "files:read"]})).ok();
+    let error = manager.ask("POST", &format!("{AGENT}/keys"), None).refused(403, "PERMISSION_DENIED");
+    assert_eq!(error["required_scope"], "files:read", "whoever has its key holds its scopes");
+    manager.patch(AGENT, &json!({"scopes": ["mail:read", "files:read"]})).ok();
     boss.patch(AGENT, &json!({"permissions": ["tools.manage"]})).ok();
     manager.patch(AGENT, &json!({"permissions": []})).refused(403, "PERMISSION_DENIED");
     let plain = world.agent("plain", &["tools.invoke"]);

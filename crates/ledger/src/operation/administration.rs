@@ -1,0 +1,125 @@
+//! What callers administer. An [`Administration`] is an [`Operation`] by the one implementation below, which checks the
+//! caller's right in the transaction that makes the change, before anything is looked at. The audit context that a change
+//! is recorded under comes only with that check, so that there is no way around it.
+
+use std::future::Future;
+use std::ops::Deref;
+
+use toolgate_gate::ports::ledger::{Mandate, Right, Stamp};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::id::KeyId;
+use toolgate_model::principal::Principal;
+
+use super::{Operation, principals};
+use crate::sql::Failure;
+use crate::transaction::{Transaction, values};
+
+/// A change that a caller makes, in one transaction.
+pub trait Administration: Send + Sync + 'static {
+    /// What it answers.
+    type Output: Send + 'static;
+
+    /// As in [`Operation`].
+    const CHANGES_AUTHORITY: bool = true;
+
+    /// By which right.
+    fn mandate(&self) -> &Mandate;
+
+    /// Makes the change.
+    fn perform<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        by: &Entitled<'_>,
+    ) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
+}
+
+/// Who makes a change, after its right was checked in this transaction, and as long as this transaction lasts.
+pub struct Entitled<'a> {
+    stamp: &'a Stamp,
+    /// What the decision about the command rests on; `None` for Toolgate itself.
+    relied_on: Option<&'a Principal>,
+}
+
+impl Deref for Entitled<'_> {
+    type Target = Stamp;
+
+    fn deref(&self) -> &Stamp {
+        self.stamp
+    }
+}
+
+impl Entitled<'_> {
+    /// Refuses to administer a principal that may do more than whoever makes the change.
+    pub fn require_within_own(&self, principal: &Principal) -> Result<(), Refusal> {
+        match self.relied_on.and_then(|own| principal.permissions.first_beyond(&own.permissions)) {
+            None => Ok(()),
+            Some(beyond) => {
+                let reason = format!("this reaches beyond your own permissions: you do not have {beyond}");
+                Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", beyond))
+            }
+        }
+    }
+}
+
+impl<A: Administration> Operation for A {
+    type Output = <A as Administration>::Output;
+
+    const CHANGES_AUTHORITY: bool = <A as Administration>::CHANGES_AUTHORITY;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<<A as Administration>::Output, Failure> {
+        let by = check(transaction, self.mandate()).await?;
+        self.perform(transaction, &by).await
+    }
+}
+
+/// Checks a right. What it rests on stays as it is until the transaction ends.
+async fn check<'a, T: Transaction>(transaction: &mut T, mandate: &'a Mandate) -> Result<Entitled<'a>, Failure> {
+    let (stamp, right) = mandate.parts();
+    let Right::Key { key, principal } = right else { return Ok(Entitled { stamp, relied_on: None }) };
+    // In the order in which everybody takes hold of them: principals, keys.
+    let now = principals::locked(transaction, &stamp.tenant, &stamp.actor, T::FOR_SHARE).await?;
+    check_key(transaction, stamp, *key).await?;
+    let now = now.filter(|now| now.removed_at.is_none());
+    let now = now.ok_or_else(|| Refusal::new(Code::KeyRevoked, format!("`{}` was removed", stamp.actor)))?;
+    require_nothing_taken(principal, &now)?;
+    Ok(Entitled { stamp, relied_on: Some(principal) })
+}
+
+async fn check_key<T: Transaction>(transaction: &mut T, stamp: &Stamp, key: KeyId) -> Result<(), Failure> {
+    let sql = format!(
+        "SELECT revoked_at, expires_at FROM keys WHERE tenant = $1 AND id = $2 AND principal = $3{}",
+        T::FOR_SHARE
+    );
+    let row = transaction.query_optional(&sql, values![&stamp.tenant, key, &stamp.actor]).await?;
+    let (revoked, end) = match &row {
+        Some(row) => (row.optional_time(0)?.is_some(), row.optional_time(1)?),
+        None => (true, None),
+    };
+    if revoked {
+        return Err(Refusal::new(Code::KeyRevoked, format!("key {key} was revoked; make a new one")).into());
+    }
+    match end.filter(|end| *end <= stamp.time) {
+        None => Ok(()),
+        Some(end) => {
+            let reason = format!("key {key} expired at {end}; make a new one");
+            Err(Refusal::new(Code::KeyExpired, reason).into())
+        }
+    }
+}
+
+/// Refuses a caller from whom something was taken since the decision about its command was made. Whatever else changed
+/// does not matter: permissions and scopes only ever allow more.
+fn require_nothing_taken(before: &Principal, now: &Principal) -> Result<(), Refusal> {
+    if before.revision == now.revision {
+        return Ok(());
+    }
+    if let Some(taken) = before.permissions.first_beyond(&now.permissions) {
+        let reason = format!("the permission {taken} was taken from `{}` while this request was in flight", now.id);
+        return Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", taken));
+    }
+    if let Some(taken) = before.scopes.first_beyond(&now.scopes) {
+        let reason = format!("the scope `{taken}` was taken from `{}` while this request was in flight", now.id);
+        return Err(Refusal::new(Code::PermissionDenied, reason).with("required_scope", taken));
+    }
+    Ok(())
+}

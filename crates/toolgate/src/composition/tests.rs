@@ -1,0 +1,281 @@
+//! The whole gate in one process, on both ledgers, with a clock and a service that do what a test says: what happens
+//! between two steps of one call or one answer.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, json};
+use toolgate_approval::Desk;
+use toolgate_gate::authority::credentials::NewCredential;
+use toolgate_gate::authority::grants::NewGrant;
+use toolgate_gate::call::{Admitted, CallRequest};
+use toolgate_gate::ports::clock::Clock;
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::ledger::{Freshness, Ledger, RevokeKey};
+use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
+use toolgate_gate::ports::source::{Access, Exchange, Execution, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::refusal::Code;
+use toolgate_gate::{Caller, Gate, Ports, Settings};
+use toolgate_guardian::composition::{Guardians, LogAlarm};
+use toolgate_guardian::policy::{CedarBook, PolicyEngine};
+use toolgate_model::constraint::Constraints;
+use toolgate_model::context::GrantContext;
+use toolgate_model::credential::{AuthType, Credential, ServiceName};
+use toolgate_model::id::ProcessId;
+use toolgate_model::invocation::InvocationStatus;
+use toolgate_model::secret::{Material, Secret};
+use toolgate_model::text::Line;
+use toolgate_testkit::clock::TestClock;
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, scopes};
+use toolgate_vault::{FileProvider, VaultSealer};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A service whose token endpoint takes each refresh token once.
+struct Rotating {
+    clock: TestClock,
+    /// How long the exchange takes.
+    lasts: Duration,
+}
+
+#[async_trait]
+impl Source for Rotating {
+    async fn execute(&self, _: &Admitted, access: Option<Access<'_>>) -> Execution {
+        let access = access.expect("the call has a credential");
+        let renewed = access.renewal.renew(&access.material, self).await?;
+        let token = renewed.get("access_token").expect("an access token").expose().to_owned();
+        Ok(ServiceAnswer::said(json!({"renewed": token == "second"})))
+    }
+}
+
+#[async_trait]
+impl Exchange for Rotating {
+    async fn exchange(&self, _: &Material) -> Result<Material, SourceFailure> {
+        self.clock.advance(self.lasts);
+        Ok(tokens("second"))
+    }
+}
+
+fn tokens(which: &str) -> Material {
+    let mut material = Material::new();
+    for name in ["access_token", "refresh_token"] {
+        assert!(material.insert(name.to_owned(), Secret::new(which.to_owned())));
+    }
+    material
+}
+
+/// Seals, and has the master key changed by another replica between sealing and storing, so many times.
+struct Overtaken {
+    sealer: VaultSealer,
+    ledger: Arc<dyn Ledger>,
+    clock: TestClock,
+    times: std::sync::atomic::AtomicU32,
+}
+
+#[async_trait]
+impl Sealer for Overtaken {
+    async fn seal(&self, binding: &SealBinding, material: &Material) -> Result<SealedMaterial, SealError> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let sealed = self.sealer.seal(binding, material).await?;
+        if self.times.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+            let before = self.current_key().await?;
+            self.renew_key().await?;
+            for version in self.ledger.sealed_under_other_keys(&self.current_key().await?, None, 100).await.unwrap() {
+                let sealed = self.rewrap(&version.binding, &version.sealed).await?;
+                let (binding, replaced) = (version.binding, version.sealed.wrapped_key);
+                let command = toolgate_gate::ports::ledger::Rewrap { binding, replaced, sealed };
+                assert!(self.ledger.rewrap(command).await.unwrap());
+            }
+            assert!(self.ledger.retire_key(&before, self.clock.now()).await.unwrap());
+        }
+        Ok(sealed)
+    }
+
+    async fn unseal(&self, binding: &SealBinding, sealed: &SealedMaterial) -> Result<Material, SealError> {
+        self.sealer.unseal(binding, sealed).await
+    }
+
+    async fn rewrap(&self, binding: &SealBinding, sealed: &SealedMaterial) -> Result<SealedMaterial, SealError> {
+        self.sealer.rewrap(binding, sealed).await
+    }
+
+    async fn current_key(&self) -> Result<MasterKeyId, SealError> {
+        self.sealer.current_key().await
+    }
+
+    async fn renew_key(&self) -> Result<MasterKeyId, SealError> {
+        self.sealer.renew_key().await
+    }
+
+    async fn forget_key(&self, key: &MasterKeyId) -> Result<(), SealError> {
+        self.sealer.forget_key(key).await
+    }
+
+    async fn check(&self) -> Result<(), SealError> {
+        self.sealer.check().await
+    }
+}
+
+/// A gate with a tenant.
+struct House {
+    gate: Arc<Gate>,
+    sealer: Arc<Overtaken>,
+    tenant: TestTenant,
+    _keys: tempfile::TempDir,
+}
+
+impl House {
+    async fn new(fixture: &LedgerFixture, exchange_lasts: Duration) -> Self {
+        let keys = tempfile::tempdir().unwrap();
+        let provider = FileProvider::open(&keys.path().join("master.key"), None).unwrap();
+        let (ledger, clock) = (Arc::clone(fixture.ledger()), fixture.clock().clone());
+        let shared_clock: Arc<dyn Clock> = Arc::new(clock.clone());
+        let sealer = Arc::new(Overtaken {
+            sealer: VaultSealer::new(Arc::new(provider)),
+            ledger: Arc::clone(&ledger),
+            clock: clock.clone(),
+            times: 0.into(),
+        });
+        let policy = Arc::new(PolicyEngine::new(Arc::clone(&ledger), Arc::clone(&shared_clock)));
+        let process = ProcessId::new(clock.now(), random().unwrap());
+        let ports = Ports {
+            approver: Arc::new(Desk::new(Arc::clone(&ledger), Arc::clone(&shared_clock), process)),
+            ledger,
+            sealer: Arc::clone(&sealer) as Arc<dyn Sealer>,
+            clock: shared_clock,
+            source: Arc::new(Rotating { clock, lasts: exchange_lasts }),
+            guardian: Arc::new(Guardians::new(policy, Vec::new(), Arc::new(LogAlarm::default()))),
+            policy_book: Arc::new(CedarBook),
+        };
+        let gate = Arc::new(Gate::new(ports, Arc::clone(fixture.signer()), Settings::default()));
+        Self { gate, sealer, tenant: fixture.tenant().await, _keys: keys }
+    }
+
+    async fn administrator(&self) -> Caller {
+        let key = format!("first key of {}", self.tenant.id);
+        self.gate.identify(Some(&key), HERE, Freshness::Newest).await.unwrap()
+    }
+
+    /// An OAuth2 credential that ends after these seconds, with a grant for the administrator.
+    async fn credential(&self, seconds: u64) -> Credential {
+        let administrator = self.administrator().await;
+        let line = |text: &str| Line::parse(text).unwrap();
+        let vault = self.gate.create_vault(&administrator, None, line("vault")).await.unwrap();
+        let new = NewCredential {
+            vault: vault.id,
+            service: ServiceName::parse("crm").unwrap(),
+            label: line("crm"),
+            auth_type: AuthType::OAuth2Token,
+            scopes_available: scopes(&["contacts.read"]),
+            metadata: Map::from_iter([("base_url".to_owned(), json!("https://api.example.com"))]),
+            material: tokens("first"),
+            expires_at: Some(self.tenant.later(seconds)),
+        };
+        let credential = self.gate.create_credential(&administrator, new).await.unwrap();
+        let grant = NewGrant {
+            credential: credential.id,
+            agent: administrator.id().clone(),
+            granted_by: None,
+            scopes: scopes(&["contacts.read"]),
+            constraints: Constraints::default(),
+            context: GrantContext::default(),
+            delegatable: false,
+            delegation_depth: None,
+            expires_at: None,
+            allow_indefinite: false,
+        };
+        self.gate.create_grant(&administrator, grant).await.unwrap();
+        credential
+    }
+
+    /// Makes a call in which the service renews its tokens.
+    async fn call(&self) {
+        let request = CallRequest {
+            tool: "crm.contacts.read".to_owned(),
+            version: None,
+            grant: None,
+            agent: None,
+            parameters: Map::new(),
+            idempotency_key: None,
+            context: GrantContext::default(),
+            run: None,
+            session: None,
+            approval_session: None,
+            approval_wait: None,
+            label: None,
+            observer: None,
+            reasoning: None,
+            address: HERE,
+        };
+        let answer = self.gate.invoke(self.administrator().await, request).await;
+        let answer = answer.unwrap_or_else(|denial| panic!("{}", denial.refusal));
+        assert_eq!(answer.outcome.status, InvocationStatus::Success, "{:?}", answer.outcome);
+        assert_eq!(answer.outcome.result, Some(json!({"renewed": true})));
+    }
+
+    async fn stored(&self, credential: &Credential) -> (Credential, Material) {
+        let (ledger, tenant) = (&self.tenant.ledger, &self.tenant.id);
+        let now = ledger.credential(tenant, credential.id).await.unwrap().unwrap();
+        let sealed = ledger.sealed_material(tenant, credential.id, self.tenant.now(), Freshness::Newest).await;
+        let sealed = sealed.unwrap().unwrap();
+        (now, self.sealer.unseal(&sealed.binding, &sealed.sealed).await.unwrap())
+    }
+}
+
+/// Runs a rule on both engines.
+macro_rules! on_both_ledgers {
+    ($($rule:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                super::$rule(&super::LedgerFixture::sqlite().await).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                super::$rule(&super::LedgerFixture::postgres().await).await;
+            })+
+        }
+    };
+}
+
+on_both_ledgers!(
+    a_renewal_at_the_moment_of_expiry_keeps_the_end,
+    what_a_service_has_rotated_is_kept_although_the_master_key_changes_meanwhile,
+    an_export_ends_with_the_key_that_it_was_begun_with,
+);
+
+async fn a_renewal_at_the_moment_of_expiry_keeps_the_end(fixture: &LedgerFixture) {
+    let house = House::new(fixture, Duration::from_secs(60)).await;
+    let credential = house.credential(60).await;
+    house.call().await;
+    let (now, material) = house.stored(&credential).await;
+    assert_eq!((now.version, now.expires_at), (2, credential.expires_at));
+    assert_eq!(material.get("refresh_token").unwrap().expose(), "second");
+}
+
+async fn what_a_service_has_rotated_is_kept_although_the_master_key_changes_meanwhile(fixture: &LedgerFixture) {
+    let house = House::new(fixture, Duration::ZERO).await;
+    let credential = house.credential(600).await;
+    house.sealer.times.store(3, std::sync::atomic::Ordering::SeqCst);
+    house.call().await;
+    let (now, material) = house.stored(&credential).await;
+    assert_eq!(now.version, 2);
+    assert_eq!(material.get("refresh_token").unwrap().expose(), "second", "nobody else knows it");
+}
+
+async fn an_export_ends_with_the_key_that_it_was_begun_with(fixture: &LedgerFixture) {
+    let house = House::new(fixture, Duration::ZERO).await;
+    let administrator = house.administrator().await;
+    let (mut export, _) = house.gate.begin_export(&administrator).await.unwrap();
+    assert!(house.gate.continue_export(&mut export).await.unwrap().is_some());
+
+    let (mut export, _) = house.gate.begin_export(&administrator).await.unwrap();
+    let command = RevokeKey { stamp: house.tenant.stamp(), id: administrator.key() };
+    house.tenant.ledger.revoke_key(command).await.unwrap();
+
+    assert_eq!(house.gate.continue_export(&mut export).await.unwrap_err().code(), Code::KeyRevoked);
+}
