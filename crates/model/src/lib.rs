@@ -28,6 +28,7 @@ pub mod permission;
 pub mod principal;
 pub mod principal_scope;
 pub mod rate_limit;
+pub mod redaction;
 pub mod schema;
 pub mod scope;
 pub mod secret;
