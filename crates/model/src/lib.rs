@@ -7,6 +7,7 @@
 pub mod approval;
 pub mod arguments;
 pub mod audit_export;
+pub mod blinding;
 pub mod canonical;
 pub mod checkpoint;
 pub mod connection;

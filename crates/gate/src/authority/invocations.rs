@@ -51,12 +51,27 @@ impl Gate {
             || Refusal::new(Code::InvocationNotFound, format!("there is no invocation {id}")).with("invocation_id", id);
         let invocation = self.ledger.invocation(caller.tenant(), id).await?.ok_or_else(missing)?;
         if sees_all(caller) || invocation.agent == *caller.id() || invocation.actor == *caller.id() {
-            return Ok(invocation);
+            return Ok(self.as_seen_by(caller, invocation));
         }
         match invocation.grant {
-            Some(grant) if self.visible_grant(caller, grant).await.is_ok() => Ok(invocation),
+            Some(grant) if self.visible_grant(caller, grant).await.is_ok() => Ok(self.as_seen_by(caller, invocation)),
             _ => Err(missing()),
         }
+    }
+
+    /// The record as this caller may see it. What stays of the arguments depends on whether the credential's secret was
+    /// found in them, so that whoever may only call would learn from it whether a guess was right.
+    fn as_seen_by(&self, caller: &Caller, mut invocation: Invocation) -> Invocation {
+        // A report is not compared with any secret.
+        if sees_all(caller) || invocation.reported {
+            return invocation;
+        }
+        let call = invocation.id.to_string();
+        let blinded = |name: &str, hash: &str| self.blinding.hash(&call, name, hash);
+        invocation.arguments_hash = blinded("argsHash", &invocation.arguments_hash);
+        invocation.fingerprint = invocation.fingerprint.as_deref().map(|hash| blinded("request_fingerprint", hash));
+        invocation.parameters = Map::new();
+        invocation
     }
 
     /// What guardians said about a call, in the order of the log: for who may read that. An agent that could see what is
@@ -106,7 +121,9 @@ impl Gate {
                 }
             }
         }
-        self.ledger.invocations(caller.tenant(), filter, page).await
+        let Page { items, next } = self.ledger.invocations(caller.tenant(), filter, page).await?;
+        let items = items.into_iter().map(|invocation| self.as_seen_by(caller, invocation)).collect();
+        Ok(Page { items, next })
     }
 
     /// Writes down a call that its caller made by itself; it is marked as reported and counts against no limit.

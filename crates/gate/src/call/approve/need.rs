@@ -13,7 +13,7 @@ use toolgate_model::id::ApprovalId;
 use toolgate_model::principal::PrincipalKind;
 
 use super::digest;
-use crate::call::fit::Fit;
+use crate::call::fit::{Candidate, Fit};
 use crate::call::guard::Guarded;
 use crate::call::{Call, admit};
 use crate::catalog::{Backing, Tool};
@@ -161,6 +161,37 @@ impl<'a> Need<'a> {
 
     fn parameters(&self) -> &Value {
         self.guarded.modified().unwrap_or(&self.call.parameters)
+    }
+}
+
+/// What a caller is told of its own call that waits: the arguments as they are. Without the credential's secret, as the
+/// approver sees them, they would tell whether a guess of it was right.
+pub(super) struct Told {
+    arguments: Option<Value>,
+    original: Option<Value>,
+    description: String,
+}
+
+impl Told {
+    pub(super) fn of(call: &Call, guarded: &Guarded) -> Self {
+        let arguments = guarded.modified().unwrap_or(&call.parameters);
+        let tool = guarded.fits().first().map(|fit| &fit.candidate);
+        let line = |candidate: &Candidate| description(&candidate.tool, &candidate.tool_name(), arguments);
+        let observed = call.observer.is_some();
+        Self {
+            description: tool.filter(|_| observed).map(line).unwrap_or_default(),
+            original: guarded.modified().filter(|_| observed).map(|_| call.parameters.clone()),
+            arguments: observed.then(|| arguments.clone()),
+        }
+    }
+
+    pub(super) fn instead_of(&self, approval: &Approval) -> Approval {
+        Approval {
+            arguments: self.arguments.clone(),
+            original_arguments: self.original.clone(),
+            description: self.description.clone(),
+            ..approval.clone()
+        }
     }
 }
 
