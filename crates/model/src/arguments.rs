@@ -22,7 +22,7 @@ mod tests;
 pub const REDACTED: &str = "[redacted]";
 
 /// Shorter ones are not looked for by value: they would be found in ordinary words.
-const SHORTEST_SECRET: usize = 6;
+pub(crate) const SHORTEST_SECRET: usize = 6;
 
 /// The SHA-256 of the canonical text of the arguments after redaction, in lower case hexadecimal.
 ///

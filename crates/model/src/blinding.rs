@@ -1,11 +1,15 @@
-//! What a caller is shown instead of a hash of its own arguments. The log hashes the arguments without the credential's
-//! secret, so two equal hashes tell that a guess was redacted. A keyed hash over the call as well tells nothing: it is
-//! never equal for two calls.
+//! What a caller is shown of its own arguments and their hash. The log has both without the credential's secret, so
+//! either would tell whether a guess was redacted. A keyed hash over the call as well tells nothing: it is never equal for
+//! two calls. Of the arguments those are shown that are too short to be compared with a secret.
 
 use aws_lc_rs::hmac;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::arguments::SHORTEST_SECRET;
 use crate::checkpoint::SigningKey;
+
+/// What a caller is shown in the place of an argument that may hold a secret.
+const WITHHELD: &str = "[withheld]";
 
 /// Members of events that hold a hash of arguments.
 const HASHES: [&str; 4] = ["argsHash", "arguments_hash", "hash_before", "request_fingerprint"];
@@ -13,6 +17,19 @@ const HASHES: [&str; 4] = ["argsHash", "arguments_hash", "hash_before", "request
 const ARGUMENTS: [&str; 5] = ["effective", "hash_after", "inputs", "parameters", "parameters_summary"];
 /// Members of events that name the call.
 const CALLS: [&str; 2] = ["callId", "invocation_id"];
+
+/// The recorded parameters as their caller sees them, under the names that the tool declares. Another name may be a guess
+/// itself.
+pub fn short_parameters(parameters: &Map<String, Value>, is_declared: impl Fn(&str) -> bool) -> Map<String, Value> {
+    let shown = |value: &Value| match value {
+        Value::Null | Value::Bool(_) => value.clone(),
+        Value::Number(number) if number.to_string().len() < SHORTEST_SECRET => value.clone(),
+        Value::String(text) if text.len() < SHORTEST_SECRET => value.clone(),
+        _ => Value::from(WITHHELD),
+    };
+    let declared = parameters.iter().filter(|(name, _)| is_declared(name));
+    declared.map(|(name, value)| (name.clone(), shown(value))).collect()
+}
 
 /// Replaces hashes of arguments for readers who may not read the log.
 ///
@@ -71,6 +88,21 @@ mod tests {
         ] {
             assert_ne!(hash, other);
         }
+    }
+
+    #[test]
+    fn what_is_shown_of_arguments_does_not_depend_on_what_was_redacted() {
+        let sent = |guess: &str, number: u64| json!({"note": guess, "list": [guess], "pin": number, guess: 1, "n": 25});
+        let shown = |arguments: Value| {
+            let kept = crate::arguments::without(&arguments, &[b"hunter2hunter2", b"12345678"]).into_owned();
+            short_parameters(kept.as_object().unwrap(), |name| ["note", "list", "pin", "n"].contains(&name))
+        };
+        let expected = json!({"note": WITHHELD, "list": WITHHELD, "pin": WITHHELD, "n": 25});
+        for (guess, number) in [("hunter2hunter2", 12_345_678), ("hunter2hunter3", 12_345_679)] {
+            assert_eq!(Value::Object(shown(sent(guess, number))), expected);
+        }
+        let short = json!({"note": "usd", "pin": 2500, "n": null});
+        assert_eq!(Value::Object(shown(short.clone())), short);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use self::readings::{Decoded, decoded};
 
 use self::pattern::{Pattern, alike, fold, is_cut_escape};
 use self::readings::{Readings, is_introducer};
-use crate::arguments::REDACTED;
+use crate::arguments::{REDACTED, SHORTEST_SECRET};
 use crate::credential::is_public_field;
 use crate::secret::{Material, Secret};
 
@@ -49,6 +49,8 @@ pub struct Redactor {
     starts: [u32; 256],
     markers: [&'static str; 3],
     marker: &'static str,
+    /// Numbers of fewer characters are none of the secrets.
+    shortest: usize,
 }
 
 impl Redactor {
@@ -58,9 +60,15 @@ impl Redactor {
         Self::of(secrets.map(|(_, secret)| secret.expose()), MARKERS)
     }
 
-    /// Hides these secrets in arguments.
+    /// Hides these secrets in arguments, where nothing is looked for that is shorter than a secret must be.
+    ///
+    /// INVARIANT: what is shorter stays as it is, so that it can be shown to its caller, see [`crate::blinding`].
     pub(crate) fn of_arguments<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
-        Self::of(secrets, ARGUMENT_MARKERS)
+        let mut redactor = Self::of(secrets, ARGUMENT_MARKERS);
+        redactor.shortest = SHORTEST_SECRET;
+        redactor.patterns.retain(|pattern| pattern.len() >= SHORTEST_SECRET);
+        redactor.index();
+        redactor
     }
 
     fn of<'a>(secrets: impl Iterator<Item = &'a str>, markers: [&'static str; 3]) -> Self {
@@ -73,7 +81,7 @@ impl Redactor {
 
     /// Hides nothing: for an answer to a call that had no secret.
     pub fn none() -> Self {
-        Self { patterns: Vec::new(), starts: [NOWHERE; 256], markers: MARKERS, marker: "" }
+        Self { patterns: Vec::new(), starts: [NOWHERE; 256], markers: MARKERS, marker: "", shortest: 0 }
     }
 
     /// Hides one more secret, such as a token that was renewed during the call.

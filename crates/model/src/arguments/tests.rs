@@ -96,6 +96,9 @@ fn a_secret_of_digits_is_found_as_a_number() {
 fn a_short_secret_is_not_looked_for() {
     let parameters = json!({"text": "admin"});
     assert!(matches!(redacted(&parameters, &[b"admin", b"a", b""]), Cow::Borrowed(_)));
+    // Nor a short part of a longer one, nor a number that is written in fewer digits.
+    let parameters = json!({"text": "abcd", "number": 2500});
+    assert!(matches!(without(&parameters, &[b"pg://u:abcd@host", b"00002500"]), Cow::Borrowed(_)));
 }
 
 #[test]

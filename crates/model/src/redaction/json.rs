@@ -42,9 +42,13 @@ impl Redactor {
 
     /// A secret of digits is found in whatever way the number is written: `1234`, `1234.0`, `1.234e3`.
     fn hides_number(&self, number: &serde_json::Number) -> bool {
+        let text = number.to_string();
+        if text.len() < self.shortest {
+            return false;
+        }
         let value = number.as_f64();
         let spelled = |pattern: &Pattern| pattern.as_number().is_some_and(|secret| Some(secret) == value);
-        self.patterns.iter().any(spelled) || self.hides(&number.to_string())
+        self.patterns.iter().any(spelled) || self.hides(&text)
     }
 
     fn redact_names(&self, members: &mut Map<String, Value>) -> bool {

@@ -44,6 +44,10 @@ impl Pattern {
         starts_well.then_some(Self { bytes, kind })
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The byte that it starts with, folded.
     pub(super) fn first(&self) -> u8 {
         self.bytes.first().copied().map(fold).unwrap_or_default()

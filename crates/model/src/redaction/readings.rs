@@ -192,8 +192,7 @@ impl<'a> Readings<'a> {
 
     /// Calls `visit` for every number that the digits from here on can be, with how many they are and where they end.
     fn digits(&self, from: usize, radix: u32, most: usize, visit: &mut dyn FnMut(usize, usize, u32)) {
-        let mut numbers = Vec::with_capacity(1);
-        numbers.push((from, 0_u32));
+        let mut numbers = vec![(from, 0_u32)];
         for length in 1..=most {
             let mut longer: Vec<(usize, u32)> = Vec::new();
             for (end, value) in numbers {
