@@ -19,7 +19,7 @@ use url::Url;
 use crate::body::{DEFAULT_BODY_LIMIT, InboundAnswer};
 use crate::client::{GuardedClient, OutboundRequest};
 use crate::error::SendError;
-use crate::redaction::Redactor;
+use toolgate_model::redaction::Redactor;
 
 pub(crate) use self::oauth2::OAuth2;
 pub(crate) use self::rest::Rest;

@@ -18,8 +18,8 @@ use crate::body::InboundAnswer;
 use crate::client::GuardedClient;
 use crate::fetch;
 use crate::pool::PoolKey;
-use crate::redaction::Redactor;
 use crate::time::deadline_after;
+use toolgate_model::redaction::Redactor;
 
 /// From this many bytes on an answer is read beside the calls, not among them.
 const LARGE: usize = 8 * 1024;

@@ -13,7 +13,7 @@ use crate::body::DEFAULT_BODY_LIMIT;
 use crate::client::{GuardedClient, OutboundRequest};
 use crate::connectors::result;
 use crate::pool::PoolKey;
-use crate::redaction::Redactor;
+use toolgate_model::redaction::Redactor;
 
 /// Sends the request and gives back the answer, whatever its status is.
 pub(crate) async fn fetch(

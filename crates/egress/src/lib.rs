@@ -13,7 +13,6 @@ mod fetch;
 pub mod guardian_link;
 pub mod notice;
 pub mod pool;
-pub mod redaction;
 pub mod resolver;
 pub mod standard_webhooks;
 pub mod time;

@@ -48,6 +48,7 @@ mod fit;
 mod guard;
 pub(crate) mod hooks;
 mod inspect;
+pub(crate) mod refused;
 pub(crate) mod renewals;
 mod resolve;
 mod seams;
@@ -263,7 +264,7 @@ impl Gate {
             }
             Err(refusal) => return Err(Denial { invocation: None, refusal }),
         };
-        let permitted = match permitted {
+        let permitted = match permitted.and_then(|()| self.refused_calls.check(&call.caller, call.arrived)) {
             Ok(()) => self.join_session(&mut call).await,
             refused => refused,
         };
@@ -355,11 +356,12 @@ impl Gate {
             Err(refusal) => return Err(refusal.at(Stage::Approve)),
         };
         let counted = approved.judged.basis.counts.is_some();
-        if let Some(modified) = &approved.modified {
-            let (reason, policy) =
-                approved.judged.decision.as_deref().map(HookDecision::why_changed).unwrap_or_default();
-            call.tell(|| Progress::Modified(Box::new(Modified { parameters: modified.clone(), reason, policy })));
-        }
+        // Told once the call is admitted: what a rule takes out of a call that is refused is nobody's to learn.
+        let modified = approved.modified.clone().map(|parameters| {
+            let decision = approved.judged.decision.as_deref();
+            let (reason, policy) = decision.map(HookDecision::why_changed).unwrap_or_default();
+            Modified { parameters, reason, policy }
+        });
         // From here on the call goes on to its settlement, whoever still waits for the answer.
         let (gate, call) = (Arc::clone(self), Arc::clone(call));
         let under_way = self.under_way.enter();
@@ -368,6 +370,9 @@ impl Gate {
             let (admitted, opened) =
                 match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
                     admit::Outcome::Admitted(admitted, opened) => {
+                        if let Some(modified) = modified {
+                            call.tell(|| Progress::Modified(Box::new(modified)));
+                        }
                         call.tell(|| Progress::Admitted(call.id));
                         (*admitted, opened)
                     }
@@ -444,6 +449,7 @@ impl Gate {
 
     /// The one place where refusals are written down.
     async fn record_denial(&self, call: &Call, reached: Reached, refusal: Refusal) -> Denial {
+        self.refused_calls.count(&call.caller, &refusal, call.arrived);
         let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
         let opened = self.open_refused(reached.found.as_ref()).await;
         let parameters = admit::shown(&call.parameters, &opened);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode, Workspace};
+use toolgate_model::blinding::Blinding;
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::id::KeyId;
 use toolgate_model::principal::TenantId;
@@ -14,6 +15,7 @@ use toolgate_model::time::Timestamp;
 use crate::builtin::{Builtins, WorkspaceTool};
 use crate::call::hooks::executions::Executions;
 use crate::call::hooks::parked::Parked;
+use crate::call::refused::RefusedCalls;
 use crate::call::renewals::Renewals;
 use crate::call::turns::Turns;
 use crate::call::under_way::UnderWay;
@@ -134,6 +136,8 @@ pub struct Gate {
     pub(crate) audit_key: Arc<SigningKey>,
     pub(crate) settings: Settings,
     pub(crate) attempts: Attempts,
+    pub(crate) refused_calls: RefusedCalls,
+    pub(crate) blinding: Blinding,
     key_uses: Mutex<BTreeMap<KeyId, Timestamp>>,
     pub(crate) rekey_wanted: AtomicBool,
 }
@@ -157,9 +161,11 @@ impl Gate {
             under_way: UnderWay::default(),
             executions: Executions::default(),
             parked: Parked::default(),
+            blinding: Blinding::new(&audit_key),
             audit_key,
             settings,
             attempts: Attempts::default(),
+            refused_calls: RefusedCalls::default(),
             key_uses: Mutex::default(),
             // A rekey that a crash cut off goes on at the next start.
             rekey_wanted: AtomicBool::new(true),

@@ -8,6 +8,7 @@ pub mod authority;
 pub mod builtin;
 pub mod call;
 pub mod catalog;
+mod debts;
 pub mod gate;
 pub mod identify;
 pub mod ports;

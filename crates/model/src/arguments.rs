@@ -1,19 +1,19 @@
-//! The arguments of a call as they may be hashed and shown: without secrets. Hidden is what the caller knows to be one,
-//! what has the shape of one, and what stands under a name that looks like one's.
+//! The arguments of a call as they may be hashed and shown: without secrets. Hidden is what is known to be one, wherever
+//! it occurs and in whatever form, what has the shape of one, and what stands under a name that looks like one's.
 //!
 //! Every call comes through here, and most have nothing to hide: they are looked at in place and not copied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use crate::canonical::to_canonical;
 use crate::merkle::sha256;
+use crate::redaction::Redactor;
 use crate::secret_name::is_secret;
 
-mod shape;
-mod spelling;
+pub(crate) mod shape;
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ mod tests;
 pub const REDACTED: &str = "[redacted]";
 
 /// Shorter ones are not looked for by value: they would be found in ordinary words.
-const SHORTEST_SECRET: usize = 6;
+pub(crate) const SHORTEST_SECRET: usize = 6;
 
 /// The SHA-256 of the canonical text of the arguments after redaction, in lower case hexadecimal.
 ///
@@ -31,26 +31,32 @@ pub fn arguments_hash(parameters: &Value, secrets: &[&[u8]]) -> String {
     sha256(&to_canonical(&redacted(parameters, secrets))).to_hex()
 }
 
-/// The arguments without secrets; redacting them once more changes nothing. A text that holds a secret is replaced as a
-/// whole, so that nothing is told about where it stood or how long it was. A name that holds one is replaced together
-/// with its value.
+/// The arguments without secrets; redacting them once more changes nothing. Of a known secret only the occurrence is
+/// replaced, so that nobody hides a text by writing one into it. A text that has the shape of a secret is replaced as a
+/// whole, and a name that has it together with its value.
 pub fn redacted<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
-    Redaction { secrets, by_looks: true }.value(parameters, "").map_or(Cow::Borrowed(parameters), Cow::Owned)
+    let known = without(parameters, secrets);
+    match value(&known, "") {
+        Some(redacted) => Cow::Owned(redacted),
+        None => known,
+    }
 }
 
 /// The arguments without these secrets, whatever they look like and wherever they stand. What only looks like a secret
 /// stays: whether it is kept is for the tool's logging rule to say.
 pub fn without<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
-    if secrets.is_empty() {
+    let long_enough = |secret: &&&[u8]| secret.len() >= SHORTEST_SECRET;
+    let mut known = secrets.iter().filter(long_enough).filter_map(|secret| std::str::from_utf8(secret).ok()).peekable();
+    if known.peek().is_none() {
         return Cow::Borrowed(parameters);
     }
-    Redaction { secrets, by_looks: false }.value(parameters, "").map_or(Cow::Borrowed(parameters), Cow::Owned)
-}
-
-struct Redaction<'a> {
-    secrets: &'a [&'a [u8]],
-    /// Whether what has the shape or the name of a secret is hidden too.
-    by_looks: bool,
+    let redactor = Redactor::of_arguments(known);
+    if !redactor.occurs_in(parameters) {
+        return Cow::Borrowed(parameters);
+    }
+    let mut redacted = parameters.clone();
+    redactor.redact_json(&mut redacted);
+    Cow::Owned(redacted)
 }
 
 /// What becomes of a member that does not stay as it is.
@@ -61,69 +67,59 @@ enum Change {
     Whole,
 }
 
-impl Redaction<'_> {
-    /// What this value becomes; `None` where it stays. `name` is that of the nearest member around it.
-    fn value(&self, value: &Value, name: &str) -> Option<Value> {
-        match value {
-            Value::String(text) => self.hides(text).then(marker),
-            Value::Number(number) => self.hides_number(number).then(marker),
-            Value::Array(items) => self.items(items, name).map(Value::Array),
-            Value::Object(members) => self.members(members, name).map(Value::Object),
-            Value::Null | Value::Bool(_) => None,
-        }
+/// What this value becomes; `None` where it stays. `name` is that of the nearest member around it.
+fn value(value: &Value, name: &str) -> Option<Value> {
+    match value {
+        Value::String(text) => shape::occurs(text).then(marker),
+        Value::Array(list) => items(list, name).map(Value::Array),
+        Value::Object(object) => members(object, name).map(Value::Object),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
+}
 
-    fn items(&self, items: &[Value], name: &str) -> Option<Vec<Value>> {
-        let change = |(position, item)| Some((position, self.value(item, name)?));
-        let mut changes: BTreeMap<usize, Value> = items.iter().enumerate().filter_map(change).collect();
-        if changes.is_empty() {
-            return None;
-        }
-        let item = |(position, item): (usize, &Value)| changes.remove(&position).unwrap_or_else(|| item.clone());
-        Some(items.iter().enumerate().map(item).collect())
+fn items(items: &[Value], name: &str) -> Option<Vec<Value>> {
+    let change = |(position, item)| Some((position, value(item, name)?));
+    let mut changes: BTreeMap<usize, Value> = items.iter().enumerate().filter_map(change).collect();
+    if changes.is_empty() {
+        return None;
     }
+    let item = |(position, item): (usize, &Value)| changes.remove(&position).unwrap_or_else(|| item.clone());
+    Some(items.iter().enumerate().map(item).collect())
+}
 
-    fn members<'a>(&self, members: &'a Map<String, Value>, around: &str) -> Option<Map<String, Value>> {
-        let change = |(name, value): (&'a String, &Value)| Some((name, self.member(name, value, around)?));
-        let mut changes: BTreeMap<&String, Change> = members.iter().filter_map(change).collect();
-        if changes.is_empty() {
-            return None;
-        }
-        let member = |(name, value): (&String, &Value)| match changes.remove(name) {
-            None => (name.clone(), value.clone()),
-            Some(Change::Value(value)) => (name.clone(), value),
-            Some(Change::Whole) => (REDACTED.to_owned(), marker()),
+fn members<'a>(members: &'a Map<String, Value>, around: &str) -> Option<Map<String, Value>> {
+    let change = |(name, value): (&'a String, &Value)| Some((name, member(name, value, around)?));
+    let mut changes: BTreeMap<&String, Change> = members.iter().filter_map(change).collect();
+    if changes.is_empty() {
+        return None;
+    }
+    // What a name was and stood for is hidden, and neither may tell which of several it was. A member that somebody gave
+    // this name keeps its value.
+    let mut numbers = 2_usize..;
+    let mut changed = Map::new();
+    for (name, value) in members {
+        match changes.remove(name) {
+            None => changed.insert(name.clone(), value.clone()),
+            Some(Change::Value(value)) => changed.insert(name.clone(), value),
+            Some(Change::Whole) => {
+                let numbered = numbers.by_ref().map(|number| format!("{REDACTED} {number}"));
+                let mut names = std::iter::once(REDACTED.to_owned()).chain(numbered);
+                let is_free = |name: &String| !members.contains_key(name) && !changed.contains_key(name);
+                names.find(is_free).and_then(|name| changed.insert(name, marker()))
+            }
         };
-        Some(members.iter().map(member).collect())
     }
+    Some(changed)
+}
 
-    fn member(&self, name: &str, value: &Value, around: &str) -> Option<Change> {
-        let is_redacted = value.as_str() == Some(REDACTED);
-        if name == REDACTED {
-            // Other members may get this name too; which of them comes last must not matter.
-            return (!is_redacted).then_some(Change::Whole);
-        }
-        if self.hides(name) {
-            return Some(Change::Whole);
-        }
-        if self.by_looks && is_secret(around, name) {
-            return (!is_redacted).then(|| Change::Value(marker()));
-        }
-        self.value(value, name).map(Change::Value)
+fn member(name: &str, member: &Value, around: &str) -> Option<Change> {
+    if shape::occurs(name) {
+        return Some(Change::Whole);
     }
-
-    fn hides(&self, text: &str) -> bool {
-        self.known().any(|secret| spelling::occurs(secret, text)) || (self.by_looks && shape::occurs(text))
+    if is_secret(around, name) {
+        return (member.as_str() != Some(REDACTED)).then(|| Change::Value(marker()));
     }
-
-    fn hides_number(&self, number: &Number) -> bool {
-        let is_number = |secret| std::str::from_utf8(secret).ok().and_then(|text| text.parse::<Number>().ok());
-        self.known().filter_map(is_number).any(|secret| secret == *number)
-    }
-
-    fn known(&self) -> impl Iterator<Item = &[u8]> {
-        self.secrets.iter().copied().filter(|secret| secret.len() >= SHORTEST_SECRET)
-    }
+    value(member, name).map(Change::Value)
 }
 
 fn marker() -> Value {

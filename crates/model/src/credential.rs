@@ -9,7 +9,9 @@ use crate::scope::ScopeSet;
 use crate::text::{Line, identifiers};
 use crate::time::Timestamp;
 
-pub use self::material::{MaterialError, check_material, lift_secrets, material_from_json, refuse_leaks};
+pub use self::material::{
+    MaterialError, check_material, is_public_field, lift_secrets, material_from_json, refuse_leaks,
+};
 
 mod material;
 

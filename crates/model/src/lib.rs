@@ -7,6 +7,7 @@
 pub mod approval;
 pub mod arguments;
 pub mod audit_export;
+pub mod blinding;
 pub mod canonical;
 pub mod checkpoint;
 pub mod connection;
@@ -28,6 +29,7 @@ pub mod permission;
 pub mod principal;
 pub mod principal_scope;
 pub mod rate_limit;
+pub mod redaction;
 pub mod schema;
 pub mod scope;
 pub mod secret;

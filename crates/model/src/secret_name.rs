@@ -138,6 +138,11 @@ pub(crate) fn is_secret(parent: &str, name: &str) -> bool {
     significant.is_some_and(|word| ENDING.has(word))
 }
 
+/// The name in snake_case: `apiKey` and `API-Key` are `api_key`.
+pub(crate) fn snake_case(name: &str) -> String {
+    words(name).map(str::to_lowercase).collect::<Vec<_>>().join("_")
+}
+
 /// The words of a name in snake_case, kebab-case or camelCase, without trailing digits.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     let mut rest = name;

@@ -15,7 +15,7 @@ use self::exchange::{TokenExchange, TokenGrant, proxy_failure};
 use super::{Adapter, Errand, not_executable, rest};
 use crate::body::InboundAnswer;
 use crate::client::GuardedClient;
-use crate::redaction::Redactor;
+use toolgate_model::redaction::Redactor;
 
 mod answer;
 mod exchange;

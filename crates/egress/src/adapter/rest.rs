@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::{Adapter, Errand, first_field, not_executable, secret_header};
 use crate::body::InboundAnswer;
 use crate::client::GuardedClient;
-use crate::redaction::Redactor;
+use toolgate_model::redaction::Redactor;
 
 /// The adapter.
 pub(crate) struct Rest;

@@ -14,8 +14,8 @@ use url::Url;
 use super::{Adapter, Errand, first_field, not_executable};
 use crate::body::InboundAnswer;
 use crate::client::GuardedClient;
-use crate::redaction::Redactor;
 use crate::standard_webhooks::{SignatureKey, SignatureKeyError, encoded_part};
+use toolgate_model::redaction::Redactor;
 
 #[cfg(test)]
 mod tests;

@@ -69,14 +69,15 @@ impl Gate {
         page: PageRequest,
     ) -> Result<Page<Approval>, Refusal> {
         filter.agent = visible_agent(caller, filter.agent)?;
-        self.ledger.approvals(caller.tenant(), filter, page).await
+        let Page { items, next } = self.ledger.approvals(caller.tenant(), filter, page).await?;
+        Ok(Page { items: items.into_iter().map(|approval| as_seen_by(caller, approval)).collect(), next })
     }
 
     /// One approval.
     pub async fn approval_of(&self, caller: &Caller, id: ApprovalId) -> Result<Approval, Refusal> {
         let found = self.ledger.approval(caller.tenant(), id).await?;
         let sees = |approval: &Approval| caller.may(Permission::DecideApprovals) || is_own(caller, approval);
-        found.filter(sees).ok_or_else(|| no_approval(id))
+        found.filter(sees).map(|approval| as_seen_by(caller, approval)).ok_or_else(|| no_approval(id))
     }
 
     /// What a person should know before answering.
@@ -344,6 +345,16 @@ fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Result<Option<
 
 fn is_own(caller: &Caller, approval: &Approval) -> bool {
     approval.agent == *caller.id() || approval.actor == *caller.id()
+}
+
+/// The approval as this caller may see it. The arguments are stored without the credential's secret: who may not answer
+/// would learn from them whether a guess was right.
+fn as_seen_by(caller: &Caller, approval: Approval) -> Approval {
+    if caller.may(Permission::DecideApprovals) {
+        return approval;
+    }
+    let description = format!("Call: {}", approval.tool);
+    Approval { arguments: None, original_arguments: None, description, ..approval }
 }
 
 fn no_approval(id: ApprovalId) -> Refusal {

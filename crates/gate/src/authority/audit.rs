@@ -4,6 +4,7 @@ use toolgate_model::audit_export::{self, BLOCK_EVENTS, ExportError};
 use toolgate_model::merkle::{
     Hash, TileError, block_tiles, consistency_proof, consistency_tiles, inclusion_proof, inclusion_tiles,
 };
+use toolgate_model::openwop_event::RunEvent;
 use toolgate_model::permission::Permission;
 
 use crate::gate::Gate;
@@ -61,6 +62,14 @@ impl Gate {
             self.integrate_if_possible().await;
         }
         self.ledger.events(caller.tenant(), filter, page).await
+    }
+
+    /// Takes out of an event what tells a caller that may not read the log whether the credential's secret was found in
+    /// its arguments.
+    pub fn blind_event(&self, caller: &Caller, event: &mut RunEvent) {
+        if !caller.may(Permission::ReadAudit) {
+            self.blinding.apply(&event.event_id, &mut event.payload);
+        }
     }
 
     /// The newest signed head and the key that verifies it.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolgate_model::arguments::arguments_hash;
+use toolgate_model::blinding::short_parameters;
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
@@ -15,7 +16,7 @@ use toolgate_model::service::{LoggingRule, ToolName};
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
-use crate::ports::ledger::{EventFilter, InvocationFilter, Page, PageRequest, ReportInvocation};
+use crate::ports::ledger::{EventFilter, Freshness, InvocationFilter, Page, PageRequest, ReportInvocation};
 use crate::refusal::{Code, Refusal};
 
 /// A call that its caller made by itself.
@@ -51,12 +52,36 @@ impl Gate {
             || Refusal::new(Code::InvocationNotFound, format!("there is no invocation {id}")).with("invocation_id", id);
         let invocation = self.ledger.invocation(caller.tenant(), id).await?.ok_or_else(missing)?;
         if sees_all(caller) || invocation.agent == *caller.id() || invocation.actor == *caller.id() {
-            return Ok(invocation);
+            return self.as_seen_by(caller, vec![invocation]).await?.pop().ok_or_else(missing);
         }
         match invocation.grant {
-            Some(grant) if self.visible_grant(caller, grant).await.is_ok() => Ok(invocation),
+            Some(grant) if self.visible_grant(caller, grant).await.is_ok() => {
+                self.as_seen_by(caller, vec![invocation]).await?.pop().ok_or_else(missing)
+            }
             _ => Err(missing()),
         }
+    }
+
+    /// The records as this caller may see them. What stays of the arguments depends on whether the credential's secret was
+    /// found in them, so that whoever may only call would learn from it whether a guess was right.
+    async fn as_seen_by(&self, caller: &Caller, mut records: Vec<Invocation>) -> Result<Vec<Invocation>, Refusal> {
+        if sees_all(caller) {
+            return Ok(records);
+        }
+        let catalog = self.catalog(caller.tenant(), Freshness::Recent).await?;
+        // A report is not compared with any secret.
+        for record in records.iter_mut().filter(|record| !record.reported) {
+            let call = record.id.to_string();
+            let blinded = |name: &str, hash: &str| self.blinding.hash(&call, name, hash);
+            record.arguments_hash = blinded("argsHash", &record.arguments_hash);
+            record.fingerprint = record.fingerprint.as_deref().map(|hash| blinded("request_fingerprint", hash));
+            let service = record.service.as_ref().and_then(|name| catalog.service(name, record.version.as_ref()));
+            let schema = service.and_then(|service| service.tool(&record.tool)?.definition.parameters.as_ref());
+            let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+            let is_declared = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
+            record.parameters = short_parameters(&record.parameters, is_declared);
+        }
+        Ok(records)
     }
 
     /// What guardians said about a call, in the order of the log: for who may read that. An agent that could see what is
@@ -106,7 +131,8 @@ impl Gate {
                 }
             }
         }
-        self.ledger.invocations(caller.tenant(), filter, page).await
+        let Page { items, next } = self.ledger.invocations(caller.tenant(), filter, page).await?;
+        Ok(Page { items: self.as_seen_by(caller, items).await?, next })
     }
 
     /// Writes down a call that its caller made by itself; it is marked as reported and counts against no limit.

@@ -19,7 +19,7 @@ use toolgate_model::arguments::{arguments_hash, redacted, without};
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
-use toolgate_model::credential::Credential;
+use toolgate_model::credential::{Credential, is_public_field};
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
@@ -193,7 +193,10 @@ pub(super) fn shown<'a>(parameters: &'a Value, opened: &Opened) -> Cow<'a, Value
 /// What must not be seen in the arguments.
 pub(super) fn secrets(opened: &Opened) -> Vec<&[u8]> {
     let material = opened.iter().filter_map(|opened| opened.as_ref().ok());
-    material.flat_map(|material| material.iter().map(|(_, secret)| secret.expose().as_bytes())).collect()
+    let fields = material.flat_map(|material| material.iter());
+    // A user name or a client id is no secret: hiding it would let a caller hide what stands around it.
+    let secrets = fields.filter(|(name, secret)| !is_public_field(name, secret));
+    secrets.map(|(_, secret)| secret.expose().as_bytes()).collect()
 }
 
 /// What is to be done for an admitted call.

@@ -87,7 +87,8 @@ impl Gate {
         kept.turn = None;
         let (action, digest, rule) =
             (ask.approval.action.clone(), ask.approval.digest.clone(), ask.approval.rule.clone());
-        let consent = self.ask_somebody(call, ask, reached.clone()).await?;
+        let told = need::Told::of(call, &guarded);
+        let consent = self.ask_somebody(call, ask, told, reached.clone()).await?;
         if consent.approval.is_none() {
             call.tell(|| Progress::Covered(consent.standing.clone()));
             return Ok(Some(Approved::of(guarded, consent, Some((action, digest)))));
@@ -112,12 +113,18 @@ impl Gate {
     }
 
     /// Waits in a task of its own: whoever called may leave, and then somebody must still write down that they did.
-    async fn ask_somebody(self: &Arc<Self>, call: &Arc<Call>, ask: Ask, reached: Reached) -> Result<Consent, Refusal> {
+    async fn ask_somebody(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        ask: Ask,
+        told: need::Told,
+        reached: Reached,
+    ) -> Result<Consent, Refusal> {
         let (mut answer, waiting) = oneshot::channel();
         let (gate, call) = (Arc::clone(self), Arc::clone(call));
         tokio::spawn(async move {
             let (left, gone) = oneshot::channel::<()>();
-            let asked = |approval: &Approval| call.tell(|| Progress::Asked(Box::new(approval.clone())));
+            let asked = |approval: &Approval| call.tell(|| Progress::Asked(Box::new(told.instead_of(approval))));
             let gone = Box::pin(async move {
                 // Nothing is ever sent: it ends when the other side is dropped.
                 let _ = gone.await;

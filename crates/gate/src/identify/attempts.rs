@@ -10,6 +10,7 @@ use toolgate_model::key::KeyDigest;
 use toolgate_model::source_network::SourceNetwork;
 use toolgate_model::time::Timestamp;
 
+use crate::debts::Debts;
 use crate::refusal::{Code, Refusal};
 
 /// How many failures an address has before it must wait.
@@ -18,47 +19,39 @@ const BURST: i64 = 20;
 const FORGIVE: Duration = Duration::from_secs(3);
 /// How long an accepted key passes whatever its address did.
 const TRUST: Duration = Duration::from_secs(600);
-/// How many addresses and keys are remembered.
+/// How many keys are remembered.
 const LIMIT: usize = 65_536;
 
 /// What is remembered.
 #[derive(Default)]
 pub(crate) struct Attempts(Mutex<Memory>);
 
-#[derive(Default)]
 struct Memory {
-    /// When, for each address, all its failures will be forgiven.
-    debts: HashMap<SourceNetwork, Timestamp>,
+    /// The failures of each address.
+    debts: Debts<SourceNetwork>,
     trusted: HashMap<KeyDigest, Timestamp>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { debts: Debts::new(BURST, FORGIVE), trusted: HashMap::new() }
+    }
 }
 
 impl Attempts {
     /// Refuses an address that must wait, unless it shows a key that was accepted lately.
     pub(crate) fn check(&self, source: IpAddr, digest: &KeyDigest, now: Timestamp) -> Result<(), Refusal> {
         let memory = self.memory();
-        let debt = memory.debts.get(&SourceNetwork::of(source)).map_or(0, |until| until.as_millis() - now.as_millis());
-        let excess = debt - millis(FORGIVE) * (BURST - 1);
-        if excess <= 0 || memory.trusted.get(digest).is_some_and(|since| now.minus(TRUST) < *since) {
+        let Some(seconds) = memory.debts.wait(&SourceNetwork::of(source), now) else { return Ok(()) };
+        if memory.trusted.get(digest).is_some_and(|since| now.minus(TRUST) < *since) {
             return Ok(());
         }
-        let seconds = excess.div_euclid(1000) + 1;
         let reason = format!("too many wrong keys from this address; wait {seconds} seconds");
         Err(Refusal::new(Code::TooManyAttempts, reason).with("retry_after_seconds", seconds))
     }
 
     pub(crate) fn failed(&self, source: IpAddr, now: Timestamp) {
-        let mut memory = self.memory();
-        if memory.debts.len() >= LIMIT {
-            memory.debts.retain(|_, until| *until > now);
-        }
-        // Full of debtors: whoever owes least is forgotten, so that memory stays bounded under a flood of addresses.
-        if memory.debts.len() >= LIMIT
-            && let Some(least) = memory.debts.iter().min_by_key(|(_, until)| **until).map(|(source, _)| *source)
-        {
-            memory.debts.remove(&least);
-        }
-        let until = memory.debts.entry(SourceNetwork::of(source)).or_insert(now);
-        *until = (*until).max(now).plus(FORGIVE);
+        self.memory().debts.add(&SourceNetwork::of(source), now);
     }
 
     pub(crate) fn succeeded(&self, digest: KeyDigest, now: Timestamp) {
@@ -74,10 +67,6 @@ impl Attempts {
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Numbers of payment cards: 12 to 19 digits, also with single blanks or hyphens between them, that begin as those of an
-//! issuer, have a length that it gives out, and end in the right check digit.
+//! Numbers of payment cards: 12 to 19 digits, also with single blanks or hyphens between them, or in groups with points,
+//! low lines or slashes between them, that begin as those of an issuer, have a length that it gives out, and end in the
+//! right check digit.
 
 use std::ops::Range;
 
@@ -44,23 +45,35 @@ const ISSUERS: [Issuer; 22] = [
     Issuer(810_000, 829_999, 16, 19),
 ];
 
+/// Fewer groups than this with other signs than blanks and hyphens between them are a decimal number or a date.
+const FEWEST_GROUPS: usize = 3;
+
 /// Where card numbers stand.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let groups = digits::groups(bytes);
     let mut found = Vec::new();
-    for run in groups.chunk_by(|&first, &second| matches!(digits::between(bytes, first, second), b" " | b"-")) {
-        let mut rest = run;
-        while let Some((first, others)) = rest.split_first() {
-            let taken = longest(bytes, rest, rest.len() == run.len());
-            if let Some(last) = taken.checked_sub(1).and_then(|last| rest.get(last)) {
-                found.push(first.start..last.end);
-                rest = rest.get(taken..).unwrap_or_default();
-            } else {
-                rest = others;
+    let mut add = |separators: &[u8], any_grouping: bool| {
+        let adjoin = |first: &Group, second: &Group| match digits::between(bytes, *first, *second) {
+            [sign] => separators.contains(sign),
+            _ => false,
+        };
+        for run in groups.chunk_by(adjoin) {
+            let mut rest = run;
+            while let Some((first, others)) = rest.split_first() {
+                let taken = longest(bytes, rest, any_grouping && rest.len() == run.len());
+                let taken = if any_grouping || taken >= FEWEST_GROUPS { taken } else { 0 };
+                if let Some(last) = taken.checked_sub(1).and_then(|last| rest.get(last)) {
+                    found.push(first.start..last.end);
+                    rest = rest.get(taken..).unwrap_or_default();
+                } else {
+                    rest = others;
+                }
             }
         }
-    }
+    };
+    add(b" -", true);
+    add(b" -._/", false);
     found
 }
 

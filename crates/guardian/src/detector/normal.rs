@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use toolgate_model::redaction::{Decoded, decoded};
+
 /// A text in normal form.
 pub(super) struct Normal {
     text: String,
@@ -13,25 +15,28 @@ pub(super) struct Normal {
 
 /// `None` where the text is in normal form already.
 pub(super) fn of(text: &str) -> Option<Normal> {
-    if text.bytes().all(|byte| byte.is_ascii() && byte != b'%') {
+    let decoded = decoded(text);
+    if decoded.is_none() && text.is_ascii() {
         return None;
     }
-    let mut normal = Normal { text: String::with_capacity(text.len()), positions: Vec::with_capacity(text.len() + 1) };
-    let mut is_changed = false;
-    let mut next = 0;
-    for (position, character) in text.char_indices() {
-        if position < next {
-            continue;
-        }
-        let (plain, length) = match character {
-            '%' => decoded(text.as_bytes(), position).map_or((Some('%'), 1), |plain| (Some(plain), 3)),
-            _ => (plain(character), character.len_utf8()),
-        };
-        next = position + length;
-        is_changed |= plain != Some(character);
-        if let Some(plain) = plain {
-            normal.text.push(plain);
-            normal.positions.extend(std::iter::repeat_n(position, plain.len_utf8()));
+    let mut is_changed = decoded.is_some();
+    let Decoded { bytes, positions } =
+        decoded.unwrap_or_else(|| Decoded { bytes: text.as_bytes().to_vec(), positions: (0..=text.len()).collect() });
+    let mut normal =
+        Normal { text: String::with_capacity(bytes.len()), positions: Vec::with_capacity(positions.len()) };
+    let mut at = 0;
+    for chunk in bytes.utf8_chunks() {
+        // What an escape spells may be no text.
+        let invalid = (!chunk.invalid().is_empty()).then_some((char::REPLACEMENT_CHARACTER, chunk.invalid().len()));
+        let characters = chunk.valid().chars().map(|character| (character, character.len_utf8()));
+        for (character, length) in characters.chain(invalid) {
+            let plain = plain(character);
+            is_changed |= plain != Some(character);
+            if let (Some(plain), Some(position)) = (plain, positions.get(at)) {
+                normal.text.push(plain);
+                normal.positions.extend(std::iter::repeat_n(*position, plain.len_utf8()));
+            }
+            at += length;
         }
     }
     normal.positions.push(text.len());
@@ -47,13 +52,6 @@ impl Normal {
     pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
         Some(*self.positions.get(range.start)?..*self.positions.get(range.end)?)
     }
-}
-
-/// The visible character of ASCII that `%XX` stands for.
-fn decoded(bytes: &[u8], position: usize) -> Option<char> {
-    let digit = |offset| bytes.get(position + offset).and_then(|&byte| char::from(byte).to_digit(16));
-    let code = digit(1)? * 16 + digit(2)?;
-    char::from_u32(code).filter(|character| (' '..='~').contains(character))
 }
 
 /// The zeros of the scripts that have digits of their own.

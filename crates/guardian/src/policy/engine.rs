@@ -13,7 +13,7 @@ use toolgate_gate::ports::ledger::{
     ActivePolicies, CountedRun, Freshness, History, HistoryQuery, Ledger, beginning_of_day,
 };
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::guard::{Content, Denial, DenialCause, HookEvent, VerdictKind};
+use toolgate_model::guard::{Content, Denial, DenialCause, Dialect, HookEvent, VerdictKind};
 use toolgate_model::principal::TenantId;
 
 use super::entities::Subject;
@@ -173,7 +173,8 @@ impl PolicyEngine {
             address: Some(hooked.address),
             history: history.as_ref(),
             arguments: hooked.arguments,
-            secrets: hooked.secrets.unwrap_or_default(),
+            // Another runtime is told what is taken out of its question, and would learn whether a guess was right.
+            secrets: hooked.secrets.filter(|_| hooked.dialect == Dialect::Native).unwrap_or_default(),
         };
         let judgement = judge(&slice, &facts);
         let facts = facts_of(hooked, history.as_ref(), needs.totals, &judgement.found);

@@ -93,7 +93,7 @@ const SHAPES: [Shape; 57] = [
 ];
 
 /// Whether something in this text has the shape of a secret.
-pub(super) fn occurs(text: &str) -> bool {
+pub(crate) fn occurs(text: &str) -> bool {
     has_password(text) || (text.len() >= SHORTEST_TOKEN && (has_private_key(text) || has_token(text.as_bytes())))
 }
 

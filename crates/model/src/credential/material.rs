@@ -6,11 +6,15 @@ use thiserror::Error;
 use zeroize::Zeroize;
 
 use super::AuthType;
+use crate::arguments::shape;
+use crate::redaction::Redactor;
 use crate::secret::{Material, Secret};
+use crate::secret_name::{is_secret, snake_case};
 use crate::text::check_identifier;
 
-/// The names under which secrets are known to arrive in `metadata`, at its top or in its `auth` object. Under the same names
-/// deeper down nobody would look for them: a text there is refused.
+/// The names under which secrets are known to arrive in `metadata`, at its top or in its `auth` object, in any spelling of
+/// them (`api_key`, `apiKey`, `API-Key`). Anywhere else nobody would look for them: what has the name or the shape of a
+/// secret there is refused, by the rules that hide it in arguments.
 const SECRET_NAMES: [&str; 14] = [
     "access_token",
     "api_key",
@@ -101,7 +105,7 @@ pub fn lift_secrets(metadata: &mut Map<String, Value>, material: &mut Material) 
     if let Some(Value::Object(auth)) = metadata.get_mut("auth") {
         lift_from(auth, material, "metadata.auth")?;
     }
-    metadata.iter().try_for_each(|(name, value)| refuse_buried(name, value, "metadata"))
+    metadata.iter().try_for_each(|(name, value)| refuse_buried(name, value, "metadata", ""))
 }
 
 /// Checks that the material fits the auth type. No material at all is no mistake: it can come later.
@@ -129,46 +133,73 @@ pub fn check_material(auth_type: AuthType, material: &Material) -> Result<(), Ma
 
 /// Refuses metadata, and a label, in which a secret of the material still stands.
 pub fn refuse_leaks(material: &Material, metadata: &Map<String, Value>, label: &str) -> Result<(), MaterialError> {
-    for (name, secret) in material.iter().filter(|(_, secret)| secret.expose().len() >= SEARCHABLE) {
+    let is_searched =
+        |name: &str, secret: &Secret| secret.expose().len() >= SEARCHABLE && !is_public_field(name, secret);
+    for (name, secret) in material.iter().filter(|(name, secret)| is_searched(name, secret)) {
         let leak = |path: String| MaterialError::Leak { path, name: name.to_owned() };
-        if label.contains(secret.expose()) {
+        let mut redactor = Redactor::none();
+        redactor.add(secret);
+        if redactor.hides(label) {
             return Err(leak("label".to_owned()));
         }
         for (key, value) in metadata {
-            if key.contains(secret.expose()) || contains(value, secret.expose()) {
-                let shown =
-                    if key.contains(secret.expose()) { "metadata".to_owned() } else { format!("metadata.{key}") };
-                return Err(leak(shown));
+            if redactor.hides(key) {
+                return Err(leak("metadata".to_owned()));
+            }
+            if redactor.occurs_in(value) {
+                return Err(leak(format!("metadata.{key}")));
             }
         }
     }
     Ok(())
 }
 
+/// Whether a field of the material accompanies a secret and is none: services name it in ordinary results, and agents in
+/// ordinary arguments. Some services take a key as the user name, which is told by its shape.
+pub fn is_public_field(name: &str, value: &Secret) -> bool {
+    let by_name = matches!(name, "account_id" | "client_id" | "scope" | "scopes" | "token_type" | "username");
+    (by_name || name.ends_with("_expires_at")) && !shape::occurs(value.expose())
+}
+
 fn lift_from(members: &mut Map<String, Value>, material: &mut Material, path: &str) -> Result<(), MaterialError> {
-    for name in SECRET_NAMES {
-        match members.remove(name) {
+    let known = |name: &&String| SECRET_NAMES.contains(&snake_case(name).as_str());
+    let spelled: Vec<String> = members.keys().filter(known).cloned().collect();
+    for name in spelled {
+        match members.remove(&name) {
             None | Some(Value::Null) => {}
-            Some(value) => take(material, name, path, value)?,
+            // Some names are those of settings too, such as where the token comes from.
+            Some(value @ (Value::Object(_) | Value::Array(_))) if !SECRET_NAMES.contains(&name.as_str()) => {
+                members.insert(name, value);
+            }
+            Some(value) => take(material, &snake_case(&name), path, value)?,
         }
     }
     Ok(())
 }
 
-/// Looks for texts under secret names at any depth. `client_id` and `username` are also names of parameters, and no
-/// secrets by themselves.
-fn refuse_buried(name: &str, value: &Value, path: &str) -> Result<(), MaterialError> {
+/// Looks for secrets at any depth: texts under their names, and texts and names of their shape. `client_id` and
+/// `username` are also names of parameters, and no secrets by themselves.
+fn refuse_buried(name: &str, value: &Value, path: &str, around: &str) -> Result<(), MaterialError> {
+    let buried = || Err(MaterialError::Buried { path: format!("{path}.{name}") });
     match value {
-        Value::String(_) if SECRET_NAMES.contains(&name) && !matches!(name, "client_id" | "username") => {
-            Err(MaterialError::Buried { path: format!("{path}.{name}") })
+        _ if shape::occurs(name) => Err(MaterialError::Buried { path: path.to_owned() }),
+        Value::String(text) if shape::occurs(text) => buried(),
+        Value::String(text) if is_secret(around, name) || SECRET_NAMES.contains(&snake_case(name).as_str()) => {
+            let is_public = matches!(snake_case(name).as_str(), "client_id" | "username");
+            if is_public || is_address(text) { Ok(()) } else { buried() }
         }
-        Value::Array(elements) => elements.iter().try_for_each(|element| refuse_buried(name, element, path)),
+        Value::Array(elements) => elements.iter().try_for_each(|element| refuse_buried(name, element, path, around)),
         Value::Object(members) => {
             let path = format!("{path}.{name}");
-            members.iter().try_for_each(|(name, value)| refuse_buried(name, value, &path))
+            members.iter().try_for_each(|(inner, value)| refuse_buried(inner, value, &path, name))
         }
         _ => Ok(()),
     }
+}
+
+/// Where something is: `authorization_url` has the name of a secret, and is none.
+fn is_address(text: &str) -> bool {
+    text.starts_with("https://") || text.starts_with("http://") || text.starts_with('/')
 }
 
 fn take(material: &mut Material, name: &str, path: &str, mut value: Value) -> Result<(), MaterialError> {
@@ -188,15 +219,6 @@ fn take(material: &mut Material, name: &str, path: &str, mut value: Value) -> Re
             wipe(&mut other);
             Err(MaterialError::Field { path: format!("{path}.{name}") })
         }
-    }
-}
-
-fn contains(value: &Value, secret: &str) -> bool {
-    match value {
-        Value::String(text) => text.contains(secret),
-        Value::Array(elements) => elements.iter().any(|element| contains(element, secret)),
-        Value::Object(members) => members.iter().any(|(key, value)| key.contains(secret) || contains(value, secret)),
-        _ => false,
     }
 }
 
@@ -250,9 +272,47 @@ mod tests {
     }
 
     #[test]
+    fn other_spellings_of_known_names_are_lifted_and_other_secrets_refused() {
+        let (metadata, material) = lifted(json!({"apiKey": "k-1", "auth": {"Client-Secret": "s-1"}, "region": "eu"}));
+        assert_eq!(material.names().collect::<Vec<_>>(), ["api_key", "client_secret"]);
+        assert_eq!(Value::Object(metadata), json!({"auth": {}, "region": "eu"}));
+        let refused = |metadata: Value| {
+            let Value::Object(mut metadata) = metadata else { panic!("metadata is an object") };
+            lift_secrets(&mut metadata, &mut Material::new()).is_err()
+        };
+        for buried in [
+            json!({"headers": {"X-Api-Key": "abc"}}),
+            json!({"headers": [{"Authorization": "abc"}]}),
+            json!({"X-Api-Key": "abc"}),
+            json!({"dsn": "postgres://ann:hunter2@db.internal/app"}),
+            json!({"note": "use sk_live_4eC39HqLyjWDarjtT1zdp7dc"}),
+            json!({"options": {"userPassword": "x"}}),
+            json!({"map": {"ghp_abcdefghijklmnopqrstuvwxyz0123456789": 1}}),
+        ] {
+            assert!(refused(buried.clone()), "{buried}");
+        }
+        for plain in [
+            json!({"authorization_url": "https://a.example/auth", "token_url": "https://a.example/t", "max_tokens": 5}),
+            json!({"auth": {"header_name": "X-Api-Key", "location": "header", "header_prefix": "Token"}}),
+            json!({"oauth": {"client_id": "c-1"}, "token_grant_type": "refresh_token", "dsn": "postgres://db/app"}),
+        ] {
+            assert!(!refused(plain.clone()), "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_user_name_is_public_unless_it_is_a_key() {
+        let secret = |text: &str| Secret::new(text.to_owned());
+        assert!(is_public_field("username", &secret("ann@example.com")));
+        assert!(!is_public_field("username", &secret("sk_live_4eC39HqLyjWDarjtT1zdp7dc")));
+        assert!(is_public_field("access_expires_at", &secret("2030-01-01")));
+        assert!(!is_public_field("password", &secret("ann")));
+    }
+
+    #[test]
     fn a_secret_that_also_stands_in_the_metadata_is_refused_without_being_shown() {
         let (metadata, material) =
-            lifted(json!({"api_key": "sk_live_123456", "headers": {"X": ["Bearer sk_live_123456"]}}));
+            lifted(json!({"api_key": "zebra-crossing", "headers": {"X": ["see zebra%2Dcrossing"]}}));
         let error = refuse_leaks(&material, &metadata, "label").unwrap_err();
         assert_eq!(
             error.to_string(),

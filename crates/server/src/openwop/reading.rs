@@ -100,7 +100,9 @@ impl Reading {
         for logged in page.items {
             let (here, counted) = place.next(logged.sequence);
             let event = RunEvent::of_stored(&logged.canonical, counted);
-            events.push((here, event.map_err(|error| Refusal::new(Code::Internal, error.to_string()))?));
+            let mut event = event.map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
+            app.gate.blind_event(caller, &mut event);
+            events.push((here, event));
             place = here;
         }
         Ok(Events { events, more: page.next.is_some() })

@@ -5,6 +5,7 @@ mod calling;
 mod discovery;
 mod failures;
 mod grant_choice;
+mod guesses;
 mod history;
 mod idempotency;
 mod identity;

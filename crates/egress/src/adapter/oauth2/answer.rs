@@ -9,7 +9,7 @@ use toolgate_model::secret::Secret;
 use zeroize::Zeroizing;
 
 use crate::body::InboundAnswer;
-use crate::redaction::Redactor;
+use toolgate_model::redaction::Redactor;
 
 /// The longest lifetime that is believed, in seconds: a year.
 const LONGEST_LIFETIME: f64 = 366.0 * 86_400.0;

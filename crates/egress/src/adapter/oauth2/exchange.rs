@@ -20,7 +20,7 @@ use super::answer::{self, TokenError, Tokens};
 use super::{ACCESS_FIELDS, CLIENT_ID_FIELD, CLIENT_SECRET_FIELD, EXPIRY_FIELD, REFRESH_FIELD, field};
 use crate::adapter::{Errand, failure, secret_header};
 use crate::client::{GuardedClient, OutboundRequest};
-use crate::redaction::Redactor;
+use toolgate_model::redaction::Redactor;
 
 /// How much of the endpoint's answer is read.
 const ANSWER_LIMIT: usize = 64 * 1024;

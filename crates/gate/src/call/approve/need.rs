@@ -187,6 +187,37 @@ fn asks_as_foreign(call: &Call) -> bool {
     call.asked.as_ref().is_some_and(|asked| asked.standing == ToolStanding::ForeignAsks)
 }
 
+/// What a caller is told of its own call that waits: the arguments as they are. Without the credential's secret, as the
+/// approver sees them, they would tell whether a guess of it was right.
+pub(super) struct Told {
+    arguments: Option<Value>,
+    original: Option<Value>,
+    description: String,
+}
+
+impl Told {
+    pub(super) fn of(call: &Call, guarded: &Guarded) -> Self {
+        let arguments = guarded.modified().unwrap_or(&call.parameters);
+        let candidate = &guarded.fit().candidate;
+        let line = || description(&candidate.tool, &candidate.tool_name(), arguments);
+        let observed = call.observer.is_some();
+        Self {
+            description: if observed { line() } else { String::new() },
+            original: guarded.modified().filter(|_| observed).map(|_| call.parameters.clone()),
+            arguments: observed.then(|| arguments.clone()),
+        }
+    }
+
+    pub(super) fn instead_of(&self, approval: &Approval) -> Approval {
+        Approval {
+            arguments: self.arguments.clone(),
+            original_arguments: self.original.clone(),
+            description: self.description.clone(),
+            ..approval.clone()
+        }
+    }
+}
+
 /// Who must answer for a call of this tool.
 fn rule(fit: &Fit) -> ApprovalRule {
     fit.candidate.tool.definition.approval_rule.clone().unwrap_or_default()

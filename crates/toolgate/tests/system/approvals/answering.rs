@@ -1,9 +1,9 @@
 //! Answers: who may give them, what they cover, and what late, repeated and unknown ones are told.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::office::{Office, call, principal};
-use crate::world::{World, on_both_engines, text};
+use crate::world::{World, on_both_engines, text, until};
 
 on_both_engines! {
     nothing_runs_before_the_answer_and_a_yes_runs_the_call_once,
@@ -16,6 +16,7 @@ on_both_engines! {
     a_grant_that_was_revoked_during_the_wait_is_seen_when_the_call_is_admitted,
     a_rule_that_was_tightened_during_the_wait_is_not_met_by_the_earlier_answer,
     what_a_person_is_shown_has_the_arguments_and_no_secret_and_the_log_has_neither,
+    a_caller_is_told_of_its_own_approval_what_it_sent_and_reads_no_arguments,
     malformed_answers_change_nothing,
     approvals_of_others_and_of_other_tenants_are_not_seen,
 }
@@ -166,6 +167,31 @@ fn what_a_person_is_shown_has_the_arguments_and_no_secret_and_the_log_has_neithe
     let logged: Vec<_> = office.admin.events("").into_iter().filter(about).collect();
     assert_eq!(logged.len(), 2);
     assert!(logged.iter().all(|event| !event.to_string().contains("a-mark-of-content")), "{logged:?}");
+}
+
+fn a_caller_is_told_of_its_own_approval_what_it_sent_and_reads_no_arguments(world: &World) {
+    let office = Office::open(world);
+    for guess in ["is it sk_live_of_the_bank_4242 then", "is it sk_live_of_the_bank_4243 then"] {
+        let known = office.pending();
+        let (agent, body) =
+            (office.agent.clone(), json!({"tool": "bank.transfer", "parameters": {"amount": 1, "to": guess}}));
+        let lines = [("Accept", "application/x-ndjson")];
+        let asking = std::thread::spawn(move || agent.ask_with("POST", "/api/v1/tools/invoke", &lines, Some(&body)));
+        let approval = until("a call that waits", || office.pending().into_iter().find(|id| !known.contains(id)));
+        // What it reads is the same for every guess.
+        let seen = office.agent.get(&format!("/api/v1/approvals/{approval}")).ok();
+        assert_eq!((&seen["arguments"], &seen["description"]), (&Value::Null, &json!("Call: bank.transfer")));
+        let listed = office.agent.get("/api/v1/approvals?status=pending").ok()["approvals"].clone();
+        assert!(listed.as_array().unwrap().iter().all(|approval| approval["arguments"].is_null()), "{listed}");
+        // Only the secret is hidden from who answers.
+        let shown = office.approval(&approval)["arguments"]["to"].clone();
+        assert!(shown == "is it [redacted] then" || shown == guess, "{shown}");
+        assert!(!shown.to_string().contains("4242"), "{shown}");
+        office.clerk.decides(&approval, "deny", json!({})).ok();
+        let told = asking.join().unwrap().answer.text();
+        let asked: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+        assert_eq!((&asked["event"], &asked["approval"]["arguments"]["to"]), (&json!("asked"), &json!(guess)));
+    }
 }
 
 fn malformed_answers_change_nothing(world: &World) {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use toolgate_testkit::upstream::Upstream;
 
-use super::office::{Office, decisions, open};
+use super::office::{Office, TOKEN, decisions, open};
 use super::third_party::walk;
 use crate::world::{Actor, World, on_both_engines, text, until};
 
@@ -13,6 +13,7 @@ on_both_engines! {
     what_a_policy_takes_out_is_taken_out_at_every_hook,
     what_a_policy_asks_about_is_held_until_a_person_has_answered,
     the_same_policies_hold_for_calls_that_the_gate_makes_itself,
+    another_runtime_does_not_learn_the_credential_from_what_a_policy_takes_out,
 }
 
 const POLICIES: &str = r#"
@@ -220,4 +221,22 @@ fn a_runtime_may_be_denied_tools_that_the_gate_does_not_know() {
     };
     assert_eq!(asks("somebody.elses", "{}")["reasonCode"], json!(["tool_not_found"]));
     assert_eq!(asks("mail.send", r#"{"to": "team"}"#)["decision"], "allow");
+}
+
+fn another_runtime_does_not_learn_the_credential_from_what_a_policy_takes_out(world: &World) {
+    let (_, admin, agent) = open(world);
+    let rule = r#"@id("secrets") @remedy("redact") @detectors("secret") forbid (principal, action, resource);"#;
+    let files = json!([{"name": "mail.cedar", "text": rule}]);
+    admin.ask("PUT", "/api/v1/policies", Some(&json!({"files": files}))).ok();
+    let asked = |body: &str| {
+        let inputs = json!([{"name": "to", "value": "team"}, {"name": "body", "value": body}]);
+        let question = json!({"jsonrpc": "2.0", "id": 1, "method": "steps/toolCallRequest", "params": {
+            "toolCallRequest": {"executionId": "e", "toolId": "mail.send", "inputs": inputs},
+            "context": {"agent": {"id": agent.id}},
+        }});
+        agent.post("/v1/hooks/aos", &question).ok()["result"]["decision"].clone()
+    };
+    assert_eq!(asked("six green bottles on the wall"), "allow");
+    assert_eq!(asked(TOKEN), "allow", "as with any other guess");
+    assert_eq!(asked("sk_live_4eC39HqLyjWDarjtT1zdp7dc"), "modify", "what has the shape of a secret is taken out");
 }

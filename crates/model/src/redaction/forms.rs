@@ -3,11 +3,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use toolgate_model::canonical::write_string;
 use zeroize::Zeroizing;
 
-use super::escape::hex_byte;
 use super::pattern::{Kind, Pattern};
+use crate::canonical::write_string;
 
 /// A shorter secret is looked for only as a word of its own, and in no encoding: it would be found everywhere.
 const SEARCHABLE: usize = 4;
@@ -51,6 +50,7 @@ fn collect_forms(secret: &str, patterns: &mut Vec<Pattern>) {
     }
     collect_base64(secret.as_bytes(), patterns);
     collect_hex(secret.as_bytes(), patterns);
+    collect_utf16(secret, patterns);
     // Most secrets are of characters that nothing escapes.
     if secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
         return;
@@ -58,6 +58,21 @@ fn collect_forms(secret: &str, patterns: &mut Vec<Pattern>) {
     for escaped in [json_escaped(secret), percent_encoded(secret, b"-._~"), form_encoded(secret)] {
         if *escaped != secret.as_bytes() {
             collect_base64(&escaped, patterns);
+        }
+    }
+}
+
+/// In UTF-16, with either byte first. The zeros between characters of ASCII are passed over wherever they stand, so that
+/// the text itself needs a form of its own only where there are other characters.
+fn collect_utf16(secret: &str, patterns: &mut Vec<Pattern>) {
+    for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(secret.len() * 2));
+        bytes.extend(secret.encode_utf16().flat_map(bytes_of));
+        collect_base64(&bytes, patterns);
+        collect_hex(&bytes, patterns);
+        if !secret.is_ascii() {
+            bytes.retain(|byte| *byte != 0);
+            patterns.extend(Pattern::new(bytes, Kind::Text));
         }
     }
 }
@@ -145,6 +160,12 @@ fn percent_decoded(text: &str) -> Zeroizing<Vec<u8>> {
         at += if escaped.is_some() { 3 } else { 1 };
     }
     decoded
+}
+
+/// The byte that `%XX` after its sign stands for.
+fn hex_byte(text: &[u8], at: usize) -> Option<u8> {
+    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    u8::try_from(digit(at)? * 16 + digit(at + 1)?).ok()
 }
 
 fn copy(bytes: &[u8]) -> Zeroizing<Vec<u8>> {

@@ -116,9 +116,10 @@ proptest! {
 
     #[test]
     fn all_but_the_last_character_of_a_form_is_no_secret(secret in "[A-Za-z0-9]{12,40}", which in any::<Index>()) {
-        // A whole base64 text is complete without its padding, and its last character may hold bits of nothing.
+        // A whole base64 text is complete without its padding, and its last character may hold bits of nothing; a number
+        // of HTML is complete without its semicolon.
         let mut forms = forms(&secret);
-        forms.retain(|(name, _)| !name.starts_with("base64") || name.contains("inside"));
+        forms.retain(|(name, _)| !name.starts_with("html ") && (!name.starts_with("base64") || name.contains("inside")));
         let (name, form) = &forms[which.index(forms.len())];
         let shortened = form.split_last().map(|(_, rest)| rest).unwrap_or_default();
         let mut body = [b"<", shortened, b">"].concat();

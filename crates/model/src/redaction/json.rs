@@ -1,5 +1,7 @@
 //! Redaction of a parsed answer: after parsing, it no longer matters how the JSON spelled a string or a number.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use super::Redactor;
@@ -27,29 +29,53 @@ impl Redactor {
         }
     }
 
+    /// Whether any form of any secret occurs in this value.
+    pub fn occurs_in(&self, value: &Value) -> bool {
+        match value {
+            Value::Null | Value::Bool(_) => false,
+            Value::Number(number) => self.hides_number(number),
+            Value::String(text) => self.hides(text),
+            Value::Array(items) => items.iter().any(|item| self.occurs_in(item)),
+            Value::Object(members) => members.iter().any(|(name, member)| self.hides(name) || self.occurs_in(member)),
+        }
+    }
+
     /// A secret of digits is found in whatever way the number is written: `1234`, `1234.0`, `1.234e3`.
     fn hides_number(&self, number: &serde_json::Number) -> bool {
+        let text = number.to_string();
+        if text.len() < self.shortest {
+            return false;
+        }
         let value = number.as_f64();
         let spelled = |pattern: &Pattern| pattern.as_number().is_some_and(|secret| Some(secret) == value);
-        self.patterns.iter().any(spelled) || self.hides(&number.to_string())
+        self.patterns.iter().any(spelled) || self.hides(&text)
     }
 
     fn redact_names(&self, members: &mut Map<String, Value>) -> bool {
         if !members.keys().any(|name| self.hides(name)) {
             return false;
         }
-        for (mut name, member) in std::mem::take(members) {
-            self.redact_text(&mut name);
-            members.insert(unused(name, members), member);
+        // How often each name was given, so that many that become the same are not counted again and again.
+        let mut given: HashMap<String, usize> = HashMap::new();
+        let all = std::mem::take(members);
+        let kept: HashSet<String> = all.keys().filter(|name| !self.hides(name)).cloned().collect();
+        for (mut name, member) in all {
+            if self.redact_text(&mut name) {
+                let count = given.entry(name.clone()).or_insert(1);
+                name = unused(name, count, |name| kept.contains(name) || members.contains_key(name));
+            }
+            members.insert(name, member);
         }
         true
     }
 }
 
 /// Two names can become the same, and neither value may be lost.
-fn unused(name: String, members: &Map<String, Value>) -> String {
-    if !members.contains_key(&name) {
-        return name;
+fn unused(name: String, count: &mut usize, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut free = name.clone();
+    while is_taken(&free) {
+        *count += 1;
+        free = format!("{name} {count}");
     }
-    (2_usize..).map(|count| format!("{name} {count}")).find(|name| !members.contains_key(name)).unwrap_or(name)
+    free
 }

@@ -1,37 +1,43 @@
-//! Redaction by value: what a service answers, in whatever spelling it echoes the secret of the call, leaves without
-//! it. Nothing is done by the name of a field or a header, so ordinary data stays as it is, byte for byte.
+//! Redaction by value: the secret of a call is replaced wherever it occurs, in whatever spelling, in what a service
+//! returns and in the arguments as they are recorded and shown. Nothing is done by the name of a field or a header, so
+//! ordinary data stays as it is, byte for byte.
 //!
-//! Found is the secret itself, also where any of its characters are escaped for JSON, URLs, forms or HTML, up to three
-//! times over and in any mixture; its base64 in either alphabet, at any alignment inside a longer text and wrapped into
-//! lines; and its hex. Of secrets of several lines, such as private keys, also each longer line on its own. A secret of
-//! fewer than four bytes is found only as a word of its own, and in no encoding.
+//! Found is the secret itself, also where any of its characters are escaped for JSON, URLs, forms or HTML, repeatedly and
+//! in any mixture (see [`readings`]), and in UTF-16; its base64 in either alphabet, at any alignment inside a longer text
+//! and wrapped into lines; and its hex. Of secrets of several lines, such as private keys, also each longer line on its
+//! own. A secret of fewer than four bytes is found only as a word of its own, and in no encoding.
 //!
 //! Not found are transformations of another kind (compressed, encrypted, reversed, cut into pieces): bodies are
 //! decompressed before they come here. They also come here whole: a border between two chunks cannot hide anything.
 
-mod escape;
+mod entities;
 mod forms;
 mod json;
 mod pattern;
+pub(crate) mod readings;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-use toolgate_model::secret::{Material, Secret};
 use zeroize::Zeroizing;
 
-use escape::{escapes_at, is_introducer};
-use pattern::{Pattern, alike, fold, is_cut_escape};
+pub use self::readings::{Decoded, decoded};
+
+use self::pattern::{Pattern, alike, fold, is_cut_escape};
+use self::readings::{Readings, is_introducer};
+use crate::arguments::{REDACTED, SHORTEST_SECRET};
+use crate::credential::is_public_field;
+use crate::secret::{Material, Secret};
 
 /// What stands in the place of a secret; the first in which the secret itself does not occur is used.
 const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
+/// The same in arguments.
+const ARGUMENT_MARKERS: [&str; 3] = [REDACTED, "[***]", ""];
 /// A replacement can put the last character of a marker before the rest of a secret, so the result is looked at again.
 const PASSES: usize = 8;
 /// Where patterns start that do not exist.
 const NOWHERE: u32 = u32::MAX;
-/// How many escapes may be wrapped around each other, beyond the first.
-const NESTING: usize = 2;
 
 /// Finds and replaces the secrets of one call. Built from the unsealed material, dropped with it.
 ///
@@ -41,23 +47,41 @@ pub struct Redactor {
     patterns: Vec<Pattern>,
     /// For every byte the position of the first pattern that may start with it. Made for each call, so kept small.
     starts: [u32; 256],
+    markers: [&'static str; 3],
     marker: &'static str,
+    /// Numbers of fewer characters are none of the secrets.
+    shortest: usize,
 }
 
 impl Redactor {
     /// Hides every field of the material, except those that are names or descriptions rather than secrets.
     pub fn new(material: &Material) -> Self {
-        let secrets = material.iter().filter(|(name, _)| !is_public(name));
+        let secrets = material.iter().filter(|(name, secret)| !is_public_field(name, secret));
+        Self::of(secrets.map(|(_, secret)| secret.expose()), MARKERS)
+    }
+
+    /// Hides these secrets in arguments, where nothing is looked for that is shorter than a secret must be.
+    ///
+    /// INVARIANT: what is shorter stays as it is, so that it can be shown to its caller, see [`crate::blinding`].
+    pub(crate) fn of_arguments<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+        let mut redactor = Self::of(secrets, ARGUMENT_MARKERS);
+        redactor.shortest = SHORTEST_SECRET;
+        redactor.patterns.retain(|pattern| pattern.len() >= SHORTEST_SECRET);
+        redactor.index();
+        redactor
+    }
+
+    fn of<'a>(secrets: impl Iterator<Item = &'a str>, markers: [&'static str; 3]) -> Self {
         let mut patterns = Vec::new();
-        secrets.for_each(|(_, secret)| forms::collect(secret.expose(), &mut patterns));
-        let mut redactor = Self { patterns, ..Self::none() };
+        secrets.for_each(|secret| forms::collect(secret, &mut patterns));
+        let mut redactor = Self { patterns, markers, ..Self::none() };
         redactor.index();
         redactor
     }
 
     /// Hides nothing: for an answer to a call that had no secret.
     pub fn none() -> Self {
-        Self { patterns: Vec::new(), starts: [NOWHERE; 256], marker: "" }
+        Self { patterns: Vec::new(), starts: [NOWHERE; 256], markers: MARKERS, marker: "", shortest: 0 }
     }
 
     /// Hides one more secret, such as a token that was renewed during the call.
@@ -86,7 +110,8 @@ impl Redactor {
     /// Whoever has a say in where the cut falls could otherwise read a secret all but its last character.
     pub fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
         self.redact_bytes(bytes);
-        let first = |(at, &byte): (usize, &u8)| self.cut_off_at(bytes, at, byte);
+        let readings = Readings::of(bytes);
+        let first = |(at, &byte): (usize, &u8)| self.cut_off_at(&readings, at, byte);
         if let Some(start) = bytes.iter().enumerate().find_map(first) {
             drop(Zeroizing::new(bytes.split_off(start)));
         }
@@ -111,13 +136,17 @@ impl Redactor {
     /// Where secrets stand in the text, from left to right, without overlaps.
     fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
+        if self.patterns.is_empty() {
+            return found;
+        }
+        let readings = Readings::of(text);
         let mut previous = 0;
         for (at, &byte) in text.iter().enumerate() {
             if self.may_start(byte) {
-                self.find_at(text, at, byte, &mut found);
+                self.find_at(&readings, at, byte, &mut found);
                 // An escape takes all backslashes before it, so it starts with the first of them.
                 if is_introducer(byte) && (byte, previous) != (b'\\', b'\\') {
-                    self.find_escaped_at(text, at, &mut found);
+                    self.find_escaped_at(&readings, at, &mut found);
                 }
             }
             previous = byte;
@@ -130,23 +159,22 @@ impl Redactor {
     }
 
     /// Adds what is found here if the first character is escaped.
-    fn find_escaped_at(&self, text: &[u8], at: usize, found: &mut Vec<Range<usize>>) {
+    fn find_escaped_at(&self, readings: &Readings<'_>, at: usize, found: &mut Vec<Range<usize>>) {
         // Many ways to read an escape mean the same character.
         let mut tried = None;
-        escapes_at(text, at, NESTING, &mut |spelled, _| {
-            let first = spelled.first().copied();
+        for first in readings.at(at).iter().map(|reading| reading.spelled().first().copied()) {
             if let Some(byte) = first.filter(|_| first != tried) {
                 tried = first;
-                self.find_at(text, at, byte, found);
+                self.find_at(readings, at, byte, found);
             }
-        });
+        }
     }
 
     /// Adds what the patterns that start with this byte find here.
-    fn find_at(&self, text: &[u8], at: usize, first: u8, found: &mut Vec<Range<usize>>) {
+    fn find_at(&self, readings: &Readings<'_>, at: usize, first: u8, found: &mut Vec<Range<usize>>) {
         let starting = self.patterns.iter().skip(self.start_of(first));
         let candidates = starting.take_while(|pattern| pattern.first() == fold(first));
-        for range in candidates.filter_map(|pattern| pattern.find_at(text, at)) {
+        for range in candidates.filter_map(|pattern| pattern.find_at(readings, at)) {
             match found.last_mut() {
                 // Nothing may be left between or at the borders of two that touch.
                 Some(last) if range.start <= last.end => {
@@ -159,26 +187,20 @@ impl Redactor {
     }
 
     /// Where a secret starts, if one may start here that the end of the text cuts off.
-    fn cut_off_at(&self, text: &[u8], at: usize, byte: u8) -> Option<usize> {
+    fn cut_off_at(&self, readings: &Readings<'_>, at: usize, byte: u8) -> Option<usize> {
         if !self.may_start(byte) {
             return None;
         }
-        if is_cut_escape(text, at) {
+        if is_cut_escape(readings.text, at) {
             return Some(at);
         }
         let starting_with = |first: u8| {
             let starting = self.patterns.iter().skip(self.start_of(first));
             let candidates = starting.take_while(move |pattern| pattern.first() == fold(first));
-            candidates.filter_map(|pattern| pattern.cut_off_at(text, at)).min()
+            candidates.filter_map(|pattern| pattern.cut_off_at(readings, at)).min()
         };
-        let mut found = starting_with(byte);
-        if is_introducer(byte) {
-            escapes_at(text, at, NESTING, &mut |spelled, _| {
-                let first = spelled.first().copied();
-                found = found.into_iter().chain(first.and_then(starting_with)).min();
-            });
-        }
-        found
+        let escaped = readings.at(at).iter().filter_map(|reading| reading.spelled().first().copied());
+        std::iter::once(byte).chain(escaped).filter_map(starting_with).min()
     }
 
     /// A copy of the text with the marker in the place of each range.
@@ -212,11 +234,6 @@ impl Redactor {
                 }
             }
         }
-        self.marker = MARKERS.into_iter().find(|marker| !self.hides(marker)).unwrap_or_default();
+        self.marker = self.markers.into_iter().find(|marker| !self.hides(marker)).unwrap_or_default();
     }
-}
-
-/// Fields of the material that accompany a secret: services name them in ordinary answers.
-fn is_public(name: &str) -> bool {
-    matches!(name, "username" | "client_id" | "token_type") || name.ends_with("_expires_at")
 }

@@ -3,8 +3,8 @@
 mod oracle;
 mod properties;
 
+use crate::secret::{Material, Secret};
 use serde_json::{Value, json};
-use toolgate_model::secret::{Material, Secret};
 
 use super::Redactor;
 use oracle::{forms, surviving};
@@ -89,7 +89,7 @@ fn all_secret_fields_of_the_material_are_hidden_and_the_public_ones_are_not() {
     assert_eq!(
         text,
         "ann@example.com client-7 Bearer 2030-01-01T00:00:00.000+00:00; \
-         [REDACTED] [REDACTED] [REDACTED] YW5uQGV4YW1wbGUuY29tO[REDACTED]="
+         [REDACTED] [REDACTED] [REDACTED] YW5uQGV4YW1wbGUuY29tO[REDACTED]"
     );
 }
 
@@ -117,6 +117,77 @@ fn characters_may_be_escaped_in_any_mixture_and_repeatedly() {
     ] {
         assert_eq!(redacted(&["secret-1"], &format!("<{text}>")), "<[REDACTED]>", "{text}");
     }
+}
+
+#[test]
+fn an_escape_is_seen_through_whatever_part_of_it_is_escaped() {
+    for text in [
+        // The digits of an escape are escaped too, once and again.
+        "%25%37%33ecret_1",
+        "%25%32%35%25%33%37%25%33%33ecret_1",
+        "&#x26;#x37;&#x33;ecret_1".replace("&#x26;#x37;&#x33;", "&#38;#x7&#51;").as_str(),
+        "%5Cu00%37%33ecret_1",
+        "%5C%75%30%30%37%33ecret_1",
+        "\\u005cu0073ecret_1",
+        // Names, also in capitals, and the names of what introduces an escape.
+        "secret&lowbar;1",
+        "secret&UnderBar;1",
+        "&AMP;#115;ecret_1",
+        "&amp;amp;#115;ecret_1",
+        "&percnt;73ecret_1",
+        "&bsol;x73ecret_1",
+        "&num;secret_1".trim_start_matches("&num;"),
+        // Without a semicolon, and with more digits than a character has.
+        "secret&#95_1".replace("_1", "1").as_str(),
+        "secre&#116_1",
+        "secret&#x5f;1",
+        "secret&#00000000095;1",
+        "secret&#x00000000005F;1",
+        "secret\\u{00000000005f}1",
+        "\\163ecret_1",
+    ] {
+        assert_eq!(redacted(&["secret_1"], &format!("<{text}>")), "<[REDACTED]>", "{text}");
+    }
+}
+
+#[test]
+fn a_secret_in_utf_16_is_found_in_either_order_and_encoded() {
+    use base64::Engine;
+    for secret in ["secret-1", "sécret-1 €🔑"] {
+        for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
+            let bytes: Vec<u8> = format!("<{secret}>").encode_utf16().flat_map(bytes_of).collect();
+            let mut body = bytes.clone();
+            assert!(redactor(&[secret]).redact_bytes(&mut body), "{secret}");
+            body.retain(|byte| *byte != 0);
+            assert_eq!(body, b"<[REDACTED]>", "{secret}");
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert!(redactor(&[secret]).hides(&hex), "{secret}");
+            assert!(redactor(&[secret]).hides(&base64::engine::general_purpose::STANDARD.encode(&bytes)), "{secret}");
+        }
+    }
+}
+
+#[test]
+fn the_cost_is_linear_whatever_the_text_is_made_of() {
+    // Each of these took time in the square of its length, or more, when escapes were followed from every place anew.
+    let redactor = redactor(&["se\\cret%&-1", "aaaaaaaa"]);
+    for piece in ["\\", "%25", "&amp;", "&#48", "%5C", "&", "%", "\\u005c", "a", "a\0", "&#0", "%25%32%35"] {
+        let mut body = piece.repeat(60_000 / piece.len()).into_bytes();
+        redactor.redact_cut_off(&mut body);
+        assert!(body.len() <= 60_000, "{piece}");
+    }
+}
+
+#[test]
+fn names_that_all_become_the_same_are_numbered_without_counting_from_the_start() {
+    let spelled = |number: usize| -> String {
+        (0..8).map(|place| ["a", "%61", "&#97;", "\\x61"][number >> (2 * place) & 3]).collect()
+    };
+    let names: serde_json::Map<String, Value> = (0..4_000).map(|number| (spelled(number), json!(number))).collect();
+    let mut value = Value::Object(names);
+    assert!(redactor(&["aaaaaaaa"]).redact_json(&mut value));
+    let names = value.as_object().unwrap();
+    assert_eq!((names.len(), names.contains_key("[REDACTED] 4000")), (4_000, true));
 }
 
 #[test]
@@ -256,9 +327,9 @@ fn bytes_that_are_no_text_are_kept_around_the_secret() {
 
 #[test]
 fn names_and_values_of_json_are_redacted_and_none_is_lost() {
-    let value = json!({"a": ["x secret-1"], "secret-1": 1, "see secret-1": {"secret-1": null}, "c2VjcmV0LTE=": 2});
+    let value = json!({"a": ["x secret-1"], "secret-1": 1, "see secret-1": {"secret-1": null}, "c2VjcmV0LTE=.": 2});
     let expected =
-        json!({"a": ["x [REDACTED]"], "[REDACTED]": 1, "see [REDACTED]": {"[REDACTED]": null}, "[REDACTED]=": 2});
+        json!({"a": ["x [REDACTED]"], "[REDACTED]": 1, "see [REDACTED]": {"[REDACTED]": null}, "[REDACTED].": 2});
     assert_eq!(redacted_json(&["secret-1"], value), expected);
 }
 

@@ -5,14 +5,10 @@ use std::ops::Range;
 
 use zeroize::Zeroizing;
 
-use super::NESTING;
-use super::escape::{escapes_at, is_introducer};
+use super::readings::{LONGEST_ESCAPE, Readings, is_introducer};
 
 /// Encodings shorter than this are not looked for across line breaks: a few letters meet by accident.
 const WRAPPED: usize = 16;
-
-/// No escape in sight is longer, however often it is wrapped.
-const LONGEST_ESCAPE: usize = 48;
 
 /// How the bytes of a pattern are compared with those of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,6 +44,10 @@ impl Pattern {
         starts_well.then_some(Self { bytes, kind })
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The byte that it starts with, folded.
     pub(super) fn first(&self) -> u8 {
         self.bytes.first().copied().map(fold).unwrap_or_default()
@@ -62,31 +62,37 @@ impl Pattern {
     }
 
     /// Where the pattern stands, if it starts at `start`; of several ends the furthest.
-    pub(super) fn find_at(&self, text: &[u8], start: usize) -> Option<Range<usize>> {
-        let end = self.end_from(text, start)?;
+    pub(super) fn find_at(&self, readings: &Readings<'_>, start: usize) -> Option<Range<usize>> {
+        let text = readings.text;
+        let end = self.end_from(readings, start)?;
         let before = start.checked_sub(1).and_then(|before| text.get(before)).copied();
         let after = text.get(end).copied();
         match self.kind {
             Kind::Token if before.is_some_and(is_wordy) || after.is_some_and(is_wordy) => None,
             Kind::Base64 { before: shares_before, after: shares_after } => {
                 let widened_start = start - usize::from(shares_before && before.is_some_and(is_base64));
-                Some(widened_start..end + usize::from(shares_after && after.is_some_and(is_base64)))
+                let end = end + usize::from(shares_after && after.is_some_and(is_base64));
+                // The padding tells how long the secret is.
+                let padding = text.iter().skip(end).take(2).take_while(|byte| **byte == b'=').count();
+                Some(widened_start..end + padding)
             }
             _ => Some(start..end),
         }
     }
 
-    fn end_from(&self, text: &[u8], start: usize) -> Option<usize> {
+    fn end_from(&self, readings: &Readings<'_>, start: usize) -> Option<usize> {
+        let text = readings.text;
         let matched = self.plain_run(text, 0, start);
         if matched == self.bytes.len() {
             return Some(start + matched);
         }
         // Nearly every attempt ends here.
         let (wanted, next) = (*self.bytes.get(matched)?, *text.get(start + matched)?);
-        if !is_introducer(next) && !self.accepts(wanted, next) && (matched == 0 || !self.may_skip(next)) {
+        let skips = matched > 0 && (next == 0 || self.may_skip(next));
+        if !is_introducer(next) && !self.accepts(wanted, next) && !skips {
             return None;
         }
-        self.furthest_end(text, matched, start + matched)
+        self.furthest_end(readings, matched, start + matched)
     }
 
     /// How many bytes match from here on that can be read in one way only.
@@ -97,7 +103,8 @@ impl Pattern {
     }
 
     /// Where the pattern starts, if it starts at `start` and the text ends before it does.
-    pub(super) fn cut_off_at(&self, text: &[u8], start: usize) -> Option<usize> {
+    pub(super) fn cut_off_at(&self, readings: &Readings<'_>, start: usize) -> Option<usize> {
+        let text = readings.text;
         let mut states = BTreeSet::from([(0, start)]);
         while let Some((matched, at)) = states.pop_first() {
             let run = self.plain_run(text, matched, at);
@@ -110,13 +117,14 @@ impl Pattern {
                 let shares = matches!(self.kind, Kind::Base64 { before: true, .. });
                 return before.filter(|_| shares).or(Some(start));
             }
-            self.step(text, matched, at, &mut states);
+            self.step(readings, matched, at, &mut states);
         }
         None
     }
 
     /// Follows every way to read the text at once. A state is how much of the pattern is matched, and up to where.
-    fn furthest_end(&self, text: &[u8], matched: usize, at: usize) -> Option<usize> {
+    fn furthest_end(&self, readings: &Readings<'_>, matched: usize, at: usize) -> Option<usize> {
+        let text = readings.text;
         let mut furthest = None;
         let mut states = BTreeSet::from([(matched, at)]);
         while let Some((matched, at)) = states.pop_first() {
@@ -125,31 +133,33 @@ impl Pattern {
             if matched == self.bytes.len() {
                 furthest = furthest.max(Some(at));
             } else {
-                self.step(text, matched, at, &mut states);
+                self.step(readings, matched, at, &mut states);
             }
         }
         furthest
     }
 
     /// Adds the states that follow this one.
-    fn step(&self, text: &[u8], matched: usize, at: usize, states: &mut BTreeSet<(usize, usize)>) {
-        let (Some(&wanted), Some(&byte)) = (self.bytes.get(matched), text.get(at)) else { return };
+    fn step(&self, readings: &Readings<'_>, matched: usize, at: usize, states: &mut BTreeSet<(usize, usize)>) {
+        let (Some(&wanted), Some(&byte)) = (self.bytes.get(matched), readings.text.get(at)) else { return };
         if self.accepts(wanted, byte) {
             states.insert((matched + 1, at + 1));
         }
-        if matched > 0 && self.may_skip(byte) {
+        if matched > 0 && (self.may_skip(byte) || is_filler(readings.text, at)) {
             states.insert((matched, at + 1));
         }
-        if is_introducer(byte) {
-            escapes_at(text, at, NESTING, &mut |spelled, end| {
-                let wanted = self.bytes.get(matched..matched + spelled.len()).unwrap_or_default();
-                if wanted.len() == spelled.len() && wanted.iter().zip(spelled).all(|(w, s)| self.accepts(*w, *s)) {
-                    states.insert((matched + spelled.len(), end));
-                }
-                if matched > 0 && spelled.iter().all(|byte| self.may_skip(*byte)) {
-                    states.insert((matched, end));
-                }
-            });
+        for reading in readings.at(at) {
+            let (spelled, end) = (reading.spelled(), at + reading.span());
+            if spelled.is_empty() {
+                continue;
+            }
+            let wanted = self.bytes.get(matched..matched + spelled.len()).unwrap_or_default();
+            if wanted.len() == spelled.len() && wanted.iter().zip(spelled).all(|(w, s)| self.accepts(*w, *s)) {
+                states.insert((matched + spelled.len(), end));
+            }
+            if matched > 0 && spelled.iter().all(|byte| self.may_skip(*byte) || *byte == 0) {
+                states.insert((matched, end));
+            }
         }
     }
 
@@ -196,7 +206,13 @@ pub(super) fn alike(folded: u8) -> [u8; 3] {
 
 /// Whether there may be more than one way to read a text at this byte.
 fn is_ambiguous(byte: u8) -> bool {
-    is_introducer(byte) || byte == b'+' || byte.is_ascii_whitespace()
+    is_introducer(byte) || byte == b'+' || byte == 0 || byte.is_ascii_whitespace()
+}
+
+/// Whether here is one of the bytes of zero that UTF-16 and UTF-32 put between the characters of ASCII.
+fn is_filler(text: &[u8], at: usize) -> bool {
+    let row = text.get(at.saturating_sub(3)..=at).unwrap_or_default();
+    text.get(at) == Some(&0) && row.iter().any(|byte| *byte != 0)
 }
 
 /// Whether an escape may begin here that the end of the text has cut off.
