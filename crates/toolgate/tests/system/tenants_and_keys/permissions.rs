@@ -118,7 +118,7 @@ fn operations(world: &World, admin: &Actor, actor: &Actor, credential: &str, num
             403,
             "PATCH",
             of(&format!("agents/{bystander}")),
-            Some(json!({"name": "Somebody", "scopes": ["tools:*"]})),
+            Some(json!({"name": "Somebody"})),
         ),
         operation("remove an agent", agents, 403, "DELETE", of(&format!("agents/{victim}")), None),
         operation("make a vault", vaults, 403, "POST", of("vaults"), Some(json!({"name": "own"}))),
