@@ -5,6 +5,7 @@ mod protected;
 #[cfg(test)]
 mod tests;
 
+use serde_json::Value;
 use toolgate_gate::ports::approver::Covered;
 use toolgate_model::approval::{
     Approval, ApprovalSession, Category, Coverage, CoverageWish, Reach, ReachWish, StandingApproval, StandingWish,
@@ -13,8 +14,8 @@ use toolgate_model::id::StandingApprovalId;
 
 pub use self::protected::is_protected;
 pub(crate) use self::protected::runs_protected;
-use crate::arguments::command_line;
-use crate::shell::{Prefix, covered};
+use crate::arguments::{command_line, directories};
+use crate::shell::{Prefix, Surroundings, covered};
 
 /// What would stand by this wish of somebody who says yes, or why nothing can; the yes for the single call stays.
 pub fn standing(approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
@@ -46,7 +47,7 @@ pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec
         return Err(format!("the standing approvals of {} are for command lines, and this call has none", call.tool));
     };
     let (ids, prefixes): (Vec<_>, Vec<_>) = here.iter().filter_map(|one| Some((one.id, prefix(one)?))).unzip();
-    let judged = covered(command, &prefixes);
+    let judged = covered(command, &prefixes, surroundings(call.arguments, call.session));
     if judged.approve {
         return Ok(judged.used.iter().filter_map(|&place| ids.get(place)).copied().collect());
     }
@@ -69,6 +70,18 @@ pub(crate) fn prefix(standing: &StandingApproval) -> Option<Prefix> {
     Prefix::parse(&words.join(" ")).ok().filter(|prefix| prefix.words() == words)
 }
 
+/// Where the commands of a call run.
+pub(crate) fn surroundings<'a>(arguments: &'a Value, session: Option<&'a ApprovalSession>) -> Surroundings<'a> {
+    let around = Surroundings { workspace: session.and_then(|session| session.workspace.as_ref()), directory: None };
+    let directory = directories(arguments).into_iter().find(|directory| !around.is_workspace(directory));
+    Surroundings { directory, ..around }
+}
+
+/// Where the commands of a call that waits run.
+pub(crate) fn of_approval(approval: &Approval) -> Surroundings<'_> {
+    surroundings(approval.arguments.as_ref().unwrap_or(&Value::Null), approval.session.as_ref())
+}
+
 /// Whether an answer to this call may cover others.
 pub(crate) fn require_coverable(approval: &Approval) -> Result<(), String> {
     if approval.is_question() {
@@ -81,7 +94,7 @@ pub(crate) fn require_coverable(approval: &Approval) -> Result<(), String> {
         return Err("the rule of this tool wants an answer to every call".to_owned());
     }
     let workspace = approval.session.as_ref().and_then(|session| session.workspace.as_ref());
-    let arguments = approval.arguments.as_ref().unwrap_or(&serde_json::Value::Null);
+    let arguments = approval.arguments.as_ref().unwrap_or(&Value::Null);
     if let Some(reason) = is_protected(&approval.tool, arguments, workspace) {
         return Err(format!("{reason}, so an answer covers this call only"));
     }
@@ -114,7 +127,7 @@ fn words_for(approval: &Approval, text: &str) -> Result<Vec<String>, String> {
         return Err(format!("a prefix is for command lines, and this call of {} has none", approval.tool));
     };
     let prefix = Prefix::parse(text).map_err(|error| error.to_string())?;
-    let judged = covered(command, std::slice::from_ref(&prefix));
+    let judged = covered(command, std::slice::from_ref(&prefix), of_approval(approval));
     if !judged.approve {
         return Err(format!("the prefix `{prefix}` would not cover even this call: {}", judged.why));
     }
