@@ -8,6 +8,7 @@ use toolgate_model::id::StandingApprovalId;
 
 use crate::arguments::command_line;
 use crate::coverage::{of_approval, reach, require_coverable};
+use crate::links::Links;
 use crate::place::Directory;
 use crate::risk::{Kind, of_command};
 use crate::shell::{Prefix, Surroundings, covered, read};
@@ -28,8 +29,8 @@ const WITH_TWO: &str = "aws:* az:* bun:run bundle:exec cnpm:run docker:compose d
     yarn:run yarnpkg:run";
 
 /// What an answer could cover besides the call; nothing where it can cover nothing else.
-pub fn offers(approval: &Approval) -> Vec<Offer> {
-    if require_coverable(approval).is_err() {
+pub fn offers(approval: &Approval, links: &dyn Links) -> Vec<Offer> {
+    if require_coverable(approval, links).is_err() {
         return Vec::new();
     }
     let mut offers: Vec<Offer> = rule(approval, Coverage::Tool)
@@ -142,7 +143,12 @@ mod tests {
     use super::*;
     use crate::coverage::standing;
     use crate::fixture::{approval, command};
+    use crate::links::NoLinks;
     use toolgate_model::approval::{CoverageWish, StandingWish};
+
+    fn offers(approval: &Approval) -> Vec<Offer> {
+        super::offers(approval, &NoLinks)
+    }
 
     fn proposed(line: &str) -> Option<String> {
         proposed_prefix(line, Surroundings::UNKNOWN).map(|prefix| prefix.to_string())
@@ -221,7 +227,7 @@ mod tests {
             let text = offers[1].scope.pointer("/always_prefix/prefix").and_then(Value::as_str).unwrap();
             let coverage = CoverageWish::Prefix(text.to_owned());
             let wish = StandingWish { coverage, reach: None, expires_in_seconds: None, max_uses: None };
-            assert!(standing(&call, &wish).is_ok(), "{line}");
+            assert!(standing(&call, &wish, &NoLinks).is_ok(), "{line}");
             assert_eq!((offers[1].matches.len(), offers[1].does_not_match.len()), (3, 3), "{line}");
         }
     }

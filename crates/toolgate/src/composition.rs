@@ -8,6 +8,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_approval::Desk;
+use toolgate_approval::coverage::is_protected_place;
 use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
 use toolgate_egress::connectors::Connectors;
@@ -32,6 +33,7 @@ use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
 use crate::audit_key::{self, AuditKeyError};
 use crate::configuration::{Configuration, KeySource, Store};
+use crate::links::FileLinks;
 use crate::maintenance::Maintenance;
 use crate::output;
 use crate::private_file::create_directory;
@@ -205,7 +207,8 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let clock = Arc::new(SystemClock);
     let workspace = open_workspace(configuration)?;
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
-    let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process));
+    let links = FileLinks::new(workspace.as_ref().map(|workspace| workspace.root().to_path_buf()));
+    let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process, Arc::new(links)));
     let mut settings = configuration.settings.clone();
     if let Some(workspace) = &workspace {
         settings.workspace = workspace_tools();
@@ -255,6 +258,7 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
         network: settings.network,
         sandbox: settings.sandbox,
         hidden: own.into_iter().flatten().collect(),
+        is_protected: |path| is_protected_place(&path.to_string_lossy()),
         ..Limits::default()
     };
     let workspace = Workspace::open(&settings.root, limits)?;

@@ -1,6 +1,6 @@
 //! What a workspace may use: time, bytes, the network, the environment, and how much of a sandbox it must have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How much of a sandbox commands must have.
@@ -16,7 +16,7 @@ pub enum SandboxWish {
 }
 
 /// What the tools of a workspace may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// How long a command runs if it does not say.
     pub bash_timeout: Duration,
@@ -39,6 +39,9 @@ pub struct Limits {
     pub environment: Vec<String>,
     /// Directories that confined commands cannot read: Toolgate's own. None may contain the root or lie in it.
     pub hidden: Vec<PathBuf>,
+    /// Whether a path below the root, relative to it, needs a person's answer to be written. A link must not lead to such
+    /// a one: whoever was asked was shown another name.
+    pub is_protected: fn(&Path) -> bool,
     /// The program that confines itself and becomes the shell; the running one if absent.
     pub confiner: Option<PathBuf>,
 }
@@ -56,6 +59,7 @@ impl Default for Limits {
             sandbox: SandboxWish::default(),
             environment: INHERITED.iter().map(|name| (*name).to_owned()).collect(),
             hidden: Vec::new(),
+            is_protected: |_| false,
             confiner: None,
         }
     }

@@ -167,3 +167,25 @@ fn no_mode_lets_a_change_to_what_decides_pass() {
     }
     uses(&owner, "Write", json!({"file_path": "notes.txt", "content": "x"})).ok();
 }
+
+#[test]
+fn no_mode_lets_a_name_pass_that_leads_to_what_decides() {
+    let (world, _, owner) = with(|setup| setup.environment("TOOLGATE_APPROVALS_MODE", "force"));
+    set(&owner, json!({"ttl_seconds": 1})).ok();
+    let root = world.gate.setup().home().join("project");
+    std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
+    std::fs::write(root.join(".git/config"), "[core]\n").unwrap();
+    std::os::unix::fs::symlink(".git/config", root.join("cfg")).unwrap();
+    std::os::unix::fs::symlink(".git/hooks", root.join("scripts")).unwrap();
+    for (tool, parameters) in [
+        ("Edit", json!({"file_path": "cfg", "old_string": "core", "new_string": "alias"})),
+        ("Write", json!({"file_path": "scripts/pre-commit", "content": "x"})),
+        ("Bash", json!({"command": "cp ../../a.txt pre-commit", "working_directory": ".git/hooks"})),
+        ("Bash", json!({"command": "cp ../a.txt pre-commit", "working_directory": "scripts"})),
+        ("Bash", json!({"command": "cp a.txt cfg"})),
+    ] {
+        uses(&owner, tool, parameters).refused(403, "APPROVAL_TIMED_OUT");
+    }
+    assert_eq!(std::fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n");
+    uses(&owner, "Bash", json!({"command": "cp a.txt b.txt"})).ok();
+}
