@@ -149,6 +149,10 @@ fn of_known(program: &'static Program, words: &[&str], granted: usize, around: S
             }
             continue;
         };
+        let closed = matches!(program.unlisted, Unlisted::Refused);
+        if closed && operands.is_unlisted_verb(own, word) {
+            return Err(What::Subcommand);
+        }
         if !operands.take(own, word, is_granted, around) {
             return Err(What::Operand);
         }

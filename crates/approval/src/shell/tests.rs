@@ -321,7 +321,17 @@ fn a_prefix_that_would_cover_everything_is_refused_with_its_reason() {
         assert!(matches!(error, PrefixError::Unsafe { .. }), "{text}: {error}");
         assert!(error.to_string().ends_with("approve such calls one by one"), "{error}");
     }
-    for text in ["git -c x", "find . -exec", "cargo --config", "docker run", "git config", "npm exec"] {
+    for text in [
+        "git -c x",
+        "find . -exec",
+        "cargo --config",
+        "docker run",
+        "git config",
+        "npm exec",
+        "git submodule foreach",
+        "docker compose exec",
+        "cargo watch",
+    ] {
         assert!(matches!(Prefix::parse(text), Err(PrefixError::Escape { .. })), "{text}");
     }
 }

@@ -34,14 +34,18 @@ pub(super) struct Operands {
 }
 
 impl Operands {
+    /// Whether the next operand stands where one of the listed words must, and is none of them.
+    pub(super) fn is_unlisted_verb(&self, kind: Kind, word: &str) -> bool {
+        matches!(kind, Kind::Verb(listed) if self.count == 0 && !listed.split(' ').any(|verb| verb == word))
+    }
+
     /// Whether the next operand is covered.
     pub(super) fn take(&mut self, kind: Kind, word: &str, is_granted: bool, around: Surroundings<'_>) -> bool {
         let is_first = self.count == 0;
         self.count += 1;
         if let (Kind::Verb(listed), true) = (kind, is_first) {
-            let is_listed = listed.split(' ').any(|verb| verb == word);
-            self.own = !is_listed;
-            return is_listed || is_granted;
+            self.own = !listed.split(' ').any(|verb| verb == word);
+            return is_granted || !self.own;
         }
         is_granted
             || match kind {

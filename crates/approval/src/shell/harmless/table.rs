@@ -68,7 +68,7 @@ const OWN: &[Program] = &[
     with(
         "git",
         "--no-pager -P --no-optional-locks --no-replace-objects --no-lazy-fetch --literal-pathspecs --no-advice",
-        // Others are aliases, programs named `git-...`, or run commands: `config`, `bisect`, `rebase`, `submodule`.
+        // Others are aliases, programs named `git-...`, or run commands: `config`, `bisect`, `difftool`.
         Unlisted::Refused,
         &[
             sub(
@@ -116,6 +116,13 @@ const OWN: &[Program] = &[
             sub("rm", "-r -n -q --cached --dry-run --quiet", Paths),
             sub("merge", "-q --no-edit --no-ff --ff --ff-only --squash --no-commit --abort --quiet", Revisions),
             sub("cherry-pick revert", "--no-edit --abort --quit --skip -x -n --no-commit", Revisions),
+            sub("reset", "-q --soft --mixed --quiet", Revisions),
+            sub("rebase", "-q --quiet --abort --quit --skip", Revisions),
+            sub("clean", "-n -d -q --dry-run --quiet", Paths),
+            sub("init", "-q --quiet", Nothing),
+            // What to clone belongs into the prefix.
+            sub("clone ls-remote", "-q -v --quiet --verbose --depth= --single-branch", Nothing),
+            sub("submodule", "--cached --recursive", Verb("status summary")),
             sub("fetch", "-p -q -v -t --all --prune --tags --quiet --verbose --dry-run --depth=", Paths),
             sub("pull", "-q -v --ff-only --no-rebase --rebase[=] --prune --quiet --verbose --tags --no-edit", Paths),
             sub("push", "-u -n -q -v --set-upstream --dry-run --quiet --verbose --tags --follow-tags", Paths),
