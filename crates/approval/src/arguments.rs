@@ -23,6 +23,18 @@ const PATHS: [&str; 14] = [
     "paths",
 ];
 
+/// Names of arguments that say where a command runs.
+const DIRECTORIES: [&str; 8] = [
+    "working_directory",
+    "working_dir",
+    "workingdirectory",
+    "workdir",
+    "cwd",
+    "current_directory",
+    "directory",
+    "dir_path",
+];
+
 /// What stands before the name of a file in a patch.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
@@ -42,6 +54,11 @@ pub(crate) fn command_lines(tool: &str, arguments: &Value) -> Vec<String> {
             _ => None,
         })
         .collect()
+}
+
+/// Every directory in which a command line of the call may run.
+pub(crate) fn directories(arguments: &Value) -> Vec<&str> {
+    named(arguments, &DIRECTORIES).into_iter().filter_map(Value::as_str).collect()
 }
 
 /// Every path, wherever it stands.

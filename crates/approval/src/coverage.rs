@@ -5,20 +5,22 @@ mod protected;
 #[cfg(test)]
 mod tests;
 
+use serde_json::Value;
 use toolgate_gate::ports::approver::Covered;
 use toolgate_model::approval::{
     Approval, ApprovalSession, Category, Coverage, CoverageWish, Reach, ReachWish, StandingApproval, StandingWish,
 };
 use toolgate_model::id::StandingApprovalId;
 
-pub use self::protected::is_protected;
 pub(crate) use self::protected::runs_protected;
-use crate::arguments::command_line;
-use crate::shell::{Prefix, covered};
+pub use self::protected::{is_protected, is_protected_place};
+use crate::arguments::{command_line, directories};
+use crate::links::{Links, Site, joined};
+use crate::shell::{Prefix, Surroundings, covered, read};
 
 /// What would stand by this wish of somebody who says yes, or why nothing can; the yes for the single call stays.
-pub fn standing(approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
-    require_coverable(approval)?;
+pub fn standing(approval: &Approval, wish: &StandingWish, links: &dyn Links) -> Result<(Coverage, Reach), String> {
+    require_coverable(approval, links)?;
     let coverage = match &wish.coverage {
         CoverageWish::Tool => Coverage::Tool,
         CoverageWish::Prefix(text) => Coverage::Prefix(words_for(approval, text)?),
@@ -27,9 +29,13 @@ pub fn standing(approval: &Approval, wish: &StandingWish) -> Result<(Coverage, R
 }
 
 /// Which of these let a call pass, all that are needed; or why they do not. They are taken to be active, and the agent's.
-pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
+pub fn covering(
+    standing: &[StandingApproval],
+    call: &Covered<'_>,
+    links: &dyn Links,
+) -> Result<Vec<StandingApprovalId>, String> {
     let workspace = call.session.and_then(|session| session.workspace.as_ref());
-    if let Some(reason) = is_protected(call.tool, call.arguments, workspace) {
+    if let Some(reason) = is_protected(call.tool, call.arguments, workspace, links) {
         return Err(format!("no standing approval covers this call: {reason}"));
     }
     let mut here: Vec<&StandingApproval> = standing.iter().filter(|one| is_for(one, call)).collect();
@@ -45,7 +51,12 @@ pub fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec
         return Err(format!("the standing approvals of {} are for command lines, and this call has none", call.tool));
     };
     let (ids, prefixes): (Vec<_>, Vec<_>) = here.iter().filter_map(|one| Some((one.id, prefix(one)?))).unzip();
-    let judged = covered(command, &prefixes);
+    let judged = covered(command, &prefixes, surroundings(call.arguments, call.session));
+    let site = Site { tool: call.tool, workspace, links };
+    if judged.approve && leads_out(command, call.arguments, site) {
+        return Err("no standing approval covers this command line: a path in it leads out of the workspace by a link"
+            .to_owned());
+    }
     if judged.approve {
         return Ok(judged.used.iter().filter_map(|&place| ids.get(place)).copied().collect());
     }
@@ -66,8 +77,37 @@ pub(crate) fn prefix(standing: &StandingApproval) -> Option<Prefix> {
     Prefix::parse(&words.join(" ")).ok().filter(|prefix| prefix.words() == words)
 }
 
+/// Whether a word of a line that is covered is a path that leads out of the workspace by a link.
+fn leads_out(line: &str, arguments: &Value, site: Site<'_>) -> bool {
+    let mut directory = directories(arguments).first().copied().unwrap_or_default().to_owned();
+    for command in read(line).unwrap_or_default() {
+        let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+        // An absolute path was judged by its text; so was one that the prefix names.
+        let is_path = |word: &&&str| !word.is_empty() && !word.starts_with(['-', '/']);
+        if words.iter().skip(1).filter(is_path).any(|word| site.leads_out(&directory, word)) {
+            return true;
+        }
+        if let (Some(&"cd" | &"pushd"), Some(to)) = (words.first(), words.get(1)) {
+            directory = joined(&directory, to);
+        }
+    }
+    false
+}
+
+/// Where the commands of a call run.
+pub(crate) fn surroundings<'a>(arguments: &'a Value, session: Option<&'a ApprovalSession>) -> Surroundings<'a> {
+    let around = Surroundings { workspace: session.and_then(|session| session.workspace.as_ref()), directory: None };
+    let directory = directories(arguments).into_iter().find(|directory| !around.is_workspace(directory));
+    Surroundings { directory, ..around }
+}
+
+/// Where the commands of a call that waits run.
+pub(crate) fn of_approval(approval: &Approval) -> Surroundings<'_> {
+    surroundings(approval.arguments.as_ref().unwrap_or(&Value::Null), approval.session.as_ref())
+}
+
 /// Whether an answer to this call may cover others.
-pub(crate) fn require_coverable(approval: &Approval) -> Result<(), String> {
+pub(crate) fn require_coverable(approval: &Approval, links: &dyn Links) -> Result<(), String> {
     if approval.is_question() {
         return Err("a question is asked every time".to_owned());
     }
@@ -78,8 +118,8 @@ pub(crate) fn require_coverable(approval: &Approval) -> Result<(), String> {
         return Err("the rule of this tool wants an answer to every call".to_owned());
     }
     let workspace = approval.session.as_ref().and_then(|session| session.workspace.as_ref());
-    let arguments = approval.arguments.as_ref().unwrap_or(&serde_json::Value::Null);
-    if let Some(reason) = is_protected(&approval.tool, arguments, workspace) {
+    let arguments = approval.arguments.as_ref().unwrap_or(&Value::Null);
+    if let Some(reason) = is_protected(&approval.tool, arguments, workspace, links) {
         return Err(format!("{reason}, so an answer covers this call only"));
     }
     if !approval.coverable {
@@ -111,7 +151,7 @@ fn words_for(approval: &Approval, text: &str) -> Result<Vec<String>, String> {
         return Err(format!("a prefix is for command lines, and this call of {} has none", approval.tool));
     };
     let prefix = Prefix::parse(text).map_err(|error| error.to_string())?;
-    let judged = covered(command, std::slice::from_ref(&prefix));
+    let judged = covered(command, std::slice::from_ref(&prefix), of_approval(approval));
     if !judged.approve {
         return Err(format!("the prefix `{prefix}` would not cover even this call: {}", judged.why));
     }

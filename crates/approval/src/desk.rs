@@ -15,6 +15,7 @@ use toolgate_model::approval::{Approval, ApprovalStatus, Coverage, Reach, Standi
 use toolgate_model::id::{ApprovalId, ProcessId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
+use crate::links::Links;
 use crate::{coverage, offers, parts, risk};
 
 /// What a call is told that waits when the gate stops.
@@ -25,6 +26,7 @@ pub struct Desk {
     ledger: Arc<dyn Ledger>,
     clock: Arc<dyn Clock>,
     process: ProcessId,
+    links: Arc<dyn Links>,
     waiting: Mutex<HashMap<ApprovalId, oneshot::Sender<Approval>>>,
     attended: Arc<Mutex<BTreeMap<TenantId, u64>>>,
     closed: watch::Sender<bool>,
@@ -32,11 +34,12 @@ pub struct Desk {
 
 impl Desk {
     /// The desk of one process.
-    pub fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, process: ProcessId) -> Self {
+    pub fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, process: ProcessId, links: Arc<dyn Links>) -> Self {
         Self {
             ledger,
             clock,
             process,
+            links,
             waiting: Mutex::default(),
             attended: Arc::default(),
             closed: watch::Sender::new(false),
@@ -87,7 +90,7 @@ impl Desk {
         let standing = self.ledger.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?;
         let (session, action) = (approval.session.as_ref(), approval.action.as_ref());
         let call = Covered { tool: &approval.tool, external: approval.external, action, arguments, session };
-        let covering = coverage::covering(&standing, &call).ok();
+        let covering = coverage::covering(&standing, &call, &*self.links).ok();
         Ok(covering.map(|standing| Consent { standing, ..Consent::default() }))
     }
 
@@ -167,23 +170,23 @@ impl Approver for Desk {
     }
 
     fn standing(&self, approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
-        coverage::standing(approval, wish)
+        coverage::standing(approval, wish, &*self.links)
     }
 
     fn covering(&self, standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
-        coverage::covering(standing, call)
+        coverage::covering(standing, call, &*self.links)
     }
 
     fn protects(&self, call: &Covered<'_>) -> Option<String> {
         let workspace = call.session.and_then(|session| session.workspace.as_ref());
-        coverage::is_protected(call.tool, call.arguments, workspace)
+        coverage::is_protected(call.tool, call.arguments, workspace, &*self.links)
     }
 
     fn present(&self, approval: &Approval, standing: &[StandingApproval]) -> Presentation {
         Presentation {
-            risk: risk::assess(approval),
+            risk: risk::assess(approval, &*self.links),
             parts: parts::parts(approval, standing),
-            offers: offers::offers(approval),
+            offers: offers::offers(approval, &*self.links),
         }
     }
 

@@ -10,6 +10,7 @@ mod desk;
 #[cfg(test)]
 mod fixture;
 mod glance;
+mod links;
 pub mod offers;
 pub mod parts;
 mod place;
@@ -18,3 +19,4 @@ pub mod shell;
 pub mod visible;
 
 pub use self::desk::Desk;
+pub use self::links::{Links, NoLinks};

@@ -7,10 +7,11 @@ use toolgate_model::approval::{Approval, Category, Coverage, StandingApproval};
 use toolgate_model::id::StandingApprovalId;
 
 use crate::arguments::command_line;
-use crate::coverage::{reach, require_coverable};
+use crate::coverage::{of_approval, reach, require_coverable};
+use crate::links::Links;
 use crate::place::Directory;
 use crate::risk::{Kind, of_command};
-use crate::shell::{Prefix, covered, read};
+use crate::shell::{Prefix, Surroundings, covered, read};
 use crate::visible::visible;
 
 /// How many examples are shown.
@@ -28,8 +29,8 @@ const WITH_TWO: &str = "aws:* az:* bun:run bundle:exec cnpm:run docker:compose d
     yarn:run yarnpkg:run";
 
 /// What an answer could cover besides the call; nothing where it can cover nothing else.
-pub fn offers(approval: &Approval) -> Vec<Offer> {
-    if require_coverable(approval).is_err() {
+pub fn offers(approval: &Approval, links: &dyn Links) -> Vec<Offer> {
+    if require_coverable(approval, links).is_err() {
         return Vec::new();
     }
     let mut offers: Vec<Offer> = rule(approval, Coverage::Tool)
@@ -37,22 +38,25 @@ pub fn offers(approval: &Approval) -> Vec<Offer> {
         .into_iter()
         .collect();
     let command = approval.arguments.as_ref().and_then(command_line).filter(|_| approval.category == Category::Exec);
-    let proposed = command.and_then(|command| Some((command, proposed_prefix(command)?)));
+    let proposed = command.and_then(|command| Some((command, proposed_prefix(command, of_approval(approval))?)));
     offers.extend(proposed.and_then(|(command, prefix)| offer(approval, command, &prefix)));
     offers
 }
 
-/// The prefix that would be proposed for a command line: program and subcommand, if it covers the whole line.
-pub fn proposed_prefix(command: &str) -> Option<Prefix> {
+/// The prefix that would be proposed for a command line: program and subcommand, and of a program that is not known as many
+/// words more as its options take; if it covers the whole line.
+pub fn proposed_prefix(command: &str, around: Surroundings<'_>) -> Option<Prefix> {
     let commands = read(command).ok()?;
     let words = &commands.first()?.words;
     let plain: Vec<&str> = words.iter().take_while(|word| word.plain).map(|word| word.text.as_str()).collect();
-    let length = length(&plain)?;
-    let prefix = Prefix::parse(&plain.get(..length)?.join(" ")).ok()?;
+    let shortest = length(&plain)?;
+    let covers = |prefix: &Prefix| covered(command, std::slice::from_ref(prefix), around).approve;
+    let prefix = (shortest..=plain.len())
+        .filter_map(|length| Prefix::parse(&plain.get(..length)?.join(" ")).ok())
+        .find(covers)?;
     // What deletes, reaches the network or the like is a person's to think of.
     let is_grave = of_command(prefix.words(), &Directory::of(None)).iter().any(|finding| finding.kind != Kind::Outside);
-    let covers = covered(command, std::slice::from_ref(&prefix)).approve;
-    (covers && !is_grave).then_some(prefix)
+    (!is_grave).then_some(prefix)
 }
 
 /// How many words make the prefix of a command.
@@ -72,7 +76,7 @@ fn length(words: &[&str]) -> Option<usize> {
 }
 
 fn offer(approval: &Approval, command: &str, prefix: &Prefix) -> Option<Offer> {
-    let is_covered = |line: &String| covered(line, std::slice::from_ref(prefix)).approve;
+    let is_covered = |line: &String| covered(line, std::slice::from_ref(prefix), of_approval(approval)).approve;
     let program = prefix.words().first()?;
     let matching = [
         command.to_owned(),
@@ -140,10 +144,15 @@ mod tests {
     use super::*;
     use crate::coverage::standing;
     use crate::fixture::{approval, command};
+    use crate::links::NoLinks;
     use toolgate_model::approval::{CoverageWish, StandingWish};
 
+    fn offers(approval: &Approval) -> Vec<Offer> {
+        super::offers(approval, &NoLinks)
+    }
+
     fn proposed(line: &str) -> Option<String> {
-        proposed_prefix(line).map(|prefix| prefix.to_string())
+        proposed_prefix(line, Surroundings::UNKNOWN).map(|prefix| prefix.to_string())
     }
 
     #[test]
@@ -160,7 +169,8 @@ mod tests {
             ("make check", "make check"),
             ("ls -la src", "ls"),
             ("pytest -k x", "pytest"),
-            ("ls /tmp", "ls"),
+            ("ls /tmp", "ls /tmp"),
+            ("mytool --fast deploy src/a", "mytool --fast deploy"),
             ("cargo build && cargo build --release", "cargo build"),
         ] {
             assert_eq!(proposed(line).as_deref(), Some(prefix), "{line}");
@@ -218,7 +228,7 @@ mod tests {
             let text = offers[1].scope.pointer("/always_prefix/prefix").and_then(Value::as_str).unwrap();
             let coverage = CoverageWish::Prefix(text.to_owned());
             let wish = StandingWish { coverage, reach: None, expires_in_seconds: None, max_uses: None };
-            assert!(standing(&call, &wish).is_ok(), "{line}");
+            assert!(standing(&call, &wish, &NoLinks).is_ok(), "{line}");
             assert_eq!((offers[1].matches.len(), offers[1].does_not_match.len()), (3, 3), "{line}");
         }
     }

@@ -4,10 +4,10 @@ use toolgate_gate::ports::approver::{Covered, Part, PartState, RiskLevel};
 use toolgate_model::approval::{Approval, Category, StandingApproval};
 
 use crate::arguments::command_line;
-use crate::coverage::{is_for, prefix};
+use crate::coverage::{is_for, of_approval, prefix};
 use crate::place::Directory;
 use crate::risk::{Finding, of_command};
-use crate::shell::{PlainCommand, Prefix, Word, covered, read};
+use crate::shell::{Objection, PlainCommand, Prefix, Word, judge, read};
 use crate::visible::visible;
 
 /// The commands of the call's command line; none where it has no command line. What stands is taken to be active, and the
@@ -22,7 +22,8 @@ pub fn parts(approval: &Approval, standing: &[StandingApproval]) -> Vec<Part> {
     match read(line) {
         Ok(commands) => {
             let directory = Directory::of(session.and_then(|session| session.workspace.as_ref()));
-            commands.iter().map(|command| part(command, &prefixes, &directory)).collect()
+            let judged = judge(&commands, &prefixes, of_approval(approval));
+            commands.iter().zip(judged).map(|(command, judged)| part(command, judged, &prefixes, &directory)).collect()
         }
         Err(objection) => {
             vec![Part { text: visible(line), state: PartState::Risky, why: objection.to_string() }]
@@ -30,16 +31,15 @@ pub fn parts(approval: &Approval, standing: &[StandingApproval]) -> Vec<Part> {
     }
 }
 
-fn part(command: &PlainCommand, prefixes: &[Prefix], directory: &Directory) -> Part {
+fn part(command: &PlainCommand, judged: Result<usize, Objection>, prefixes: &[Prefix], directory: &Directory) -> Part {
     let text = command.words.iter().map(spelled).collect::<Vec<_>>().join(" ");
-    let judged = covered(&text, prefixes);
     let words: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
     let risks: Vec<String> = of_command(&words, directory).into_iter().filter(is_high).map(|risk| risk.note).collect();
-    let granted = judged.used.first().and_then(|&place| prefixes.get(place)).filter(|_| judged.approve);
-    let (state, why) = match granted {
-        Some(prefix) => (PartState::Granted, format!("covered by `{prefix}`")),
-        None if risks.is_empty() => (PartState::New, judged.why),
-        None => (PartState::Risky, risks.join("; ")),
+    let (state, why) = match judged.map(|place| prefixes.get(place)) {
+        Ok(Some(prefix)) => (PartState::Granted, format!("covered by `{prefix}`")),
+        Err(objection) if risks.is_empty() => (PartState::New, objection.to_string()),
+        // INVARIANT: a place is that of a prefix; anything else is granted by none.
+        Ok(None) | Err(_) => (PartState::Risky, risks.join("; ")),
     };
     Part { text: visible(&text), state, why }
 }

@@ -16,6 +16,7 @@ pub(crate) use self::kind::{Finding, Kind};
 use crate::arguments::{command_lines, own_name, paths, texts};
 use crate::coverage::is_protected;
 use crate::glance::commands;
+use crate::links::Links;
 use crate::place::{Directory, Place};
 use crate::shell::{MAX_BYTES, read};
 use crate::visible::{first_hidden, mixed_scripts};
@@ -24,12 +25,12 @@ use crate::visible::{first_hidden, mixed_scripts};
 const NOTES: usize = 12;
 
 /// Assesses what a person is asked for.
-pub fn assess(approval: &Approval) -> Risk {
+pub fn assess(approval: &Approval, links: &dyn Links) -> Risk {
     let workspace = approval.session.as_ref().and_then(|session| session.workspace.as_ref());
     let directory = Directory::of(workspace);
     let mut findings = vec![of_category(approval.category)];
     if let Some(arguments) = &approval.arguments {
-        let protected = is_protected(&approval.tool, arguments, workspace);
+        let protected = is_protected(&approval.tool, arguments, workspace, links);
         findings.extend(protected.map(|reason| Finding { kind: Kind::Settings, note: reason }));
         findings.extend(of_name(&approval.tool));
         findings.extend(of_paths(paths(&approval.tool, arguments), &directory));

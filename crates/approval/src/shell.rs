@@ -1,9 +1,10 @@
 //! The shell recogniser: is a command line, as bash or sh would run it, covered by granted prefixes? It understands a
-//! small language of plain commands with literal words and leaves everything else to a person. It is a convenience and
-//! no boundary: a program that was granted does what it does.
+//! small language of plain commands with literal words and leaves everything else to a person; and behind the words of a
+//! prefix it covers only what is known to be harmless. It is a convenience and no boundary: a program that was granted
+//! does what it does.
 
 mod character;
-mod escape;
+mod harmless;
 mod head;
 mod objection;
 mod prefix;
@@ -12,6 +13,7 @@ mod reader;
 mod tests;
 
 pub(crate) use self::character::is_honest;
+pub use self::harmless::Surroundings;
 pub use self::objection::Objection;
 pub use self::prefix::{Prefix, PrefixError};
 pub use self::reader::{Joint, MAX_BYTES, MAX_COMMANDS, PlainCommand, Word, read};
@@ -28,8 +30,8 @@ pub struct Coverage {
 }
 
 /// Judges a command line. Approved is only what is understood completely and covered in every part.
-pub fn covered(command: &str, prefixes: &[Prefix]) -> Coverage {
-    match covering(command, prefixes) {
+pub fn covered(command: &str, prefixes: &[Prefix], around: Surroundings<'_>) -> Coverage {
+    match covering(command, prefixes, around) {
         Ok(used) => {
             let names: Vec<String> =
                 used.iter().filter_map(|&place| prefixes.get(place)).map(|prefix| format!("`{prefix}`")).collect();
@@ -40,18 +42,55 @@ pub fn covered(command: &str, prefixes: &[Prefix]) -> Coverage {
 }
 
 /// The places of the prefixes that cover the commands, or what is in the way.
-fn covering(command: &str, prefixes: &[Prefix]) -> Result<Vec<usize>, Objection> {
+fn covering(command: &str, prefixes: &[Prefix], around: Surroundings<'_>) -> Result<Vec<usize>, Objection> {
     let mut used = Vec::new();
-    for command in read(command)? {
-        let place = prefixes.iter().position(|prefix| prefix.covers(&command));
-        let place = place.ok_or_else(|| Objection::NotCovered { program: command.program() })?;
-        let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
-        if let Some(escape) = escape::find(&words) {
-            return Err(Objection::Escape { program: command.program(), escape: escape.to_string() });
-        }
+    for judged in judge(&read(command)?, prefixes, around) {
+        let place = judged?;
         if !used.contains(&place) {
             used.push(place);
         }
     }
     Ok(used)
+}
+
+/// For each command of a line, the place of the prefix that covers it, or what is in the way.
+pub(crate) fn judge(
+    commands: &[PlainCommand],
+    prefixes: &[Prefix],
+    around: Surroundings<'_>,
+) -> Vec<Result<usize, Objection>> {
+    let mut at_home = around.directory.is_none_or(|directory| around.is_workspace(directory));
+    let mut judged = Vec::new();
+    for command in commands {
+        let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+        let covering = covering_prefix(command, &words, prefixes, around);
+        let away = if at_home { None } else { harmless::needs_home(&words) };
+        let away = away.or_else(|| harmless::leads_astray(&words));
+        judged.push(match (covering, away) {
+            (Ok(_), Some(away)) => Err(Objection::Beyond { program: command.program(), beyond: away.to_string() }),
+            (covering, _) => covering,
+        });
+        // Once away, always away: whether a command that leads back is reached cannot be told.
+        at_home &= harmless::changes_directory(&words).is_none_or(|to| around.is_workspace(to));
+    }
+    judged
+}
+
+/// The first prefix that covers all of a command; else what the last one that begins it does not cover.
+fn covering_prefix(
+    command: &PlainCommand,
+    words: &[&str],
+    prefixes: &[Prefix],
+    around: Surroundings<'_>,
+) -> Result<usize, Objection> {
+    let mut objection = Objection::NotCovered { program: command.program() };
+    for (place, prefix) in prefixes.iter().enumerate().filter(|(_, prefix)| prefix.begins(command)) {
+        match harmless::find(words, prefix.words().len(), around) {
+            None => return Ok(place),
+            Some(beyond) => {
+                objection = Objection::Beyond { program: command.program(), beyond: beyond.to_string() };
+            }
+        }
+    }
+    Err(objection)
 }

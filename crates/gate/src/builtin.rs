@@ -35,6 +35,12 @@ const LONGEST_WORKSPACE_CALL: Duration = Duration::from_secs(660);
 /// The methods that it takes.
 pub const HTTP_FETCH_METHODS: [&str; 6] = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"];
 
+/// Whether a call of a tool of this name is carried out on the machine that the gate runs on.
+pub fn is_workspace_tool(name: &str) -> bool {
+    let service = name.strip_prefix("x-host-").unwrap_or(name).strip_prefix(WORKSPACE);
+    service.is_some_and(|rest| rest.starts_with(['.', ':']))
+}
+
 /// A tool of Toolgate's own.
 #[derive(Debug)]
 pub struct Builtin {

@@ -8,6 +8,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_approval::Desk;
+use toolgate_approval::coverage::is_protected_place;
 use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
 use toolgate_egress::connectors::Connectors;
@@ -32,9 +33,10 @@ use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
 use crate::audit_key::{self, AuditKeyError};
 use crate::configuration::{Configuration, KeySource, Store};
+use crate::links::FileLinks;
 use crate::maintenance::Maintenance;
 use crate::output;
-use crate::private_file::create_directory;
+use crate::private_file::{PrivateFileError, create_directory, require_own, require_own_with_directory};
 use crate::sources::{Sources, workspace_tools};
 use crate::webhooks::Webhooks;
 
@@ -68,6 +70,9 @@ pub enum StartError {
         /// Why not.
         reason: String,
     },
+    /// Other accounts can change what the gate relies on.
+    #[error(transparent)]
+    Exposed(#[from] PrivateFileError),
     /// No master key.
     #[error("{0}")]
     Keys(#[from] KeyError),
@@ -201,6 +206,7 @@ struct Opened {
 }
 
 async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> {
+    require_own_files(configuration)?;
     let provider = open_key_provider(configuration)?;
     let ledger = open_ledger(&configuration.store).await?;
     let audit_key = audit_key::open(&configuration.audit_key_file, configuration.data())?;
@@ -208,7 +214,8 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let clock = Arc::new(SystemClock);
     let workspace = open_workspace(configuration)?;
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
-    let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process));
+    let links = FileLinks::new(workspace.as_ref().map(|workspace| workspace.root().to_path_buf()));
+    let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process, Arc::new(links)));
     let mut settings = configuration.settings.clone();
     if let (Some(workspace), Some(wanted)) = (&workspace, &configuration.workspace) {
         settings.machine = MachineTools {
@@ -248,6 +255,21 @@ fn guarded_client(configuration: &Configuration) -> GuardedClient {
     GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(SystemResolver))
 }
 
+/// Refuses keys and a ledger that other accounts can change or replace, before any of them is read.
+fn require_own_files(configuration: &Configuration) -> Result<(), StartError> {
+    if let KeySource::File(path) = &configuration.key_source {
+        require_own_with_directory(path)?;
+    }
+    require_own_with_directory(&configuration.audit_key_file)?;
+    if let Some(data) = configuration.data() {
+        require_own(data)?;
+        for companion in ["", "-wal", "-shm", ".lock"] {
+            require_own(&data.join(format!("{LEDGER_FILE}{companion}")))?;
+        }
+    }
+    Ok(())
+}
+
 /// Opens the directory that the tools of this machine are limited to. They must not see what Toolgate keeps.
 fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, StartError> {
     let Some(settings) = &configuration.workspace else { return Ok(None) };
@@ -257,16 +279,19 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
     };
     let audit_key = configuration.audit_key_file.parent().map(Path::to_path_buf);
     let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key];
+    let own = own.into_iter().flatten().chain(configuration.own_files.iter().cloned());
     let limits = Limits {
+        bounds: settings.bounds,
         network: settings.network,
         sandbox: settings.sandbox,
-        hidden: own.into_iter().flatten().collect(),
+        hidden: own.collect(),
+        is_protected: |path| is_protected_place(&path.to_string_lossy()),
         ..Limits::default()
     };
     let workspace = Workspace::open(&settings.root, limits)?;
     let report = workspace.sandbox();
     if report.writes_confined {
-        tracing::info!(root = %settings.root.display(), sandbox = report.kind, "the tools of this machine are on");
+        tracing::info!(root = %settings.root.display(), sandbox = report.kind, note = %report.note, "the tools of this machine are on");
     } else {
         tracing::warn!(root = %settings.root.display(), note = %report.note, "the tools of this machine are on, without a sandbox");
     }

@@ -16,7 +16,7 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
 use toolgate_server::Limits;
 use toolgate_server::openwop::{self, ToolList};
-use toolgate_workspace::SandboxWish;
+use toolgate_workspace::{Bounds, SandboxWish};
 use tracing_subscriber::filter::Targets;
 
 pub use self::environment::Environment;
@@ -103,6 +103,9 @@ pub struct Configuration {
     pub integrate_every: Duration,
     /// What the gate takes.
     pub settings: Settings,
+    /// Files and directories besides keys and data that hold what agents must not see: this configuration, saved tokens,
+    /// tokens for guardians.
+    pub own_files: Vec<PathBuf>,
     /// The tools of this machine, where they are switched on.
     pub workspace: Option<WorkspaceSettings>,
     /// Networks that calls may reach although they are private.
@@ -134,6 +137,8 @@ pub struct WorkspaceSettings {
     pub network: bool,
     /// How much of a sandbox they must have.
     pub sandbox: SandboxWish,
+    /// How much a command may take.
+    pub bounds: Bounds,
 }
 
 /// Where everything is kept.
@@ -245,7 +250,13 @@ impl Configuration {
             _ => LogFormat::Auto,
         };
         let log_level = resolved.text(&keys::LOG_LEVEL)?.parse().map_err(|_| missing(&keys::LOG_LEVEL))?;
+        let guardians = match resolved.optional_path(&keys::GUARDIANS_FILE) {
+            Some(file) => guardians::read(&file)?,
+            None => GuardianSettings::default(),
+        };
+        let own_files = [resolved.file().cloned(), environment.configuration_home()];
         Ok(Self {
+            own_files: own_files.into_iter().flatten().chain(guardians.files.iter().cloned()).collect(),
             listen,
             max_body_bytes: resolved.count(&keys::MAX_BODY_BYTES)?,
             limits,
@@ -257,10 +268,7 @@ impl Configuration {
             settings,
             workspace: workspace(&mut resolved)?,
             egress_allow: networks(&mut resolved)?,
-            guardians: match resolved.optional_path(&keys::GUARDIANS_FILE) {
-                Some(file) => guardians::read(&file)?,
-                None => GuardianSettings::default(),
-            },
+            guardians,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment)?,
             openwop: openwop::Settings { tool_list, seams: resolved.switch(&keys::SEAMS) },
@@ -295,11 +303,18 @@ fn workspace(resolved: &mut Resolved) -> Result<Option<WorkspaceSettings>, Confi
     };
     let tenants = resolved.words(&keys::WORKSPACE_TENANTS).unwrap_or_default();
     let tenants = tenants.iter().map(|tenant| TenantId::parse(tenant).map_err(|_| missing(&keys::WORKSPACE_TENANTS)));
+    let mebibytes = |count: u64| count.saturating_mul(1024 * 1024);
+    let bounds = Bounds {
+        memory: mebibytes(resolved.integer(&keys::WORKSPACE_MEMORY)?),
+        processes: resolved.integer(&keys::WORKSPACE_PROCESSES)?,
+        file_size: mebibytes(resolved.integer(&keys::WORKSPACE_FILE_SIZE)?),
+    };
     Ok(Some(WorkspaceSettings {
         root,
         tenants: tenants.collect::<Result<_, _>>()?,
         network: resolved.switch(&keys::WORKSPACE_NETWORK),
         sandbox,
+        bounds,
     }))
 }
 

@@ -13,6 +13,7 @@ mod command;
 mod composition;
 mod configuration;
 mod hook;
+mod links;
 mod logging;
 mod maintenance;
 mod openapi_import;

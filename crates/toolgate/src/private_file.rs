@@ -22,6 +22,24 @@ pub enum PrivateFileError {
         /// Its mode.
         mode: u32,
     },
+    /// Another account can change it as it likes.
+    #[error("{path} belongs to another user (uid {owner}), who can change it; run: chown {user} {path}")]
+    Owner {
+        /// Which file or directory.
+        path: String,
+        /// Whose it is.
+        owner: u32,
+        /// Whose it must be.
+        user: u32,
+    },
+    /// Other accounts can replace what is in it.
+    #[error("{path} can be changed by other users (mode {mode:04o}); run: chmod go-w {path}")]
+    Writable {
+        /// Which file or directory.
+        path: String,
+        /// Its mode.
+        mode: u32,
+    },
     /// It is something else.
     #[error("{path} is not a small text file; give the path of the right one")]
     Unfit {
@@ -88,6 +106,40 @@ pub fn replace(path: &Path, text: &str) -> Result<(), PrivateFileError> {
         return Err(failed(path, error));
     }
     sync_directory(path).map_err(|error| failed(path, error))
+}
+
+/// Refuses a file or a directory that belongs to another account, or that others can change: whoever can replace a key or a
+/// ledger needs no right to read it. What is not there yet will be made as it must be.
+pub fn require_own(path: &Path) -> Result<(), PrivateFileError> {
+    let Some(metadata) = require_owner(path)? else { return Ok(()) };
+    let path = path.display().to_string();
+    let mode = metadata.mode() & 0o7777;
+    // In a sticky directory, such as /tmp, nobody replaces what is not theirs.
+    let sticky = metadata.is_dir() && mode & 0o1000 != 0;
+    if mode & 0o022 != 0 && !sticky {
+        return Err(PrivateFileError::Writable { path, mode });
+    }
+    Ok(())
+}
+
+/// The same for the directory of a key file, and the owner of the file itself; its mode is checked by whoever reads it.
+pub fn require_own_with_directory(path: &Path) -> Result<(), PrivateFileError> {
+    require_own(directory_of(path))?;
+    require_owner(path).map(|_| ())
+}
+
+/// Refuses what belongs to another account than this one and root; `None` where there is nothing.
+fn require_owner(path: &Path) -> Result<Option<fs::Metadata>, PrivateFileError> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(path, error)),
+    };
+    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner != user && owner != 0 {
+        return Err(PrivateFileError::Owner { path: path.display().to_string(), owner, user });
+    }
+    Ok(Some(metadata))
 }
 
 /// Makes a directory, with those above it, that only its owner may enter. One that exists stays as it is.
@@ -163,6 +215,30 @@ mod tests {
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         assert!(read(&path).is_ok());
+    }
+
+    #[test]
+    fn what_others_can_change_is_refused_with_the_command_that_helps() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a/key");
+        require_own_with_directory(&path).unwrap();
+        create(&path, "one").unwrap();
+        let directory = path.parent().unwrap();
+        for (place, mode) in [(directory, 0o770), (directory, 0o777), (directory, 0o720), (directory, 0o702)] {
+            let before = fs::metadata(place).unwrap().permissions();
+            fs::set_permissions(place, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = require_own_with_directory(&path).unwrap_err().to_string();
+            assert!(refused.ends_with(&format!("run: chmod go-w {}", place.display())), "{refused}");
+            fs::set_permissions(place, before).unwrap();
+        }
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o1777)).unwrap();
+        require_own_with_directory(&path).unwrap();
+        // Only root can give a file away.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            let refused = require_own(&path).unwrap_err().to_string();
+            assert!(refused.contains("belongs to another user (uid 65534)"), "{refused}");
+        }
     }
 
     #[test]

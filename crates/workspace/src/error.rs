@@ -64,6 +64,11 @@ pub enum WorkspaceError {
     /// A path that leaves the root.
     #[error("the path leads outside the workspace, by itself or by a link; name one below the root, without `..`")]
     OutsideRoot,
+    /// A path that leads by a link to a file that is protected by its name.
+    #[error(
+        "the path leads by a link to a protected place; name that place itself, so that a person can be asked about it"
+    )]
+    LeadsToProtected,
     /// Nothing there.
     #[error("there is nothing at that path; find the file with Glob first")]
     NotFound,

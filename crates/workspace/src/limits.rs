@@ -1,6 +1,6 @@
 //! What a workspace may use: time, bytes, the network, the environment, and how much of a sandbox it must have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How much of a sandbox commands must have.
@@ -15,8 +15,25 @@ pub enum SandboxWish {
     Off,
 }
 
+/// How much a command may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The bytes of memory of each process, as far as it is data of its own.
+    pub memory: u64,
+    /// How many processes and threads a command may have.
+    pub processes: u64,
+    /// The bytes of the largest file.
+    pub file_size: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { memory: 8 << 30, processes: 4096, file_size: 4 << 30 }
+    }
+}
+
 /// What the tools of a workspace may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// How long a command runs if it does not say.
     pub bash_timeout: Duration,
@@ -30,6 +47,8 @@ pub struct Limits {
     pub flood_bytes: usize,
     /// How much one read gives.
     pub read_bytes: usize,
+    /// How much a command may take. Where this system has none of it, nothing is bounded.
+    pub bounds: Bounds,
     /// Whether commands may use the network. Without a sandbox it cannot be turned off.
     pub network: bool,
     /// How much of a sandbox commands must have.
@@ -37,8 +56,11 @@ pub struct Limits {
     /// The variables that commands inherit; a trailing `*` stands for any ending. Whatever is listed, variables of
     /// Toolgate and those whose name speaks of a secret are not passed.
     pub environment: Vec<String>,
-    /// Directories that confined commands cannot read: Toolgate's own. None may contain the root or lie in it.
+    /// Files and directories that confined commands cannot see: Toolgate's own. None may contain the root or lie in it.
     pub hidden: Vec<PathBuf>,
+    /// Whether a path below the root, relative to it, needs a person's answer to be written. A link must not lead to such
+    /// a one: whoever was asked was shown another name.
+    pub is_protected: fn(&Path) -> bool,
     /// The program that confines itself and becomes the shell; the running one if absent.
     pub confiner: Option<PathBuf>,
 }
@@ -52,10 +74,12 @@ impl Default for Limits {
             output_bytes: 256 * 1024,
             flood_bytes: 64 * 1024 * 1024,
             read_bytes: 1024 * 1024,
+            bounds: Bounds::default(),
             network: false,
             sandbox: SandboxWish::default(),
             environment: INHERITED.iter().map(|name| (*name).to_owned()).collect(),
             hidden: Vec::new(),
+            is_protected: |_| false,
             confiner: None,
         }
     }

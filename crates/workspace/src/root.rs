@@ -1,8 +1,10 @@
 //! The root directory, held open, and paths below it. The system resolves every path beneath the held directory, so
 //! that neither `..` nor a link, nor one that is swapped in between, leads out.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
@@ -16,6 +18,7 @@ pub struct Root {
     directory: Dir,
     /// Without links.
     path: PathBuf,
+    is_protected: fn(&Path) -> bool,
     /// As it was named when it was opened.
     named: PathBuf,
 }
@@ -26,7 +29,7 @@ pub struct Place(PathBuf);
 
 impl Root {
     /// Opens the directory. Links to it are followed once, here.
-    pub fn open(named: &Path, hidden: &[PathBuf]) -> Result<Self, WorkspaceError> {
+    pub fn open(named: &Path, hidden: &[PathBuf], is_protected: fn(&Path) -> bool) -> Result<Self, WorkspaceError> {
         let unopened = |error: io::Error| WorkspaceError::Root { kind: error.kind() };
         let path = named.canonicalize().map_err(unopened)?;
         if path.parent().is_none() {
@@ -36,7 +39,7 @@ impl Root {
             return Err(WorkspaceError::RootMeetsHidden { hidden: hidden.clone() });
         }
         let directory = Dir::open_ambient_dir(&path, ambient_authority()).map_err(unopened)?;
-        Ok(Self { directory, path, named: named.to_path_buf() })
+        Ok(Self { directory, path, is_protected, named: named.to_path_buf() })
     }
 
     /// Where it is, without links.
@@ -77,6 +80,24 @@ impl Root {
     /// Opens a directory below the root.
     pub fn open_directory(&self, place: &Place) -> Result<Dir, WorkspaceError> {
         self.directory.open_dir(&place.0).map_err(|error| WorkspaceError::from_io("opening the directory", &error))
+    }
+
+    /// Refuses what is protected unless the call itself named it so. `opened` is held open while it is looked at, so that
+    /// what is judged is what is used, whatever its path leads to by now.
+    pub fn refuse_led(&self, opened: &Dir, name: Option<&OsStr>, place: &Place) -> Result<(), WorkspaceError> {
+        let failed = |error: io::Error| WorkspaceError::from_io("looking at the directory", &error);
+        let real = if cfg!(target_os = "linux") {
+            std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).map_err(failed)?
+        } else {
+            let directory = if name.is_some() { place.0.parent().unwrap_or(Path::new(".")) } else { &place.0 };
+            self.path.join(self.directory.canonicalize(directory).map_err(failed)?)
+        };
+        let below = real.strip_prefix(&self.path).map_err(|_| WorkspaceError::OutsideRoot)?;
+        let below = name.map_or_else(|| below.to_path_buf(), |name| below.join(name));
+        if (self.is_protected)(&below) && !(self.is_protected)(&place.0) {
+            return Err(WorkspaceError::LeadsToProtected);
+        }
+        Ok(())
     }
 
     /// Opens a regular file below the root for reading.

@@ -1,19 +1,18 @@
 //! The sandbox of commands: which one this system offers, found out by trying, and how a command is started in it.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::process::Command;
 
 use tempfile::TempDir;
 
 use crate::error::WorkspaceError;
 use crate::limits::{Limits, SandboxWish};
 
+#[cfg(target_os = "linux")]
+mod bounds;
 mod bubblewrap;
 #[cfg(target_os = "linux")]
 mod capability;
@@ -21,12 +20,13 @@ mod confine;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
+mod hide;
+#[cfg(target_os = "linux")]
 mod landlock;
+mod probe;
 
-pub use confine::{CONFINE_WORD, ConfineError, Confinement, confine_and_exec};
-
-/// How long a sandbox may take to show that it works.
-const PROBE: Duration = Duration::from_secs(10);
+pub use confine::{CONFINE_WORD, ConfineError, Confinement, Level, confine_and_exec};
+use probe::{Probed, probe, probe_tied};
 
 /// What is enforced on commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct SandboxReport {
     pub writes_confined: bool,
     /// Whether commands cannot use the network.
     pub network_off: bool,
+    /// Whether Toolgate's own files do not exist for commands, so that not even their modes can be changed.
+    pub own_files_hidden: bool,
     /// The same for people, with what is not enforced.
     pub note: String,
 }
@@ -46,6 +48,8 @@ pub struct SandboxReport {
 pub struct Sandbox {
     shell: PathBuf,
     method: Option<Method>,
+    /// Without a sandbox, the program that keeps a command in its process group and becomes the shell.
+    tied: Option<PathBuf>,
     confinement: Confinement,
     report: SandboxReport,
     /// Why there is none although one is required.
@@ -59,8 +63,8 @@ pub struct Sandbox {
 enum Method {
     /// This program confines itself and becomes the shell.
     Landlock { confiner: PathBuf },
-    /// This program, bubblewrap, starts the shell in namespaces of its own.
-    Bubblewrap { program: PathBuf },
+    /// This program, bubblewrap, starts the other one in namespaces of its own, which becomes the shell.
+    Bubblewrap { program: PathBuf, confiner: PathBuf },
 }
 
 impl Sandbox {
@@ -74,26 +78,37 @@ impl Sandbox {
         let place = temporary.path().canonicalize().map_err(failed)?;
         let shell = find_program("bash").unwrap_or_else(|| PathBuf::from("/bin/sh"));
         let mut attempts = Vec::new();
-        let method = match limits.sandbox {
-            SandboxWish::Off => None,
-            SandboxWish::Required | SandboxWish::WherePossible => {
-                offered(limits).find(|method| match probe(method, &shell, &place) {
-                    Ok(()) => true,
-                    Err(why) => {
-                        attempts.push(format!("{}: {why}", method.kind()));
-                        false
+        let mut chosen = None;
+        if limits.sandbox != SandboxWish::Off {
+            for method in offered(limits) {
+                match probe(&method, &shell, &place) {
+                    Ok(probed) if probed.hides => {
+                        chosen = Some((method, probed));
+                        break;
                     }
-                })
+                    // Taken unless another one also hides what it must.
+                    Ok(probed) => chosen = chosen.or(Some((method, probed))),
+                    Err(why) => attempts.push(format!("{}: {why}", method.kind())),
+                }
             }
-        };
-        let report = report(method.as_ref(), limits, &attempts, &shell);
+        }
+        let report = report(chosen.as_ref(), limits, &attempts, &shell);
+        let method = chosen.map(|(method, _)| method);
         let refused = (limits.sandbox == SandboxWish::Required && method.is_none()).then(|| attempts.join("; "));
+        let tied = confiner(limits).filter(|confiner| method.is_none() && probe_tied(confiner, &shell));
+        let level = match &method {
+            Some(Method::Landlock { .. }) => Level::Full,
+            Some(Method::Bubblewrap { .. }) => Level::Inside,
+            None => Level::Tied,
+        };
         let confinement = Confinement {
+            level,
+            bounds: limits.bounds,
             writable: vec![root.to_path_buf(), place],
             hidden: limits.hidden.clone(),
             network: limits.network,
         };
-        Ok(Self { shell, method, confinement, report, refused, temporary })
+        Ok(Self { shell, method, tied, confinement, report, refused, temporary })
     }
 
     pub fn report(&self) -> &SandboxReport {
@@ -116,9 +131,10 @@ impl Sandbox {
             return Err(WorkspaceError::NoSandbox { why: why.clone() });
         }
         let shell_line = [self.shell.as_os_str(), OsStr::new("-c"), OsStr::new(line)];
-        let command = match &self.method {
-            Some(method) => method.command(&self.confinement, Some(directory), &shell_line),
-            None => {
+        let command = match (&self.method, &self.tied) {
+            (Some(method), _) => method.command(&self.confinement, Some(directory), &shell_line),
+            (None, Some(confiner)) => confined(confiner, &self.confinement, &shell_line),
+            (None, None) => {
                 let mut command = Command::new(&self.shell);
                 command.args(["-c", line]).process_group(0);
                 command
@@ -138,87 +154,51 @@ impl Method {
 
     fn command(&self, confinement: &Confinement, directory: Option<&Path>, words: &[&OsStr]) -> Command {
         match self {
-            Self::Landlock { confiner } => {
-                // It founds its session and group by itself, which a leader of a group could not.
-                let mut command = Command::new(confiner);
-                command.arg(CONFINE_WORD).args(confinement.to_arguments()).args(words);
-                command
-            }
-            Self::Bubblewrap { program } => {
+            Self::Landlock { confiner } => self::confined(confiner, confinement, words),
+            Self::Bubblewrap { program, confiner } => {
                 let mut command = Command::new(program);
-                command.args(bubblewrap::arguments(confinement, directory)).args(words).process_group(0);
+                command.args(bubblewrap::arguments(confinement, directory)).arg(confiner).arg(CONFINE_WORD);
+                command.args(confinement.to_arguments()).args(words).process_group(0);
                 command
             }
         }
     }
 }
 
+/// The program, told to give something up before it becomes what the words say. It founds its session and group by itself,
+/// which a leader of a group could not.
+fn confined(confiner: &Path, confinement: &Confinement, words: &[&OsStr]) -> Command {
+    let mut command = Command::new(confiner);
+    command.arg(CONFINE_WORD).args(confinement.to_arguments()).args(words);
+    command
+}
+
+fn confiner(limits: &Limits) -> Option<PathBuf> {
+    limits.confiner.clone().or_else(|| std::env::current_exe().ok()).filter(|_| cfg!(target_os = "linux"))
+}
+
 fn offered(limits: &Limits) -> impl Iterator<Item = Method> {
-    let confiner = limits.confiner.clone().or_else(|| std::env::current_exe().ok());
-    let landlock = confiner.filter(|_| cfg!(target_os = "linux")).map(|confiner| Method::Landlock { confiner });
-    let bubblewrap = find_program("bwrap").map(|program| Method::Bubblewrap { program });
+    let landlock = confiner(limits).map(|confiner| Method::Landlock { confiner });
+    let bubblewrap =
+        find_program("bwrap").zip(confiner(limits)).map(|(program, confiner)| Method::Bubblewrap { program, confiner });
     landlock.into_iter().chain(bubblewrap)
 }
 
-/// Runs a shell that writes where it may and where it may not, and tells why the outcome is not what it must be.
-fn probe(method: &Method, shell: &Path, temporary: &Path) -> Result<(), String> {
-    const DONE: &str = "confined";
-    const LINE: &str = "echo in > \"$1/inside/file\" && if (echo out > \"$1/outside/file\") 2> /dev/null; then \
-                        echo open; else printf confined; fi";
-    let place = TempDir::new_in(temporary).map_err(|error| error.kind().to_string())?;
-    let (inside, outside) = (place.path().join("inside"), place.path().join("outside"));
-    fs::create_dir(&inside).and_then(|()| fs::create_dir(&outside)).map_err(|error| error.kind().to_string())?;
-    let confinement = Confinement { writable: vec![inside], hidden: Vec::new(), network: false };
-    let words = [shell.as_os_str(), OsStr::new("-c"), OsStr::new(LINE), shell.as_os_str(), place.path().as_os_str()];
-    let said = said_by(method.command(&confinement, None, &words))?;
-    if outside.join("file").exists() {
-        Err("it let a write through".to_owned())
-    } else if said.stdout == DONE {
-        Ok(())
-    } else {
-        Err(said.stderr.lines().next().unwrap_or("it did not run the shell").chars().take(200).collect())
-    }
-}
-
-struct Said {
-    stdout: String,
-    stderr: String,
-}
-
-/// What a short program says, within the time of a probe.
-fn said_by(mut command: Command) -> Result<Said, String> {
-    let told = |error: io::Error| format!("it cannot be started ({})", error.kind());
-    command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(told)?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let said = Said { stdout: beginning(stdout), stderr: beginning(stderr) };
-        // Nobody listens once the time is over.
-        let _listening = sender.send(said);
-    });
-    let said = receiver.recv_timeout(PROBE);
-    // It has ended, or must now.
-    let _gone = child.kill();
-    let _reaped = child.wait();
-    said.map_err(|_| "it did not end in time".to_owned())
-}
-
-fn beginning(pipe: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        // What came before an error is still what it said.
-        let _whole_or_part = pipe.take(4096).read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn report(method: Option<&Method>, limits: &Limits, attempts: &[String], shell: &Path) -> SandboxReport {
+fn report(method: Option<&(Method, Probed)>, limits: &Limits, attempts: &[String], shell: &Path) -> SandboxReport {
     let network = if limits.network { "the network is allowed" } else { "the network is off" };
-    let mut note = match method {
+    let modes = match method {
+        Some((Method::Landlock { .. }, Probed { hides: true })) => {
+            "Toolgate's files do not exist for them; modes and times of other files elsewhere are not protected"
+        }
+        _ => {
+            "this system gives no mount namespace, so that they can change modes and times of files elsewhere, \
+             Toolgate's too, although they cannot read those"
+        }
+    };
+    let mut note = match method.map(|(method, _)| method) {
         Some(Method::Landlock { .. }) => format!(
             "commands run under Landlock: they write only below the root and in a temporary directory, {network}, and \
-             they reach no process outside; modes and times of files elsewhere are not protected"
+             they reach no process outside; {modes}"
         ),
         Some(Method::Bubblewrap { .. }) => format!(
             "commands run under bubblewrap: they write only below the root and in a temporary directory, {network}, \
@@ -240,8 +220,9 @@ fn report(method: Option<&Method>, limits: &Limits, attempts: &[String], shell: 
         note.push_str("; there is no bash here, sh runs them");
     }
     SandboxReport {
-        kind: method.map_or("none", Method::kind),
+        kind: method.map_or("none", |(method, _)| method.kind()),
         writes_confined: method.is_some(),
+        own_files_hidden: method.is_some_and(|(_, probed)| probed.hides),
         network_off: method.is_some() && !limits.network,
         note,
     }

@@ -74,6 +74,7 @@ impl Bash {
     pub async fn run(&self, root: &Root, limits: &Limits, sandbox: &Sandbox) -> Result<Output, WorkspaceError> {
         let failed = |error: io::Error| WorkspaceError::System { doing: "starting the command", kind: error.kind() };
         let directory = root.open_directory(&self.place)?;
+        root.refuse_led(&directory, None, &self.place)?;
         let mut command = sandbox.command(&self.command, &root.path().join(self.place.path()))?;
         let (reader, writer) = io::pipe().map_err(failed)?;
         command

@@ -35,7 +35,7 @@ impl Workspace {
     /// Opens the root and tries out which sandbox this system offers. Blocks while it does.
     pub fn open(root: &Path, limits: Limits) -> Result<Self, WorkspaceError> {
         let limits = Limits { hidden: limits.hidden.iter().map(|path| without_links(path)).collect(), ..limits };
-        let root = Root::open(root, &limits.hidden)?;
+        let root = Root::open(root, &limits.hidden, limits.is_protected)?;
         let sandbox = Sandbox::choose(root.path(), &limits)?;
         Ok(Self { inner: Arc::new(Inner { root, limits, sandbox, writing: Mutex::default() }) })
     }

@@ -1,12 +1,15 @@
 //! Calls that always wait for a person, whatever the mode and whatever was answered before: messages to people, and
-//! changes to Toolgate itself or to what starts code later. This looks at names only, so that nothing of the kind passes
-//! by mistake; what runs in a sandbox is held by the sandbox.
+//! changes to Toolgate itself or to what starts code later. This looks at names, and at where they lead, so that nothing of
+//! the kind passes by mistake; what runs in a sandbox is held by the sandbox.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use toolgate_model::approval::Workspace;
 
-use crate::arguments::{command_lines, own_name, paths};
+use crate::arguments::{command_lines, directories, own_name, paths};
 use crate::glance::{commands, pieces, program_name};
+use crate::links::{Links, Site, joined};
 use crate::place::{Directory, Place};
 
 /// Tools that only look.
@@ -54,6 +57,9 @@ const LONGEST: usize = 32 * 1024;
 /// How many directories a line is followed to.
 const DIRECTORIES: usize = 4;
 
+/// How many different words are followed through the links of the file system, over all directories of a line.
+const FOLLOWED: usize = 2048;
+
 /// Settings of git that name programs.
 const GIT_SETTINGS: [&str; 8] = [
     "core.hookspath",
@@ -67,18 +73,35 @@ const GIT_SETTINGS: [&str; 8] = [
 ];
 
 /// Why a call may never pass without a person, if it may not.
-pub fn is_protected(tool: &str, arguments: &Value, workspace: Option<&Workspace>) -> Option<String> {
+pub fn is_protected(tool: &str, arguments: &Value, workspace: Option<&Workspace>, links: &dyn Links) -> Option<String> {
     let name = own_name(tool).to_lowercase();
     if matches!(name.replace(['_', '-'], "").as_str(), "sendmessage" | "hostsendmessage") {
         return Some("it sends a message to people outside".to_owned());
     }
+    let site = Site { tool, workspace, links };
     let directory = Directory::of(workspace);
-    let of_commands = || command_lines(tool, arguments).iter().find_map(|line| line_runs_protected(line, &directory));
+    let of_commands = || {
+        // Where the call does not say where its commands run, they run in the workspace.
+        let mut starts = directories(arguments);
+        if starts.is_empty() {
+            starts.push("");
+        }
+        let lines = command_lines(tool, arguments);
+        lines.iter().find_map(|line| starts.iter().find_map(|start| line_runs_protected(line, start, &directory, site)))
+    };
     let of_paths = || {
         let paths = if READERS.contains(&name.as_str()) { Vec::new() } else { paths(tool, arguments) };
-        paths.into_iter().find_map(|path| named(&Place::of(path, &directory)))
+        paths.into_iter().find_map(|path| {
+            let led = || site.resolve("", path).and_then(|led| named(&Place::of(&led, &directory)));
+            named(&Place::of(path, &directory)).or_else(led)
+        })
     };
     of_paths().or_else(of_commands).map(|runs| runs.to_string())
+}
+
+/// Whether a path inside a workspace is protected, by its name alone.
+pub fn is_protected_place(path: &str) -> bool {
+    named(&Place::of(path, &Directory::of(None))).is_some()
 }
 
 /// What a command does that must never go unasked.
@@ -109,17 +132,23 @@ impl std::fmt::Display for Runs {
 }
 
 /// What a command line does that must never go unasked, from every directory that it may go to.
-fn line_runs_protected(line: &str, workspace: &Directory) -> Option<Runs> {
+fn line_runs_protected(line: &str, start: &str, workspace: &Directory, site: Site<'_>) -> Option<Runs> {
     if line.len() > LONGEST {
         return Some(Runs::Unclear);
     }
     let commands = commands(line);
-    let mut current = workspace.clone();
-    let mut directories = vec![workspace.clone()];
+    let mut current = if start.is_empty() { workspace.clone() } else { Directory::at(Place::of(start, workspace)) };
+    let mut directories = vec![current.clone()];
+    // The same directories as the call spells them: folded names lead nowhere in a file system.
+    let mut spelled = vec![start.to_owned()];
     for words in &commands {
         let goes = words.first().is_some_and(|first| matches!(program_name(first).as_str(), "cd" | "pushd"));
         let Some(target) = words.get(1).filter(|_| goes) else { continue };
         current = Directory::at(Place::of(target, &current));
+        let next = joined(spelled.last().map_or("", String::as_str), target);
+        if !spelled.contains(&next) {
+            spelled.push(next);
+        }
         // From any other a path leads to nothing else than it says itself.
         if current.matters && !directories.contains(&current) {
             directories.push(current.clone());
@@ -128,7 +157,27 @@ fn line_runs_protected(line: &str, workspace: &Directory) -> Option<Runs> {
             return Some(Runs::Unclear);
         }
     }
-    directories.iter().find_map(|directory| commands.iter().find_map(|words| runs_protected(words, directory)))
+    let by_name = directories.iter().find_map(|one| commands.iter().find_map(|words| runs_protected(words, one)));
+    by_name.or_else(|| leads_to_protected(&commands, &spelled, workspace, site))
+}
+
+/// What words of the commands lead to by links, from each of the directories.
+fn leads_to_protected(
+    commands: &[Vec<String>],
+    directories: &[String],
+    workspace: &Directory,
+    site: Site<'_>,
+) -> Option<Runs> {
+    // Nothing can be followed where the directory itself cannot.
+    site.resolve("", ".")?;
+    let words: BTreeSet<&str> = commands.iter().flatten().flat_map(|word| pieces(word)).collect();
+    if words.len().saturating_mul(directories.len()) > FOLLOWED {
+        return Some(Runs::Unclear);
+    }
+    let led = |directory: &String, word: &&str| site.resolve(directory, word);
+    directories.iter().find_map(|directory| {
+        words.iter().filter_map(|word| led(directory, word)).find_map(|to| named(&Place::of(&to, workspace)))
+    })
 }
 
 /// What one command does that must never go unasked.

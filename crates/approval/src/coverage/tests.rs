@@ -6,6 +6,15 @@ use toolgate_model::principal::PrincipalId;
 
 use super::*;
 use crate::fixture::{BASH, approval, command, prefix, session, standing as stands};
+use crate::links::NoLinks;
+
+fn standing(approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+    super::standing(approval, wish, &NoLinks)
+}
+
+fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
+    super::covering(standing, call, &NoLinks)
+}
 
 fn wish(coverage: CoverageWish, reach: Option<ReachWish>) -> StandingWish {
     StandingWish { coverage, reach, expires_in_seconds: None, max_uses: None }
@@ -218,7 +227,7 @@ fn an_answer_reaches_as_far_as_was_chosen_and_else_its_session() {
 }
 
 fn protects(tool: &str, arguments: Value) -> bool {
-    is_protected(tool, &arguments, session().workspace.as_ref()).is_some()
+    is_protected(tool, &arguments, session().workspace.as_ref(), &NoLinks).is_some()
 }
 
 #[test]
@@ -300,4 +309,63 @@ fn a_line_that_cannot_be_looked_at_as_a_whole_is_protected() {
     assert!(protects(BASH, json!({"command": long.repeat(4)})));
     assert!(!protects(BASH, json!({"command": "cd a; ".repeat(100)})));
     assert!(protects(BASH, json!({"command": "cd .a; ".repeat(100)})));
+}
+
+/// Links of a made-up file system: `cfg` leads to the settings of git, `scripts` to its hooks, `away` out of the workspace.
+struct MadeUp;
+
+impl Links for MadeUp {
+    fn resolve(&self, _tool: &str, workspace: Option<&Workspace>, path: &str) -> Option<String> {
+        let root = workspace?.as_str();
+        let path = path.strip_prefix(root).unwrap_or(path).trim_start_matches("./").trim_start_matches('/');
+        Some(match path.split_once('/').unwrap_or((path, "")) {
+            (".", _) => root.to_owned(),
+            ("cfg", _) => format!("{root}/.git/config"),
+            ("scripts", rest) => format!("{root}/.git/hooks/{rest}"),
+            ("away", rest) => format!("/etc/{rest}"),
+            _ => format!("{root}/{path}"),
+        })
+    }
+}
+
+#[test]
+fn what_is_protected_is_known_by_where_a_name_leads() {
+    let protects =
+        |tool: &str, arguments: Value| is_protected(tool, &arguments, session().workspace.as_ref(), &MadeUp).is_some();
+    for path in ["cfg", "./cfg", "/home/ann/project/cfg", "scripts/pre-commit"] {
+        assert!(protects("a.Edit", json!({"file_path": path})), "{path}");
+        assert!(!protects("a.Read", json!({"file_path": path})), "{path}");
+    }
+    assert!(!protects("a.Edit", json!({"file_path": "src/cfg"})));
+    for line in ["cp evil cfg", "cp evil scripts/pre-commit", "cd scripts && cp ../evil pre-commit", "dd of=cfg"] {
+        assert!(protects(BASH, json!({"command": line})), "{line}");
+    }
+    assert!(!protects(BASH, json!({"command": "cp evil src"})));
+}
+
+#[test]
+fn a_command_is_judged_from_the_directory_that_it_runs_in() {
+    for directory in [".git/hooks", ".git", ".claude", ".ssh", "/home/ann/.ssh", "src/../.git/hooks", ".GIT/hooks"] {
+        for name in ["working_directory", "cwd", "workdir", "directory"] {
+            let arguments = json!({"command": "cp ../../evil pre-commit config authorized_keys", name: directory});
+            assert!(protects(BASH, arguments.clone()), "{name}: {directory}");
+            assert!(covers(&[stands(1, BASH, Coverage::Tool)], BASH, arguments).is_err(), "{name}: {directory}");
+        }
+    }
+    let linked = json!({"command": "cp ../evil pre-commit", "working_directory": "scripts"});
+    assert!(is_protected(BASH, &linked, session().workspace.as_ref(), &MadeUp).is_some());
+    assert!(!protects(BASH, json!({"command": "cp ../evil pre-commit", "working_directory": "src"})));
+}
+
+#[test]
+fn a_prefix_covers_no_path_that_a_link_leads_out_of_the_workspace() {
+    let given = [stands(1, BASH, prefix("cat")), stands(2, BASH, prefix("cd"))];
+    let session = session();
+    let covers = |line: &str| {
+        let arguments = json!({"command": line});
+        let call = Covered { tool: BASH, external: false, arguments: &arguments, session: Some(&session) };
+        super::covering(&given, &call, &MadeUp).is_ok()
+    };
+    assert!(covers("cat src/main.rs"));
+    assert!(!covers("cat away/shadow") && !covers("cd away && cat shadow"));
 }

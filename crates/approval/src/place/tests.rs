@@ -48,6 +48,20 @@ fn protected_places_are_known_by_any_spelling() {
         "/home/ann/.config/toolgate/master.key",
         "~/.local/share/toolgate/ledger.db",
         "toolgate.toml",
+        ".claude/agents/reviewer.md",
+        ".claude/worktrees/a/CLAUDE.md",
+        ".idea/workspace.xml",
+        ".devcontainer/devcontainer.json",
+        ".pre-commit-config.yaml",
+        ".gitattributes",
+        "src/.gitattributes",
+        ".gitmodules",
+        "AGENTS.md",
+        "sub/CLAUDE.md",
+        "GEMINI.md",
+        ".cursorrules",
+        ".cursor/rules/a.mdc",
+        ".github/copilot-instructions.md",
         "~/Library/Application Support/Toolgate/x",
         "/etc/cron.daily/x",
         "/etc/profile.d/x.sh",
@@ -65,13 +79,14 @@ fn ordinary_places_are_not_protected() {
         "*.rs",
         "src/*",
         ".gitignore",
+        "docs/agents.rst",
         ".github/workflows/ci.yml",
         ".git/HEAD",
         "docs/profile",
         "src/hooks/mod.rs",
         "crates/toolgate/src/main.rs",
         "etc/profile",
-        ".claude/agents/reviewer.md",
+        ".claude/worktrees/a/src/main.rs",
         ".codex/worktrees/a/src/main.rs",
         ".env",
     ] {
@@ -104,10 +119,10 @@ fn a_plain_name_can_be_protected_only_in_a_directory_that_matters() {
 
 #[test]
 fn directories_that_hold_something_protected_are_known() {
-    for path in [".git", "a/.GIT/", ".claude/.", "x/../.cursor"] {
+    for path in [".git", "a/.GIT/", ".hg/.", "x/../.github"] {
         assert!(place(path).holds_protected(), "{path}");
     }
-    assert!(!place(".github").holds_protected() && !place("project.git").holds_protected());
+    assert!(!place(".gitignore").holds_protected() && !place("project.git").holds_protected());
 }
 
 #[test]

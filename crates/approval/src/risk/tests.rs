@@ -4,6 +4,11 @@ use serde_json::json;
 
 use super::*;
 use crate::fixture::{approval, command};
+use crate::links::NoLinks;
+
+fn assess(approval: &Approval) -> Risk {
+    super::assess(approval, &NoLinks)
+}
 
 fn level(line: &str) -> RiskLevel {
     assess(&command(line)).level

@@ -40,12 +40,12 @@ pub enum Objection {
         /// Its first word.
         program: String,
     },
-    /// A granted command, with an argument that makes it do something else.
-    #[error("`{program}` is covered, but {escape}; a person has to look at it")]
-    Escape {
+    /// A granted command, with an argument that is not covered.
+    #[error("`{program}` is covered, but {beyond}; a person has to look at it")]
+    Beyond {
         /// Its first word.
         program: String,
-        /// What the argument does.
-        escape: String,
+        /// Which argument, and why it is not.
+        beyond: String,
     },
 }

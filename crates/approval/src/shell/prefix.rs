@@ -6,7 +6,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::reader::PlainCommand;
-use super::{escape, head};
+use super::{Surroundings, harmless, head};
 
 /// The longest prefix.
 const MAX_BYTES: usize = 256;
@@ -44,10 +44,10 @@ pub enum PrefixError {
         /// What it does.
         reason: &'static str,
     },
-    /// An argument lets the program do something else than it is known for.
+    /// An argument is not known to be harmless, and might be given a value by what follows the prefix.
     #[error("{escape}, so that a prefix with it would cover too much; approve such calls one by one")]
     Escape {
-        /// What the argument does.
+        /// Which argument.
         escape: String,
     },
 }
@@ -75,8 +75,8 @@ impl Prefix {
         if let Some(reason) = head::objection(program) {
             return Err(PrefixError::Unsafe { program: program.to_owned(), reason });
         }
-        if let Some(escape) = escape::find(&words) {
-            return Err(PrefixError::Escape { escape: escape.to_string() });
+        if let Some(beyond) = harmless::find(&words, words.len(), Surroundings::UNKNOWN) {
+            return Err(PrefixError::Escape { escape: beyond.to_string() });
         }
         Ok(Self { words: words.into_iter().map(str::to_owned).collect() })
     }
@@ -87,7 +87,7 @@ impl Prefix {
     }
 
     /// Does the command begin with these words, written plainly?
-    pub(super) fn covers(&self, command: &PlainCommand) -> bool {
+    pub(super) fn begins(&self, command: &PlainCommand) -> bool {
         command.words.len() >= self.words.len()
             && self.words.iter().zip(&command.words).all(|(own, word)| word.plain && word.text == *own)
     }

@@ -4,6 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn covered(command: &str, prefixes: &[Prefix]) -> Coverage {
+    super::covered(command, prefixes, Surroundings::UNKNOWN)
+}
+
 fn prefixes(texts: &[&str]) -> Vec<Prefix> {
     texts.iter().map(|text| Prefix::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))).collect()
 }
@@ -265,8 +269,7 @@ fn a_refusal_says_what_to_look_at_and_repeats_no_argument() {
     assert_eq!(coverage.why, "`deploy` with these arguments is covered by none of the prefixes");
     assert_eq!(
         judge("find . -exec evil", &["find"]).why,
-        "`find` is covered, but `-exec` lets find run other commands, load other settings or write files; a person has to \
-         look at it"
+        "`find` is covered, but the option `-exec` is not known to be harmless with find; a person has to look at it"
     );
     assert_eq!(
         judge("cargo \u{202e}", &["cargo"]).why,
@@ -318,7 +321,17 @@ fn a_prefix_that_would_cover_everything_is_refused_with_its_reason() {
         assert!(matches!(error, PrefixError::Unsafe { .. }), "{text}: {error}");
         assert!(error.to_string().ends_with("approve such calls one by one"), "{error}");
     }
-    for text in ["git -c x", "find . -exec", "cargo --config", "docker run", "git config", "npm exec"] {
+    for text in [
+        "git -c x",
+        "find . -exec",
+        "cargo --config",
+        "docker run",
+        "git config",
+        "npm exec",
+        "git submodule foreach",
+        "docker compose exec",
+        "cargo watch",
+    ] {
         assert!(matches!(Prefix::parse(text), Err(PrefixError::Escape { .. })), "{text}");
     }
 }
@@ -341,7 +354,7 @@ fn a_text_that_is_no_beginning_of_a_command_is_no_prefix() {
 
 #[test]
 fn limits_refuse_and_never_weaken() {
-    let longest = format!("cargo {}", "x".repeat(MAX_BYTES - 6));
+    let longest = format!("cargo test {}", "x".repeat(MAX_BYTES - 11));
     assert!(judge(&longest, &["cargo"]).approve);
     assert!(!judge(&format!("{longest}x"), &["cargo"]).approve);
     let most = vec!["cargo"; MAX_COMMANDS].join(";");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, json};
-use toolgate_approval::Desk;
+use toolgate_approval::{Desk, NoLinks};
 use toolgate_gate::authority::credentials::NewCredential;
 use toolgate_gate::authority::grants::NewGrant;
 use toolgate_gate::call::{Admitted, CallRequest};
@@ -141,7 +141,7 @@ impl House {
         let policy = Arc::new(PolicyEngine::new(Arc::clone(&ledger), Arc::clone(&shared_clock)));
         let process = ProcessId::new(clock.now(), random().unwrap());
         let ports = Ports {
-            approver: Arc::new(Desk::new(Arc::clone(&ledger), Arc::clone(&shared_clock), process)),
+            approver: Arc::new(Desk::new(Arc::clone(&ledger), Arc::clone(&shared_clock), process, Arc::new(NoLinks))),
             ledger,
             sealer: Arc::clone(&sealer) as Arc<dyn Sealer>,
             clock: shared_clock,

@@ -32,6 +32,8 @@ pub struct GuardianSettings {
     pub guardians: Vec<GuardianEntry>,
     /// What is agreed with those who ask the gate.
     pub hooks: HookSettings,
+    /// The file itself, and those that it names for secrets.
+    pub files: Vec<PathBuf>,
 }
 
 /// A guardian of somebody else.
@@ -156,7 +158,11 @@ pub(super) fn read(path: &Path) -> Result<GuardianSettings, ConfigurationError> 
     let at = |problem: String| ConfigurationError::one(format!("{place}: {problem}"));
     let text = std::fs::read_to_string(path).map_err(|error| at(format!("cannot be read: {error}")))?;
     let base = path.parent().unwrap_or(Path::new("."));
-    parse(&text, base).map_err(|problems| {
+    let read = parse(&text, base).map(|mut settings| {
+        settings.files.push(path.to_path_buf());
+        settings
+    });
+    read.map_err(|problems| {
         ConfigurationError(problems.into_iter().map(|problem| format!("{place}: {problem}")).collect())
     })
 }
@@ -168,6 +174,8 @@ fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
             error.span().map_or(1, |span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1);
         vec![format!("line {line}: {}", error.message().lines().next().unwrap_or_default())]
     })?;
+    let secrets = |guardian: &Guardian| [guardian.bearer_token_file.clone(), guardian.header_value_file.clone()];
+    let files = file.guardian.iter().flat_map(secrets).flatten().map(|file| base.join(file)).collect();
     let mut problems = Vec::new();
     let mut guardians = Vec::new();
     let mut names = BTreeSet::new();
@@ -199,7 +207,7 @@ fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
         }
     }
     match problems.is_empty() {
-        true => Ok(GuardianSettings { guardians, hooks: HookSettings { default, callers } }),
+        true => Ok(GuardianSettings { guardians, hooks: HookSettings { default, callers }, files }),
         false => Err(problems),
     }
 }

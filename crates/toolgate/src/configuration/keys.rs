@@ -138,6 +138,12 @@ keys! {
         "Lets commands of the workspace use the network.";
     WORKSPACE_SANDBOX = "workspace.sandbox": Kind::Choice(&["required", "where_possible", "off"]), Fallback::Example, r#""where_possible""#, None, "TOOLGATE_WORKSPACE_SANDBOX",
         "Whether commands of the workspace must run in a sandbox (Landlock or bubblewrap), which keeps their writes below the root and the network off.";
+    WORKSPACE_MEMORY = "workspace.max_memory_mib": Kind::Integer { least: 64, most: 16_777_216 }, Fallback::Example, "8192", None, "TOOLGATE_WORKSPACE_MAX_MEMORY_MIB",
+        "How much memory each process of a command may have for its own data, in MiB.";
+    WORKSPACE_PROCESSES = "workspace.max_processes": Kind::Integer { least: 8, most: 4_194_304 }, Fallback::Example, "4096", None, "TOOLGATE_WORKSPACE_MAX_PROCESSES",
+        "How many processes and threads a command may have. Linux does not hold root to it.";
+    WORKSPACE_FILE_SIZE = "workspace.max_file_mib": Kind::Integer { least: 1, most: 16_777_216 }, Fallback::Example, "4096", None, "TOOLGATE_WORKSPACE_MAX_FILE_MIB",
+        "How large a file that a command writes may become, in MiB.";
     GUARDIANS_FILE = "guardians.file": Kind::Path, Fallback::Nothing, r#""guardians.toml""#, None, "TOOLGATE_GUARDIANS_FILE",
         "A file with the guardians that are asked about calls and results, and with what is agreed with runtimes that ask at /v1/hooks/aos. Default: none.";
     GUARDIANS_BUDGET = "guardians.budget_milliseconds": Kind::Integer { least: 1, most: 120_000 }, Fallback::Example, "2000", None, "TOOLGATE_GUARDIANS_BUDGET_MILLISECONDS",

@@ -28,6 +28,28 @@ fn a_key_file_that_others_can_read_or_write_stops_the_start() {
 }
 
 #[test]
+fn keys_and_a_ledger_that_others_could_replace_stop_the_start() {
+    let setup = setup();
+    setup.start().stop();
+    let (keys, data) = (setup.configuration_home(), setup.data());
+    for (path, bad, good) in [
+        (keys.clone(), 0o770, 0o700),
+        (keys, 0o703, 0o700),
+        (data.clone(), 0o720, 0o700),
+        (data.join("ledger.sqlite3"), 0o620, 0o600),
+        (data.join("ledger.sqlite3"), 0o602, 0o600),
+    ] {
+        set_permissions(&path, Permissions::from_mode(bad)).unwrap();
+        let ended = setup.start_refused();
+        assert_eq!(ended.status.code(), Some(1));
+        let advice = format!("chmod go-w {}", path.display());
+        assert!(ended.stderr.contains(&advice), "{bad:o}: {}", ended.stderr);
+        set_permissions(&path, Permissions::from_mode(good)).unwrap();
+    }
+    assert_eq!(setup.start().stop().status.code(), Some(0));
+}
+
+#[test]
 fn a_ledger_accepts_only_the_audit_key_that_its_log_was_begun_with() {
     let setup = setup();
     setup.start().stop();

@@ -1,7 +1,8 @@
 //! Master keys in a file that only its owner can read: the provider for a gate that stands by itself.
 //!
 //! Several processes may share the file. Whoever changes it replaces it as a whole under an advisory lock; whoever
-//! wraps looks first whether it was replaced.
+//! wraps looks first whether it was replaced. Keys that were loaded go on unwrapping whatever becomes of the file:
+//! whoever can change its mode or take it away must not be able to stop every credential.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,15 @@ pub struct FileProvider {
 
 struct Shared {
     path: PathBuf,
-    loaded: Mutex<Option<Loaded>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last that could be read.
+    loaded: Option<Loaded>,
+    /// What was wrong with the file when it was last looked at, so that it is told once.
+    problem: Option<KeyError>,
 }
 
 /// The file as it was when it was last read.
@@ -46,8 +55,8 @@ impl FileProvider {
         if !storage::exists(&path)? {
             create(&path)?;
         }
-        let shared = Shared { path, loaded: Mutex::new(None) };
-        shared.refresh(&mut shared.loaded())?;
+        let shared = Shared { path, state: Mutex::default() };
+        shared.refresh(&mut shared.state())?;
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -69,23 +78,24 @@ impl FileProvider {
 #[async_trait]
 impl KeyProvider for FileProvider {
     async fn current_key(&self) -> Result<MasterKeyId, KeyError> {
-        Ok(self.shared.refresh(&mut self.shared.loaded())?.current().clone())
+        Ok(self.shared.refresh(&mut self.shared.state())?.current().clone())
     }
 
     async fn wrap(&self, data_key: &SymmetricKey, context: &str) -> Result<WrappedKey, KeyError> {
-        self.shared.refresh(&mut self.shared.loaded())?.wrap(data_key, context)
+        // INVARIANT: nothing is wrapped under a key whose file is gone or open to others: it would be lost at the next start,
+        // or be sealed by a key that is known.
+        self.shared.refresh(&mut self.shared.state())?.wrap(data_key, context)
     }
 
     async fn unwrap(&self, key: &MasterKeyId, wrapped: &[u8], context: &str) -> Result<SymmetricKey, KeyError> {
-        let mut loaded = self.shared.loaded();
+        let mut state = self.shared.state();
         // A key keeps its id for ever, so one that is at hand needs no look at the file.
-        if let Some(Loaded { keyring, .. }) = loaded.as_ref()
+        if let Some(Loaded { keyring, .. }) = state.loaded.as_ref()
             && keyring.holds(key)
         {
             return keyring.unwrap(key, wrapped, context);
         }
-        *loaded = None;
-        self.shared.refresh(&mut loaded)?.unwrap(key, wrapped, context)
+        self.shared.refresh(&mut state)?.unwrap(key, wrapped, context)
     }
 
     async fn renew(&self) -> Result<MasterKeyId, KeyError> {
@@ -104,22 +114,39 @@ impl KeyProvider for FileProvider {
 }
 
 impl Shared {
-    fn loaded(&self) -> MutexGuard<'_, Option<Loaded>> {
-        // Whatever thread died, the slot holds a whole keyring or none.
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whatever thread died, the state holds a whole keyring or none.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The keyring of the file as it is now.
-    ///
-    /// INVARIANT: when this fails the slot is empty, so that no later call goes on with a stale key.
-    fn refresh<'a>(&self, slot: &'a mut Option<Loaded>) -> Result<&'a Keyring, KeyError> {
-        let previous = slot.take();
-        let stamp = storage::stamp(&self.path)?;
-        let loaded = match previous {
-            Some(loaded) if loaded.stamp == stamp => loaded,
-            _ => read(&self.path)?,
+    /// The keyring of the file as it is now. What is wrong with the file is an error, and told in the log; the keyring that
+    /// was loaded before stays for unwrapping.
+    fn refresh<'a>(&self, state: &'a mut State) -> Result<&'a Keyring, KeyError> {
+        let read = match (storage::stamp(&self.path), state.loaded.take()) {
+            (Ok(stamp), Some(loaded)) if loaded.stamp == stamp => Ok(loaded),
+            (Ok(_), previous) => read(&self.path).map_err(|error| (error, previous)),
+            (Err(error), previous) => Err((error, previous)),
         };
-        Ok(&slot.insert(loaded).keyring)
+        match read {
+            Ok(loaded) => {
+                if state.problem.take().is_some() {
+                    tracing::info!(path = %self.path.display(), "the key file is as it must be again");
+                }
+                Ok(&state.loaded.insert(loaded).keyring)
+            }
+            Err((error, previous)) => {
+                if previous.is_some() && state.problem.as_ref() != Some(&error) {
+                    tracing::error!(
+                        %error,
+                        "the keys that were loaded go on opening credentials, but nothing new is sealed, and the next \
+                         start will fail"
+                    );
+                }
+                state.loaded = previous;
+                state.problem = Some(error.clone());
+                Err(error)
+            }
+        }
     }
 
     /// Applies a change to the file as it is now, not as it was last seen, with every other writer shut out.
@@ -129,8 +156,9 @@ impl Shared {
         let mut keyring = read(&path)?.keyring;
         let outcome = change(&mut keyring)?;
         storage::replace(&path, &contents::write(&keyring))?;
-        *self.loaded() = None;
+        let stamp = storage::stamp(&path)?;
         tracing::info!(path = %path.display(), current = %keyring.current().0, "the key file was changed");
+        self.state().loaded = Some(Loaded { stamp, keyring });
         Ok(outcome)
     }
 }

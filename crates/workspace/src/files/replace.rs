@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::fs::{Dir, File, OpenOptions, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Arguments;
@@ -53,10 +53,12 @@ pub fn replace(root: &Root, place: &Place, content: &[u8]) -> Result<bool, Works
     let name = target.path.file_name().ok_or(WorkspaceError::IsDirectory)?;
     let parent = target.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if target.mode.is_none() {
+        refuse_led_before_making(root, parent, place)?;
         root.directory().create_dir_all(parent).map_err(failed)?;
     }
     let parent = root.directory().open_dir(parent).map_err(failed)?;
-    let (beside, mut file) = create_beside(&parent).map_err(failed)?;
+    root.refuse_led(&parent, Some(name), place)?;
+    let (beside, mut file) = create_beside(&parent, target.mode).map_err(failed)?;
     let filled = fill(&mut file, content, target.mode).and_then(|()| parent.rename(&beside, &parent, name));
     if let Err(error) = filled {
         // What went wrong first is what is told.
@@ -64,6 +66,17 @@ pub fn replace(root: &Root, place: &Place, content: &[u8]) -> Result<bool, Works
         return Err(failed(error));
     }
     Ok(target.mode.is_none())
+}
+
+/// Judges the place by the directories that exist, before others are made in them.
+fn refuse_led_before_making(root: &Root, parent: &Path, place: &Place) -> Result<(), WorkspaceError> {
+    for ancestor in parent.ancestors() {
+        let existing = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+        if let (Ok(opened), Ok(rest)) = (root.directory().open_dir(existing), place.path().strip_prefix(ancestor)) {
+            return root.refuse_led(&opened, Some(rest.as_os_str()), place);
+        }
+    }
+    Ok(())
 }
 
 /// Where the new content goes, and the mode of what is there.
@@ -104,10 +117,14 @@ fn fill(file: &mut File, content: &[u8], mode: Option<u32>) -> io::Result<()> {
 }
 
 /// A new file under a name that nothing had.
-fn create_beside(parent: &Dir) -> io::Result<(PathBuf, File)> {
+fn create_beside(parent: &Dir, mode: Option<u32>) -> io::Result<(PathBuf, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
+    // Never more open than what it replaces, not even for a moment.
+    if let Some(mode) = mode {
+        options.mode(mode);
+    }
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = PathBuf::from(format!(".toolgate-{}-{number}.tmp", std::process::id()));

@@ -37,8 +37,12 @@ pub fn arguments(confinement: &Confinement, directory: Option<&Path>) -> Vec<OsS
         words.extend(["--bind".into(), path.into(), path.into()]);
     }
     // A mount point cannot be made in a place that cannot be written.
-    for path in confinement.hidden.iter().filter(|path| path.is_dir()) {
-        words.extend(["--tmpfs".into(), path.into()]);
+    for path in confinement.hidden.iter().filter(|path| path.exists()) {
+        if path.is_dir() {
+            words.extend(["--tmpfs".into(), path.into(), "--remount-ro".into(), path.into()]);
+        } else {
+            words.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
+        }
     }
     if let Some(directory) = directory {
         words.extend(["--chdir".into(), directory.into()]);

@@ -8,12 +8,16 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::limits::Bounds;
+
 /// The first word on the command line of a program that is to confine itself.
 pub const CONFINE_WORD: &str = "workspace-exec";
 
 const WRITE: &str = "--write";
 const HIDE: &str = "--hide";
 const NETWORK: &str = "--network";
+const LEVEL: &str = "--level";
+const BOUNDS: &str = "--bounds";
 const END: &str = "--";
 
 /// Why a program did not confine itself, and so did not become the shell.
@@ -34,6 +38,12 @@ pub enum ConfineError {
     /// The privileges of root could not be given up.
     #[error("the privileges of root could not be given up: {0}")]
     Capability(io::ErrorKind),
+    /// Toolgate's own files could not be hidden.
+    #[error("Toolgate's own files could not be hidden: {0}")]
+    Hide(io::ErrorKind),
+    /// What it may take could not be bounded.
+    #[error("memory, processes and files could not be bounded: {0}")]
+    Bounds(io::ErrorKind),
     /// No session of its own.
     #[error("the command could not be given a session of its own: {0}")]
     Session(io::ErrorKind),
@@ -42,12 +52,39 @@ pub enum ConfineError {
     Exec(io::ErrorKind),
 }
 
+/// How much a program gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// All that a sandbox means.
+    Full,
+    /// What bubblewrap, around it, leaves open.
+    Inside,
+    /// Nothing: it stays in its process group, within the bounds.
+    Tied,
+}
+
+impl Level {
+    const ALL: [Self; 3] = [Self::Full, Self::Inside, Self::Tied];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Inside => "inside",
+            Self::Tied => "tied",
+        }
+    }
+}
+
 /// What a confined command may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
+    /// How much is given up.
+    pub level: Level,
+    /// How much it may take.
+    pub bounds: Bounds,
     /// Directories below which it writes.
     pub writable: Vec<PathBuf>,
-    /// Directories that it does not read.
+    /// Files and directories that it does not see.
     pub hidden: Vec<PathBuf>,
     /// Whether it uses the network.
     pub network: bool,
@@ -59,23 +96,46 @@ impl Confinement {
         let writable = self.writable.iter().flat_map(|path| [WRITE.into(), path.into()]);
         let hidden = self.hidden.iter().flat_map(|path| [HIDE.into(), path.into()]);
         let network = self.network.then(|| NETWORK.into());
-        writable.chain(hidden).chain(network).chain([END.into()]).collect()
+        let Bounds { memory, processes, file_size } = self.bounds;
+        let bounds = [BOUNDS.into(), format!("{memory},{processes},{file_size}").into()];
+        let level = [LEVEL.into(), self.level.word().into()];
+        level.into_iter().chain(bounds).chain(writable).chain(hidden).chain(network).chain([END.into()]).collect()
     }
 
     /// Reads those words and leaves the program and its arguments.
     fn from_arguments(words: &mut impl Iterator<Item = OsString>) -> Result<Self, ConfineError> {
-        let mut confinement = Self { writable: Vec::new(), hidden: Vec::new(), network: false };
+        let mut confinement = Self {
+            level: Level::Full,
+            bounds: Bounds::default(),
+            writable: Vec::new(),
+            hidden: Vec::new(),
+            network: false,
+        };
         loop {
             let word = words.next().ok_or(ConfineError::Usage)?;
             match word.to_str() {
                 Some(WRITE) => confinement.writable.push(words.next().ok_or(ConfineError::Usage)?.into()),
                 Some(HIDE) => confinement.hidden.push(words.next().ok_or(ConfineError::Usage)?.into()),
                 Some(NETWORK) => confinement.network = true,
+                Some(LEVEL) => confinement.level = level(words.next()).ok_or(ConfineError::Usage)?,
+                Some(BOUNDS) => confinement.bounds = bounds(words.next()).ok_or(ConfineError::Usage)?,
                 Some(END) => return Ok(confinement),
                 _ => return Err(ConfineError::Usage),
             }
         }
     }
+}
+
+fn level(word: Option<OsString>) -> Option<Level> {
+    let word = word?;
+    Level::ALL.into_iter().find(|level| word == level.word())
+}
+
+fn bounds(word: Option<OsString>) -> Option<Bounds> {
+    let word = word?;
+    let mut numbers = word.to_str()?.split(',').map(|number| number.parse().ok());
+    let bounds = Bounds { memory: numbers.next()??, processes: numbers.next()??, file_size: numbers.next()?? };
+    numbers.next().is_none().then_some(bounds)
 }
 
 /// Confines this process and becomes the program that is named after `--`. To be called with the words after
@@ -95,11 +155,31 @@ fn become_confined(
 ) -> Result<Infallible, ConfineError> {
     use std::os::unix::process::CommandExt;
 
-    // Away from the terminal: a command must not write to it, nor type into it.
-    rustix::process::setsid().map_err(|error| ConfineError::Session(error.kind()))?;
-    super::landlock::restrict(confinement)?;
-    super::filter::restrict(confinement.network)?;
-    super::capability::restrict()?;
+    use super::hide::{Hidden, hide};
+    use super::{bounds, capability, filter, landlock};
+
+    let mut hidden = Hidden::No;
+    match confinement.level {
+        Level::Full => {
+            // Away from the terminal: a command must not write to it, nor type into it.
+            rustix::process::setsid().map_err(|error| ConfineError::Session(error.kind()))?;
+            hidden = hide(confinement).map_err(|error| ConfineError::Hide(error.kind()))?;
+            landlock::restrict(confinement)?;
+            filter::close_sockets(confinement.network)?;
+            filter::separate()?;
+            filter::tie()?;
+            capability::restrict()?;
+        }
+        Level::Inside => {
+            filter::separate()?;
+            capability::restrict()?;
+        }
+        Level::Tied => {
+            rustix::process::setsid().map_err(|error| ConfineError::Session(error.kind()))?;
+            filter::tie()?;
+        }
+    }
+    bounds::restrict(confinement.bounds, hidden).map_err(|error| ConfineError::Bounds(error.kind()))?;
     let error = std::process::Command::new(program).args(arguments).exec();
     Err(ConfineError::Exec(error.kind()))
 }
@@ -120,6 +200,8 @@ mod tests {
     #[test]
     fn a_confinement_passes_through_a_command_line_unchanged() {
         let confinement = Confinement {
+            level: Level::Inside,
+            bounds: Bounds { memory: 1, processes: 2, file_size: 3 },
             writable: vec!["/srv/project".into(), "--hide".into()],
             hidden: vec!["/srv/data".into()],
             network: true,
@@ -132,7 +214,15 @@ mod tests {
     #[test]
     fn an_unknown_word_confines_nothing_and_runs_nothing() {
         let words = |text: &'static str| text.split(' ').map(OsString::from);
-        for text in ["--writ /srv -- true", "--write", "--write /srv", "true", "--network"] {
+        for text in [
+            "--level none -- true",
+            "--bounds 1,2 -- true",
+            "--writ /srv -- true",
+            "--write",
+            "--write /srv",
+            "true",
+            "--network",
+        ] {
             let refused = confine_and_exec(words(text));
             assert!(matches!(refused, Err(ConfineError::Usage)), "{text}");
         }

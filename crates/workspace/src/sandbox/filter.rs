@@ -1,4 +1,5 @@
-//! The filter of system calls: no sockets but those of an allowed network, and no leaving of the process group.
+//! The filter of system calls: no sockets but those of an allowed network, no namespaces, no memory and no keys that are
+//! shared with processes outside, and no leaving of the process group.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +16,75 @@ const X32: i64 = 0x4000_0000;
 /// The families of sockets that a network needs; netlink tells which addresses this machine has.
 const NETWORK: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// Filters the calls of this thread, and of what it becomes.
+/// What makes a namespace. In a user namespace of its own a command would be root, and reach parts of the kernel that are
+/// closed to it otherwise.
+const NAMESPACES: [i32; 8] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+    0x80, // CLONE_NEWTIME, which libc does not name everywhere
+];
+
+/// Shared memory, semaphores and queues that every process of the user reaches by a number, whatever files it may open; and
+/// the keys that the kernel keeps for the user.
+const SHARED: [i64; 16] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+];
+
+/// Ties this thread, and what it becomes, to its process group.
+///
+/// INVARIANT: whatever a command starts stays in its group, so that killing the group leaves nothing behind. The calls
+/// answer success and do nothing: programs go on as if they had left.
+pub fn tie() -> Result<(), ConfineError> {
+    apply([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())], 0)
+}
+
+/// Closes namespaces and what is shared by number.
+pub fn separate() -> Result<(), ConfineError> {
+    let told = |error: BackendError| ConfineError::Filter(error.to_string());
+    let making = NAMESPACES.map(|flag| with_flag(flag).map_err(told));
+    let making = making.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let entering = [(libc::SYS_unshare, Vec::new()), (libc::SYS_setns, Vec::new()), (libc::SYS_clone, making)];
+    apply(entering, libc::EPERM)?;
+    // Its flags lie in memory, where a filter cannot look. The libraries then use the older call.
+    apply([(libc::SYS_clone3, Vec::new())], libc::ENOSYS)?;
+    apply(SHARED.map(|call| (call, Vec::new())), libc::ENOSYS)
+}
+
+/// Closes sockets.
 ///
 /// A local socket is refused also where the network is allowed: by one, a command could have a service outside the
 /// sandbox do what the command may not. `socketpair`, which stays among processes of the command, is not touched.
-pub fn restrict(network: bool) -> Result<(), ConfineError> {
+pub fn close_sockets(network: bool) -> Result<(), ConfineError> {
     let told = |error: BackendError| ConfineError::Filter(error.to_string());
     let socket_rules = if network { vec![outside_the_network().map_err(told)?] } else { Vec::new() };
-    let sockets = [(libc::SYS_socket, socket_rules)];
+    apply([(libc::SYS_socket, socket_rules)], libc::EACCES)?;
     // A ring makes sockets too, without the call that is filtered.
-    let rings = [(libc::SYS_io_uring_setup, Vec::new())];
-    // INVARIANT: whatever a command starts stays in its group, so that killing the group leaves nothing behind. The
-    // calls answer success and do nothing: programs go on as if they had left.
-    let leaving = [(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())];
-    let filters = [
-        filter(sockets, libc::EACCES).map_err(told)?,
-        filter(rings, libc::ENOSYS).map_err(told)?,
-        filter(leaving, 0).map_err(told)?,
-    ];
-    for program in filters {
-        seccompiler::apply_filter(&program).map_err(|error| ConfineError::Filter(error.to_string()))?;
-    }
-    Ok(())
+    apply([(libc::SYS_io_uring_setup, Vec::new())], libc::ENOSYS)
+}
+
+fn apply(calls: impl IntoIterator<Item = (i64, Vec<SeccompRule>)>, number: i32) -> Result<(), ConfineError> {
+    let program = filter(calls, number).map_err(|error| ConfineError::Filter(error.to_string()))?;
+    seccompiler::apply_filter(&program).map_err(|error| ConfineError::Filter(error.to_string()))
 }
 
 /// Answers the calls with the error number; no rules for a call means always.
@@ -51,6 +99,12 @@ fn filter(calls: impl IntoIterator<Item = (i64, Vec<SeccompRule>)>, number: i32)
     let answer = SeccompAction::Errno(number.unsigned_abs());
     let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
     SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?.try_into()
+}
+
+/// Matches a call whose first argument has this flag.
+fn with_flag(flag: i32) -> Result<SeccompRule, BackendError> {
+    let flag = u64::from(flag.unsigned_abs());
+    SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag), flag)?])
 }
 
 /// Matches a family that is none of the network's.

@@ -202,3 +202,56 @@ async fn a_question_is_never_answered_by_the_workspace() {
     let refused = place.refused(AskUserQuestion, json!({ "question": "May I?" })).await;
     assert_eq!(refused, WorkspaceError::OnlyAPersonAnswers);
 }
+
+#[tokio::test]
+async fn a_link_to_a_protected_place_is_no_way_to_write_there() {
+    let is_protected = |path: &std::path::Path| path.starts_with(".git");
+    let place = Place::with(Limits { is_protected, ..Limits::default() });
+    place.write(".git/config", "old");
+    place.write(".git/hooks/sample", "");
+    place.link(".git/config", "cfg");
+    place.link(".git/hooks", "scripts");
+    place.link("cfg", "again");
+    for (tool, arguments) in [
+        (Write, json!({"file_path": "cfg", "content": "evil"})),
+        (Write, json!({"file_path": "again", "content": "evil"})),
+        (Edit, json!({"file_path": "cfg", "old_string": "old", "new_string": "evil"})),
+        (Write, json!({"file_path": "scripts/pre-commit", "content": "evil"})),
+        (Write, json!({"file_path": "scripts/deep/pre-commit", "content": "evil"})),
+        (WorkspaceTool::Bash, json!({"command": "echo evil > pre-commit", "working_directory": "scripts"})),
+    ] {
+        assert_eq!(place.refused(tool, arguments).await, WorkspaceError::LeadsToProtected, "{tool:?}");
+    }
+    assert_eq!(place.content(".git/config"), "old");
+    assert_eq!(fs::read_dir(place.root.join(".git/hooks")).unwrap().count(), 1, "not even a directory was made");
+    // Whoever names it was asked about it.
+    place.text(Edit, json!({"file_path": ".git/config", "old_string": "old", "new_string": "new"})).await;
+    place.text(WorkspaceTool::Bash, json!({"command": "ls", "working_directory": ".git/hooks"})).await;
+    assert_eq!(place.content(".git/config"), "new");
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_is_never_more_open_than_before() {
+    let place = Place::new();
+    place.write("secret", "old");
+    fs::set_permissions(place.root.join("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    // Whatever appears in the directory meanwhile is looked at as it appears.
+    let (root, stop) = (place.root.clone(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let told = std::sync::Arc::clone(&stop);
+    let watcher = std::thread::spawn(move || {
+        let mut seen = Vec::new();
+        while !told.load(std::sync::atomic::Ordering::Relaxed) {
+            let entries = fs::read_dir(&root).unwrap().flatten();
+            seen.extend(
+                entries.filter_map(|entry| entry.metadata().ok()).map(|found| found.permissions().mode() & 0o777),
+            );
+        }
+        seen
+    });
+    for number in 0..200 {
+        place.text(Write, json!({"file_path": "secret", "content": format!("{number}")})).await;
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let seen = watcher.join().unwrap();
+    assert!(!seen.is_empty() && seen.iter().all(|mode| *mode == 0o600), "{seen:?}");
+}

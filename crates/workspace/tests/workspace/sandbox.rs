@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::json;
-use toolgate_workspace::{Limits, SandboxWish, WorkspaceTool};
+use toolgate_workspace::{Bounds, Limits, SandboxWish, WorkspaceTool};
 
 use crate::place::Place;
 
@@ -127,4 +128,72 @@ async fn a_command_without_a_sandbox_says_so() {
     assert!(report.note.contains("WITHOUT a sandbox"), "{}", report.note);
     let output = place.call(Bash, json!({ "command": "true" })).await.unwrap();
     assert_eq!(output.details["sandbox"], "none");
+}
+
+#[tokio::test]
+async fn toolgates_files_do_not_exist_for_a_command() {
+    let change = |base: &std::path::Path| Limits {
+        hidden: vec![base.join("outside/master.key"), base.join("hidden")],
+        ..Limits::default()
+    };
+    let Some(place) = confined(change) else { return };
+    let (hidden, file) = (place.outside.with_file_name("hidden"), place.outside.join("master.key"));
+    fs::create_dir(&hidden).unwrap();
+    for path in [hidden.join("toolgate.toml"), file.clone()] {
+        fs::write(&path, "classified").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let command = format!(
+        "cat {file} {hidden}/toolgate.toml; chmod 644 {file} {hidden} {hidden}/toolgate.toml; touch {file}; \
+         chown 1:1 {file} {hidden}/toolgate.toml; mv {file} x; test -s {file} && echo seen; \
+         test -e {hidden}/toolgate.toml && echo seen; chmod 755 . && echo own",
+        file = file.display(),
+        hidden = hidden.display(),
+    );
+    let output = place.call(Bash, json!({ "command": command })).await.unwrap();
+    assert!(!output.text.contains("classified"), "{}", output.text);
+    assert!(output.text.ends_with("own\n"), "its own files are still its own: {}", output.text);
+    if !place.workspace.sandbox().own_files_hidden {
+        eprintln!("SKIPPED in part: {}", place.workspace.sandbox().note);
+        return;
+    }
+    assert!(!output.text.contains("seen"), "{}", output.text);
+    for path in [hidden.join("toolgate.toml"), file] {
+        let metadata = fs::metadata(&path).unwrap();
+        assert_eq!((metadata.mode() & 0o777, metadata.uid()), (0o600, rustix::process::getuid().as_raw()));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "classified");
+    }
+    assert_eq!(fs::metadata(&hidden).unwrap().mode() & 0o777, 0o755);
+}
+
+#[tokio::test]
+async fn a_confined_command_makes_no_namespace_and_shares_no_memory_by_number() {
+    let Some(place) = confined(|_| Limits::default()) else { return };
+    for command in ["unshare -U true", "unshare -Ur true", "unshare -m true", "ipcmk -M 4096", "ipcmk -S 1", "ipcmk -Q"]
+    {
+        let output = place.call(Bash, json!({ "command": command })).await.unwrap();
+        assert!(output.is_error && !output.text.contains("not found"), "{command}: {}", output.text);
+    }
+    // Programs and threads are started as ever.
+    assert_eq!(place.text(Bash, json!({ "command": "(echo a) | cat; echo b & wait" })).await, "a\nb\n");
+}
+
+#[tokio::test]
+async fn what_a_command_takes_is_bounded() {
+    for sandbox in [SandboxWish::WherePossible, SandboxWish::Off] {
+        let bounds = Bounds { memory: 64 << 20, processes: 64, file_size: 1 << 20 };
+        let place = Place::with(Limits { bounds, sandbox, ..Limits::default() });
+        let text = place.text(Bash, json!({ "command": "ulimit -d; ulimit -f; ulimit -c; ulimit -u" })).await;
+        let numbers: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(numbers[..3], [64 << 10, 1 << 10, 0]);
+        assert!(numbers[3] >= 64, "{text}");
+        let output = place.call(Bash, json!({ "command": "head -c 2000000 /dev/zero > large" })).await.unwrap();
+        assert!(output.is_error, "{}", output.text);
+        assert_eq!(fs::metadata(place.root.join("large")).unwrap().len(), 1 << 20);
+        let output = place.call(Bash, json!({ "command": "x=$(head -c 90000000 /dev/zero | tr '\\0' x); echo ${#x}" }));
+        let output = output.await.unwrap();
+        assert!(!output.text.contains("90000000"), "{}", output.text);
+        let output = place.call(Bash, json!({ "command": "ulimit -d unlimited" })).await.unwrap();
+        assert!(output.is_error, "a bound cannot be lifted: {}", output.text);
+    }
 }

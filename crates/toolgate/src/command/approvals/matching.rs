@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_approval::shell::{Coverage, Prefix, covered};
+use toolgate_approval::shell::{Coverage, Prefix, Surroundings, covered};
 use toolgate_model::strict_json;
 
 use crate::command::Failure;
@@ -65,7 +65,7 @@ fn answer(line: &[u8]) -> Value {
             Err(error) => objections.push(format!("; a prefix counts for nothing: {error}")),
         }
     }
-    let Coverage { approve, why, .. } = covered(&question.command, &prefixes);
+    let Coverage { approve, why, .. } = covered(&question.command, &prefixes, Surroundings::UNKNOWN);
     json!({"approve": approve, "why": format!("{why}{}", objections.concat())})
 }
 

@@ -16,7 +16,7 @@ use toolgate_model::key::ApiKey;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Secret;
 use toolgate_server::Lanes;
-use toolgate_workspace::SandboxWish;
+use toolgate_workspace::{Bounds, SandboxWish};
 
 use super::{Failure, Host};
 use crate::client::{Client, ClientError, escaped};
@@ -97,10 +97,18 @@ fn configuration(host: &Host, root: &str) -> Result<Configuration, Failure> {
     configuration.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     // It serves one client, which is this process.
     configuration.rate_limit = None;
-    let settings = configuration.workspace.take();
-    let (network, sandbox) = settings.map_or((false, SandboxWish::WherePossible), |own| (own.network, own.sandbox));
+    let root = PathBuf::from(root);
     let tenants = BTreeSet::from([TenantId::default_tenant()]);
-    configuration.workspace = Some(WorkspaceSettings { root: PathBuf::from(root), tenants, network, sandbox });
+    configuration.workspace = Some(match configuration.workspace.take() {
+        Some(own) => WorkspaceSettings { root, tenants, ..own },
+        None => WorkspaceSettings {
+            root,
+            tenants,
+            network: false,
+            sandbox: SandboxWish::WherePossible,
+            bounds: Bounds::default(),
+        },
+    });
     let approvals = &mut configuration.settings.approvals;
     approvals.mode_changes = host.allow_mode_changes;
     if let Some(mode) = host.mode {

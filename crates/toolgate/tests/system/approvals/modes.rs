@@ -186,3 +186,64 @@ fn no_mode_lets_a_change_to_what_decides_pass() {
     }
     uses(&owner, "Write", json!({"file_path": "notes.txt", "content": "x"})).ok();
 }
+
+#[test]
+fn no_mode_lets_a_name_pass_that_leads_to_what_decides() {
+    let (world, _, owner) = with(|setup| setup.environment("TOOLGATE_APPROVALS_MODE", "force"));
+    set(&owner, json!({"ttl_seconds": 1})).ok();
+    let root = world.gate.setup().home().join("project");
+    std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
+    std::fs::write(root.join(".git/config"), "[core]\n").unwrap();
+    std::os::unix::fs::symlink(".git/config", root.join("cfg")).unwrap();
+    std::os::unix::fs::symlink(".git/hooks", root.join("scripts")).unwrap();
+    for (tool, parameters) in [
+        ("Edit", json!({"file_path": "cfg", "old_string": "core", "new_string": "alias"})),
+        ("Write", json!({"file_path": "scripts/pre-commit", "content": "x"})),
+        ("Bash", json!({"command": "cp ../../a.txt pre-commit", "working_directory": ".git/hooks"})),
+        ("Bash", json!({"command": "cp ../a.txt pre-commit", "working_directory": "scripts"})),
+        ("Bash", json!({"command": "cp a.txt cfg"})),
+    ] {
+        uses(&owner, tool, parameters).refused(403, "APPROVAL_TIMED_OUT");
+    }
+    assert_eq!(std::fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n");
+    uses(&owner, "Bash", json!({"command": "cp a.txt b.txt"})).ok();
+}
+
+#[test]
+fn a_command_neither_reads_nor_closes_what_the_gate_keeps_and_every_credential_goes_on() {
+    let (world, _, owner) = with(|setup| {
+        let config = setup.home().join("elsewhere.toml");
+        std::fs::write(&config, "[approvals]\nmode = \"force\"\n").unwrap();
+        setup.environment("TOOLGATE_CONFIG", &config)
+    });
+    let setup = world.gate.setup();
+    let (keys, config) = (setup.configuration_home(), setup.home().join("elsewhere.toml"));
+    std::fs::write(keys.join("token"), "http://gate saved-login-token").unwrap();
+    let command = format!(
+        "cat {config} {keys}/master.key {keys}/token; chmod 644 {keys}/master.key; chown 1:1 {keys}/master.key; \
+         rm -f {keys}/master.key; unshare -Ur chmod 644 {keys}/master.key; true",
+        config = config.display(),
+        keys = keys.display(),
+    );
+    // In a file: a command line that names such places asks a person.
+    std::fs::write(setup.home().join("project/probe.sh"), command).unwrap();
+    let said = uses(&owner, "Bash", json!({"command": "bash probe.sh"})).ok();
+    let output = text(&said, "/result/output");
+    for secret in ["approvals", "saved-login-token", "\"keys\""] {
+        assert!(!output.contains(secret), "{output}");
+    }
+    assert!(keys.join("master.key").exists());
+    let admin = world.admin();
+    let seals =
+        || {
+            admin.post(&format!("/api/v1/vaults/{}/credentials", admin.vault()), &json!({
+        "service": "shop", "label": "shop", "auth_type": "bearer_token", "scopes_available": ["any"],
+        "metadata": {"base_url": "https://shop.example.com"}, "material": {"token": "sk_live_of_the_shop_4242"},
+    }))
+        };
+    let credential = crate::world::id(&seals().created());
+    // Whatever somebody else makes of the file: what was sealed still opens, and what is new is refused with the reason.
+    std::fs::set_permissions(keys.join("master.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    assert_ne!(seals().status(), 201);
+    admin.ask("POST", &format!("/api/v1/credentials/{credential}/verify"), None).ok();
+}

@@ -66,9 +66,40 @@ async fn a_file_that_is_opened_to_others_later_wraps_nothing_more() {
     let wrapped = provider.wrap(&data_key, CONTEXT).await.unwrap();
     set_mode(&path, 0o644);
     assert!(provider.wrap(&data_key, CONTEXT).await.is_err());
-    assert!(provider.unwrap(&wrapped.key, &wrapped.bytes, CONTEXT).await.is_err(), "nothing stale is kept");
+    assert!(provider.check().await.is_err(), "readiness tells it");
     set_mode(&path, 0o600);
+    assert!(provider.wrap(&data_key, CONTEXT).await.is_ok());
     assert!(provider.unwrap(&wrapped.key, &wrapped.bytes, CONTEXT).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_key_that_was_loaded_goes_on_opening_whatever_becomes_of_its_file() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("master.key");
+    let provider = open(&path);
+    let data_key = SymmetricKey::random().unwrap();
+    let first = provider.wrap(&data_key, CONTEXT).await.unwrap();
+    provider.renew().await.unwrap();
+    let second = provider.wrap(&data_key, CONTEXT).await.unwrap();
+    let good = fs::read(&path).unwrap();
+    let spoil: [&dyn Fn(); 4] =
+        [&|| set_mode(&path, 0o666), &|| fs::write(&path, "{}").unwrap(), &|| fs::remove_file(&path).unwrap(), &|| {
+            fs::create_dir(&path).unwrap()
+        }];
+    for spoil in spoil {
+        spoil();
+        // Whatever looks at the file fails, and takes nothing away.
+        assert!(provider.check().await.is_err() && provider.current_key().await.is_err());
+        assert!(provider.wrap(&data_key, CONTEXT).await.is_err() && provider.renew().await.is_err());
+        for wrapped in [&first, &second] {
+            let opened = provider.unwrap(&wrapped.key, &wrapped.bytes, CONTEXT).await.unwrap();
+            assert!(opened.is_same(&data_key));
+        }
+    }
+    fs::remove_dir(&path).unwrap();
+    fs::write(&path, good).unwrap();
+    set_mode(&path, 0o600);
+    assert_eq!(provider.check().await, Ok(()));
 }
 
 #[test]
@@ -119,7 +150,7 @@ async fn a_damaged_file_is_named_and_left_alone() {
         let reason = refusal(&path, None);
         assert!(reason.starts_with(&format!("the key file {} is damaged", path.display())), "{reason}");
         assert!(matches!(provider.wrap(&data_key, CONTEXT).await, Err(KeyError::Failed { .. })));
-        assert!(provider.unwrap(&wrapped.key, &wrapped.bytes, CONTEXT).await.is_err(), "nothing stale is kept");
+        assert!(provider.unwrap(&wrapped.key, &wrapped.bytes, CONTEXT).await.is_ok(), "what was loaded still opens");
         assert!(provider.renew().await.is_err());
         assert_eq!(fs::read(&path).unwrap(), bad);
     }
