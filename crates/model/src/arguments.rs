@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 use crate::canonical::to_canonical;
 use crate::merkle::sha256;
 use crate::secret_name::is_secret;
+use crate::strict_json::exact_number;
 
 mod shape;
 mod spelling;
@@ -117,8 +118,9 @@ impl Redaction<'_> {
     }
 
     fn hides_number(&self, number: &Number) -> bool {
-        let is_number = |secret| std::str::from_utf8(secret).ok().and_then(|text| text.parse::<Number>().ok());
-        self.known().filter_map(is_number).any(|secret| secret == *number)
+        let is_number = |secret| std::str::from_utf8(secret).ok().and_then(exact_number);
+        let is_same = |secret| to_canonical(&Value::Number(secret)) == to_canonical(&Value::Number(number.clone()));
+        self.known().filter_map(is_number).any(is_same)
     }
 
     fn known(&self) -> impl Iterator<Item = &[u8]> {
