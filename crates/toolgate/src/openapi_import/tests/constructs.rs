@@ -120,11 +120,11 @@ fn paths_and_forms_become_what_the_service_reads() {
         .unwrap();
     let sent = render(
         put,
-        json!({"order_id": [1, 2], "note": "n", "query_note": "q", "body_note": "b", "text": "t", "parts": ["p"]}),
+        json!({"order_id": ["1", "2"], "note": "n", "query_note": "q", "body_note": "b", "text": "t", "parts": ["p"]}),
     );
     assert_eq!(sent.url.as_str(), "https://t.example/orders/1%2C2/notes/n?note=q");
     assert_eq!(String::from_utf8(sent.body.unwrap().bytes).unwrap(), "note=b&parts%5B0%5D=p&text=t");
-    assert!(!fits(put, &json!({"order_id": "1", "note": "n"})), "the form needs its text");
+    assert!(!fits(put, &json!({"order_id": ["1"], "note": "n"})), "the form needs its text");
     let labels = tool(&imported, "labels");
     let sent = render(labels, json!({"kind": "a", "ending": "b", "name": "n", "colour": "red", "more": "m"}));
     assert_eq!(sent.url.path(), "/labels/a.b");
