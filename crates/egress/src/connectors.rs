@@ -12,6 +12,7 @@ use toolgate_gate::call::{Admitted, Target};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::source::{Access, Execution, FailureKind, ServiceAnswer, Source, SourceFailure};
 use toolgate_model::connection::AdapterName;
+use toolgate_model::strict_json;
 
 use crate::adapter::{Adapter, Errand, OAuth2, Rest, Webhook, not_executable};
 use crate::body::InboundAnswer;
@@ -133,7 +134,8 @@ fn unreadable(status: u16) -> SourceFailure {
     }
 }
 
-/// What the service said, without the secret: JSON as it is, anything else wrapped.
+/// What the service said, without the secret: JSON as it is, anything else wrapped. So is JSON that cannot be kept as it
+/// is, because a number would lose digits or a key appears twice: its text loses nothing.
 pub(crate) fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
     let mut body = answer.body;
     if body.is_empty() {
@@ -142,7 +144,7 @@ pub(crate) fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
     let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // A service that speaks of text means text, even where it could be read as JSON.
     let is_json = !answer.truncated && !content_type.is_some_and(|kind| kind.starts_with("text/plain"));
-    let parsed = if is_json { serde_json::from_slice(&body).ok() } else { None };
+    let parsed = if is_json { strict_json::parse(&body).ok() } else { None };
     let mut result = parsed.unwrap_or_else(|| {
         if answer.truncated {
             redactor.redact_cut_off(&mut body);
@@ -166,5 +168,43 @@ fn drop_half_character(body: &mut Vec<u8>) {
         && error.error_len().is_none()
     {
         body.truncate(error.valid_up_to());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue};
+    use toolgate_model::secret::{Material, Secret};
+
+    use super::*;
+
+    fn result_of(body: &str) -> Value {
+        let mut material = Material::new();
+        material.insert("token".to_owned(), Secret::new("hunter2-hunter2".to_owned()));
+        let redactor = Redactor::new(&material);
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        result(InboundAnswer { status: 200, headers, body: body.as_bytes().to_vec(), truncated: false }, &redactor)
+    }
+
+    #[test]
+    fn numbers_of_a_result_keep_all_their_digits() {
+        let numbers = result_of(r#"{"id": 9007199254740993, "most": 18446744073709551615, "price": 0.1}"#);
+        assert_eq!(numbers, json!({"id": 9_007_199_254_740_993_u64, "most": u64::MAX, "price": 0.1}));
+    }
+
+    #[test]
+    fn a_body_that_would_lose_something_as_json_is_passed_on_as_text_without_the_secret() {
+        for body in [
+            r#"{"id": 18446744073709551616, "k": "KEY"}"#,
+            r#"{"balance": 5000.00000000000000000000001, "k": "KEY"}"#,
+            r#"{"tiny": 1e-400, "k": "KEY"}"#,
+            r#"{"twice": 1, "twice": 2, "k": "KEY"}"#,
+        ] {
+            for spelling in ["hunter2-hunter2", r"\u0068unter2-hunter2"] {
+                let expected = json!({"raw": body.replace("KEY", "[REDACTED]"), "content_type": "application/json"});
+                assert_eq!(result_of(&body.replace("KEY", spelling)), expected);
+            }
+        }
     }
 }

@@ -192,11 +192,17 @@ impl Tool {
         self.descriptor.get_or_init(|| describe().map(Arc::new)).clone()
     }
 
-    /// Checks parameters against the schema. A schema that does not compile admits nothing.
+    /// Checks parameters against the schema, and their names against those of the mapping. A schema that does not compile
+    /// admits nothing.
     pub fn check(&self, parameters: &Value) -> Result<(), SchemaViolation> {
+        self.check_schema(parameters)?;
+        self.definition.check_sent_names(parameters)
+    }
+
+    fn check_schema(&self, parameters: &Value) -> Result<(), SchemaViolation> {
         let Some(schema) = &self.definition.parameters else { return Ok(()) };
         match self.schema.get_or_init(|| Schema::compile(schema)) {
-            Ok(schema) => schema.check(parameters),
+            Ok(schema) => schema.check_parameters(parameters),
             Err(error) => Err(SchemaViolation {
                 path: String::new(),
                 rule: "schema".to_owned(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use url::Url;
 
 use crate::constraint::HostSet;
+use crate::parameter_name::FoldedName;
 use crate::scope::{Scope, ScopeSet};
 use crate::service::{
     HttpMapping, HttpMethod, PathTemplate, RenderedRequest, ServiceVersion, ToolDefinition, ToolName,
@@ -138,7 +139,8 @@ impl AuthPlacement {
                 request.headers.iter().any(|(taken, _)| crate::service::is_same_header(taken, name))
             }
             Self::Query { name } => {
-                request.url.query_pairs().any(|(taken, _)| folded_query_name(&taken) == folded_query_name(name))
+                let name = FoldedName::of(name);
+                request.url.query_pairs().any(|(taken, _)| FoldedName::of(&taken).may_be(&name))
             }
         }
     }
@@ -146,10 +148,4 @@ impl AuthPlacement {
 
 pub(crate) fn default_endpoint(tool: &ToolName) -> HttpMapping {
     HttpMapping::new(HttpMethod::Post, PathTemplate::of_segment(tool.as_str()))
-}
-
-/// Case does not count for some servers; others read `key[]`, `key.` or ` key` as `key`.
-fn folded_query_name(name: &str) -> String {
-    let base = name.split('[').next().unwrap_or_default().trim().trim_end_matches('\0');
-    base.to_ascii_lowercase().replace(['.', ' '], "_")
 }

@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use thiserror::Error;
+
+use crate::schema::Declared;
 
 pub use self::cost::Cost;
 pub use self::host::HostSet;
@@ -104,13 +107,18 @@ impl Constraints {
         }
     }
 
-    /// The first rule that these parameters break: what is allowed first, then what is denied.
-    pub fn check_parameters(&self, parameters: &serde_json::Value) -> Result<(), Violation> {
+    /// The first rule that these parameters break: what is allowed first, then what is denied. `schema` is that of the
+    /// tool, which compiles; it says which names are parameters of their own, and which parameters are lists.
+    pub fn check_parameters(&self, parameters: &Value, schema: Option<&Value>) -> Result<(), Violation> {
+        if self.allowed_parameters.is_empty() && self.denied_parameters.is_empty() {
+            return Ok(());
+        }
+        let declared = Declared::by(schema);
         for (path, rule) in &self.allowed_parameters {
-            rule.check(path, parameters)?;
+            rule.check(path, parameters, &declared)?;
         }
         for (path, denial) in &self.denied_parameters {
-            denial.check(path, parameters)?;
+            denial.check(path, parameters, &declared)?;
         }
         Ok(())
     }

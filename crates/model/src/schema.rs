@@ -5,8 +5,10 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 use thiserror::Error;
 
+pub(crate) use self::declared::Declared;
 pub use self::violation::SchemaViolation;
 
+mod declared;
 mod keyword;
 mod recursion;
 mod violation;
@@ -63,5 +65,12 @@ impl Schema {
     /// Checks a value; the first thing that is wrong with it.
     pub fn check(&self, instance: &Value) -> Result<(), SchemaViolation> {
         self.validator.validate(instance).map_err(|error| SchemaViolation::of(&error, &self.document))
+    }
+
+    /// Checks what an agent sends to a service. A member that the schema does not declare must not go by another spelling
+    /// of one that it does.
+    pub fn check_parameters(&self, instance: &Value) -> Result<(), SchemaViolation> {
+        self.check(instance)?;
+        Declared::by(Some(&self.document)).check_spelling(instance, "")
     }
 }

@@ -22,8 +22,8 @@ pub(crate) use self::http_mapping::header::{
     is_same as is_same_header,
 };
 pub use self::http_mapping::{
-    BodyFormat, HttpMapping, HttpMethod, PathTemplate, Place, Placement, RenderError, RenderedBody, RenderedRequest,
-    SuccessCodes,
+    BodyFormat, Divider, HttpMapping, HttpMethod, PathTemplate, Place, Placement, RenderError, RenderedBody,
+    RenderedRequest, SuccessCodes,
 };
 pub use self::logging::{FieldRule, LoggingRule};
 

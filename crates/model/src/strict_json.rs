@@ -2,6 +2,7 @@
 //! lose digits, bytes that are no UTF-8, absurd nesting and anything after the value are refused instead of guessed.
 
 mod doubles;
+mod number;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use self::doubles::Doubles;
+pub(crate) use self::number::exact as exact_number;
 
 /// How deep arrays and objects may be nested.
 pub const MAX_DEPTH: usize = 64;
@@ -56,9 +58,14 @@ pub enum StrictJsonError {
         /// Where the limit is crossed.
         position: Position,
     },
-    /// A number that cannot be held without changing it.
-    #[error("the number at {position} is too large to be held exactly; use a smaller one, or a string")]
-    NumberTooLarge {
+    /// A number that cannot be kept without changing it.
+    #[error(
+        "the number at {place} ({position}) has more digits or a larger exponent than can be kept exactly; \
+         send it as a string"
+    )]
+    InexactNumber {
+        /// The member that is the number, as a path.
+        place: String,
         /// Where the number stands.
         position: Position,
     },
@@ -127,7 +134,7 @@ struct Reading<'a> {
 enum Fault {
     DuplicateKey(String),
     TooDeep,
-    NumberTooLarge(Position),
+    InexactNumber(Position),
 }
 
 enum Step {
@@ -139,24 +146,28 @@ impl Reading<'_> {
     fn explain(&mut self, error: &serde_json::Error) -> StrictJsonError {
         let position = Position::of_error(error);
         match self.fault.take() {
-            Some(Fault::DuplicateKey(key)) => StrictJsonError::DuplicateKey { key, place: self.place(), position },
+            Some(Fault::DuplicateKey(key)) => {
+                StrictJsonError::DuplicateKey { key, place: self.place("the outermost object"), position }
+            }
             Some(Fault::TooDeep) => StrictJsonError::TooDeep { position },
-            Some(Fault::NumberTooLarge(position)) => StrictJsonError::NumberTooLarge { position },
+            Some(Fault::InexactNumber(position)) => {
+                StrictJsonError::InexactNumber { place: self.place("the top"), position }
+            }
             None if error.is_eof() => StrictJsonError::CutOff { position },
             None => {
                 let sentence = error.to_string();
                 let reason = sentence.split_once(" at line ").map_or(sentence.as_str(), |(reason, _)| reason);
                 if reason == "number out of range" {
-                    return StrictJsonError::NumberTooLarge { position };
+                    return StrictJsonError::InexactNumber { place: self.place("the top"), position };
                 }
                 StrictJsonError::Malformed { position, reason: reason.to_owned() }
             }
         }
     }
 
-    fn place(&self) -> String {
+    fn place(&self, top: &str) -> String {
         if self.path.is_empty() {
-            return "the outermost object".to_owned();
+            return top.to_owned();
         }
         let mut place = String::new();
         for step in self.path.iter().rev() {
@@ -222,8 +233,8 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         match self.reading.doubles.next() {
             Ok(number) => Ok(Value::Number(number)),
             Err(position) => {
-                self.reading.fault = Some(Fault::NumberTooLarge(position));
-                Err(E::custom("number too large"))
+                self.reading.fault = Some(Fault::InexactNumber(position));
+                Err(E::custom("inexact number"))
             }
         }
     }

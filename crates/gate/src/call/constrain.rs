@@ -94,7 +94,9 @@ fn connect(
 ) -> Result<Connector, Refusal> {
     let grant = holding.grant();
     let constraints = &holding.effective.constraints;
-    constraints.check_parameters(parameters).map_err(|violation| outside_rule(&violation).with("grant_id", grant))?;
+    let schema = candidate.tool.definition.parameters.as_ref();
+    let checked = constraints.check_parameters(parameters, schema);
+    checked.map_err(|violation| outside_rule(&violation).with("grant_id", grant))?;
     if constraints.ip_allowlist.as_ref().is_some_and(|networks| !networks.contains(call.address)) {
         let reason = format!("grant {grant} may not be used from this address");
         return Err(Refusal::new(Code::GrantNetworkDenied, reason).with("grant_id", grant));

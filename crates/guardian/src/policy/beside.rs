@@ -7,6 +7,7 @@ use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Options, UserMessageFormatter, options};
 use toolgate_gate::ports::policy_book::{PolicyProblem, PolicyTestOutcome};
 use toolgate_model::guard::{Content, PolicyFile, Verdict, VerdictKind};
+use toolgate_model::strict_yaml;
 
 use super::scene::{Lookup, Scene};
 use super::set::CompiledSet;
@@ -42,7 +43,7 @@ pub(super) fn run(
     let mut outcomes = Vec::new();
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.name.ends_with(EXTENSION)) {
-        match serde_saphyr::from_str_with_options::<TestFile>(&file.text, yaml()) {
+        match read(&file.text) {
             Ok(read) => outcomes.extend(read.tests.into_iter().map(|test| PolicyTestOutcome {
                 file: file.name.clone(),
                 failure: judge(set, &test, tools).err(),
@@ -52,7 +53,7 @@ pub(super) fn run(
                 file: file.name.clone(),
                 policy: None,
                 line: None,
-                message: error.render_with_formatter(&UserMessageFormatter).to_string(),
+                message: error,
                 help: Some(
                     "a file of tests has `tests`, each with name, given, expect and perhaps by, becomes".to_owned(),
                 ),
@@ -60,6 +61,13 @@ pub(super) fn run(
         }
     }
     if problems.is_empty() { Ok(outcomes) } else { Err(problems) }
+}
+
+fn read(text: &str) -> Result<TestFile, String> {
+    let read = serde_saphyr::from_str_with_options::<TestFile>(text, yaml());
+    let tests = read.map_err(|error| error.render_with_formatter(&UserMessageFormatter).to_string())?;
+    strict_yaml::check_numbers(text).map_err(|error| error.to_string())?;
+    Ok(tests)
 }
 
 fn judge(set: &CompiledSet, test: &Test, tools: Lookup<'_>) -> Result<(), String> {

@@ -172,11 +172,11 @@ impl Game {
             let lineage = &lineages[id];
             let effective = lineage.effective().constraints;
             for (parameters, values) in &samples {
-                let permits = effective.check_parameters(parameters).is_ok();
+                let permits = effective.check_parameters(parameters, None).is_ok();
                 prop_assert_eq!(permits, self.world.permits(number, values), "{} by grant {}", parameters, number);
                 for above in lineage.ancestors() {
                     let above = lineages[&above.id].effective().constraints;
-                    prop_assert!(!permits || above.check_parameters(parameters).is_ok(), "{parameters} is wider");
+                    prop_assert!(!permits || above.check_parameters(parameters, None).is_ok(), "{parameters} is wider");
                 }
             }
             prop_assert_eq!(effective.max_invocations_per_hour, self.world.calls_per_hour(number));

@@ -23,7 +23,7 @@ fn the_hash_is_that_of_the_canonical_text() {
 #[test]
 fn the_examples_of_rfc_8785_have_the_hash_of_the_text_printed_there() {
     let values = r#"{
-        "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+        "numbers": [333333333.3333333, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
         "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
         "literals": [null, true, false]
     }"#;

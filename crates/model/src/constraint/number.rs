@@ -34,17 +34,6 @@ impl Number {
             Self::Decimal(decimal) => serde_json::Value::from(decimal),
         }
     }
-
-    /// The same number as an integer of 64 bits, however it was written; `None` when it is none.
-    pub(super) fn whole(self) -> Option<i128> {
-        let integer = match self {
-            Self::Integer(integer) => integer,
-            #[expect(clippy::cast_possible_truncation, reason = "whole, and within 1e30 by the check")]
-            Self::Decimal(decimal) if decimal.fract() == 0.0 && decimal.abs() < BEYOND => decimal as i128,
-            Self::Decimal(_) => return None,
-        };
-        (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&integer).then_some(integer)
-    }
 }
 
 /// A decimal of this size is larger than every integer of 64 bits, and well within 128.

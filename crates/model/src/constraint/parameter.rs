@@ -5,6 +5,8 @@ use std::fmt;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::parameter_name::FoldedName;
+use crate::schema::Declared;
 use crate::text::{TextError, check_line};
 
 /// A dotted path into the parameters (`metadata.test_mode`). Lists are looked into element by element.
@@ -36,31 +38,64 @@ impl ParameterPath {
         &self.0
     }
 
-    /// Every value in the parameters that this path can mean. A name that itself contains dots is found too, so that
-    /// `{"a.b": 1}` does not slip past a rule on `a.b` which a service would apply to `{"a": {"b": 1}}`.
-    pub(super) fn values_in<'a>(&self, parameters: &'a Value) -> Vec<&'a Value> {
+    /// Every value in the parameters that this path can mean, with what the tool's schema declares of each. A name that
+    /// itself contains dots is found too, so that `{"a.b": 1}` does not slip past a rule on `a.b` which a service would
+    /// apply to `{"a": {"b": 1}}`. Any other spelling is a violation, unless the schema declares a parameter of exactly
+    /// that name.
+    pub(super) fn values_in<'a>(
+        &self,
+        parameters: &'a Value,
+        declared: &Declared<'a>,
+    ) -> Result<Vec<(&'a Value, Declared<'a>)>, Violation> {
         let mut found = Vec::new();
-        collect(parameters, &self.0, &mut found);
-        found
+        match collect(parameters, &self.0, declared, &mut found) {
+            Ok(()) => Ok(found),
+            Err(OtherSpelling) => {
+                let reason = "is given under another spelling of its name, which the service may read as this one; \
+                              use exactly this name";
+                Err(Violation { path: self.clone(), reason: reason.to_owned() })
+            }
+        }
     }
 }
 
-fn collect<'a>(value: &'a Value, rest: &str, found: &mut Vec<&'a Value>) {
+/// A parameter goes by a name that a service may read as that of a rule.
+struct OtherSpelling;
+
+fn collect<'a>(
+    value: &'a Value,
+    rest: &str,
+    declared: &Declared<'a>,
+    found: &mut Vec<(&'a Value, Declared<'a>)>,
+) -> Result<(), OtherSpelling> {
     match value {
-        Value::Array(elements) => elements.iter().for_each(|element| collect(element, rest, found)),
-        Value::Object(members) => {
-            if let Some(member) = members.get(rest) {
-                found.push(member);
-            }
-            for (position, _) in rest.match_indices('.') {
-                let (Some(name), Some(below)) = (rest.get(..position), rest.get(position + 1..)) else { continue };
-                if let Some(member) = members.get(name) {
-                    collect(member, below, found);
-                }
-            }
+        Value::Array(elements) => {
+            let declared = declared.items();
+            elements.iter().try_for_each(|element| collect(element, rest, &declared, found))
         }
-        _ => {}
+        Value::Object(members) => {
+            let path = FoldedName::of(rest);
+            members.iter().try_for_each(|(name, member)| {
+                let below = rest.strip_prefix(name.as_str());
+                match below.map(|below| (below, below.strip_prefix('.'))) {
+                    Some(("", _)) => found.push((member, declared.member(name))),
+                    Some((_, Some(below))) => collect(member, below, &declared.member(name), found)?,
+                    _ if is_brackets_for(name, rest) && declared.has(name) => {
+                        found.push((member, declared.member(name)))
+                    }
+                    _ if !declared.has(name) && FoldedName::of(name).may_be(&path) => return Err(OtherSpelling),
+                    _ => {}
+                }
+                Ok(())
+            })
+        }
+        _ => Ok(()),
     }
+}
+
+/// Whether this name spells the path in brackets: `filter[status]` for `filter.status`, `ids[]` for `ids`.
+fn is_brackets_for(name: &str, path: &str) -> bool {
+    name.contains('[') && name.replace("[]", "").replace('[', ".").replace(']', "") == path
 }
 
 impl fmt::Display for ParameterPath {

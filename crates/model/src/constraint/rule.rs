@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::number::Number;
 use super::parameter::{ParameterPath, Violation};
 use super::pattern::Pattern;
-use super::value::{ValueText, exact_text, read_text, rounded_text};
+use super::value::{DeniedValues, ValueText, read_text, value_text};
+use crate::schema::Declared;
 
 /// What a parameter must look like where it is present. All that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,33 +24,52 @@ pub struct ParameterRule {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Denial {
     pub(super) any: bool,
-    pub(super) values: BTreeSet<ValueText>,
+    pub(super) values: DeniedValues,
     pub(super) patterns: BTreeSet<Pattern>,
 }
 
 impl ParameterRule {
-    /// Checks every value at the path; of a list, the list as a whole or each element must fit.
-    pub(super) fn check(&self, path: &ParameterPath, parameters: &Value) -> Result<(), Violation> {
-        let found = path.values_in(parameters);
+    /// Checks every value at the path. A list fits as a whole, or element by element where the schema has a list: a
+    /// service that expects one value might add several up, or take whichever it likes.
+    pub(super) fn check(
+        &self,
+        path: &ParameterPath,
+        parameters: &Value,
+        declared: &Declared<'_>,
+    ) -> Result<(), Violation> {
+        let found = path.values_in(parameters, declared)?;
         let broken = if self.required && found.is_empty() {
             Some("is required by the grant".to_owned())
         } else {
-            found.into_iter().find_map(|value| self.broken_by(value))
+            found.into_iter().find_map(|(value, declared)| self.broken_by(value, &declared))
         };
         broken.map_or(Ok(()), |reason| Err(Violation { path: path.clone(), reason }))
     }
 
-    fn broken_by(&self, value: &Value) -> Option<String> {
+    fn broken_by(&self, value: &Value, declared: &Declared<'_>) -> Option<String> {
         let broken = self.broken_by_one(value)?;
         match value {
-            Value::Array(elements) => elements.iter().find_map(|element| self.broken_by(element)),
+            Value::Array(elements) if declared.is_list() => {
+                let declared = declared.items();
+                elements.iter().find_map(|element| self.broken_by(element, &declared))
+            }
+            Value::Array(_) => Some(format!("{broken}; a list is taken only where the tool's schema has one")),
+            _ => Some(broken),
+        }
+    }
+
+    /// As if there were lists wherever one is given: which tools a grant will meet is not known when it is made.
+    fn broken_by_every(&self, value: &Value) -> Option<String> {
+        let broken = self.broken_by_one(value)?;
+        match value {
+            Value::Array(elements) => elements.iter().find_map(|element| self.broken_by_every(element)),
             _ => Some(broken),
         }
     }
 
     fn broken_by_one(&self, value: &Value) -> Option<String> {
         if let Some(values) = &self.values
-            && !values.contains(&exact_text(value))
+            && !values.contains(&value_text(value))
         {
             return Some(format!("must be one of {}", shown(values)));
         }
@@ -81,8 +101,8 @@ impl ParameterRule {
             let without_values = |rule: &Self| Self { values: None, ..rule.clone() };
             let (own_rest, source_rest) = (without_values(self), without_values(source));
             let admitted = own.iter().map(|text| (text, read_text(text)));
-            for (text, value) in admitted.filter(|(_, value)| own_rest.broken_by(value).is_none()) {
-                if let Some(reason) = source_rest.broken_by(&value) {
+            for (text, value) in admitted.filter(|(_, value)| own_rest.broken_by_every(value).is_none()) {
+                if let Some(reason) = source_rest.broken_by_every(&value) {
                     let shown = String::from_utf8_lossy(text);
                     return Some(format!("admits {shown}, which {reason} by the source grant"));
                 }
@@ -121,8 +141,13 @@ impl ParameterRule {
 }
 
 impl Denial {
-    pub(super) fn check(&self, path: &ParameterPath, parameters: &Value) -> Result<(), Violation> {
-        let fits = path.values_in(parameters).into_iter().any(|value| self.fits(value));
+    pub(super) fn check(
+        &self,
+        path: &ParameterPath,
+        parameters: &Value,
+        declared: &Declared<'_>,
+    ) -> Result<(), Violation> {
+        let fits = path.values_in(parameters, declared)?.into_iter().any(|(value, _)| self.fits(value));
         if !fits {
             return Ok(());
         }
@@ -132,7 +157,7 @@ impl Denial {
 
     fn fits(&self, value: &Value) -> bool {
         self.any
-            || self.values.contains(&rounded_text(value))
+            || self.values.contains(value)
             || value.as_str().is_some_and(|text| self.patterns.iter().any(|pattern| pattern.matches(text)))
             || value.as_array().is_some_and(|elements| elements.iter().any(|element| self.fits(element)))
     }
@@ -141,7 +166,7 @@ impl Denial {
         if self.any {
             return None;
         }
-        let drops = source.any || !source.values.is_subset(&self.values) || !source.patterns.is_subset(&self.patterns);
+        let drops = source.any || !source.values.is_within(&self.values) || !source.patterns.is_subset(&self.patterns);
         drops.then(|| "denies less than the source grant; repeat what it denies or leave the parameter out".to_owned())
     }
 
@@ -149,7 +174,7 @@ impl Denial {
     pub(super) fn join(&self, other: &Self) -> Self {
         Self {
             any: self.any || other.any,
-            values: self.values.union(&other.values).cloned().collect(),
+            values: self.values.union(&other.values),
             patterns: self.patterns.union(&other.patterns).cloned().collect(),
         }
     }

@@ -32,7 +32,11 @@ fn refusal(value: Value) -> ConstraintError {
 
 /// Whether the parameters keep to the constraints.
 fn permits(constraints: &Constraints, parameters: &Value) -> bool {
-    constraints.check_parameters(parameters).is_ok()
+    constraints.check_parameters(parameters, None).is_ok()
+}
+
+fn permits_by(constraints: &Constraints, schema: &Value, parameters: &Value) -> bool {
+    constraints.check_parameters(parameters, Some(schema)).is_ok()
 }
 
 /// JSON from text, where the way in which a number is written matters.

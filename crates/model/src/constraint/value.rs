@@ -1,68 +1,79 @@
-//! The texts by which rules compare JSON values. In both `1` and `1.0` are one value.
+//! How rules compare JSON values: by their canonical text, in which `1` and `1.0` are one value.
 
-use std::io::Write;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::number::Number;
-use crate::canonical::{to_canonical, write_canonical, write_string};
+use crate::canonical::to_canonical;
 use crate::strict_json;
 
-/// A value as such a text.
+/// A value as its canonical text.
 pub(super) type ValueText = Vec<u8>;
 
-/// For values that are allowed: integers beyond 2^53, which canonical JSON rounds, stay apart, so that a list admits
-/// none that it does not name.
-pub(super) fn exact_text(value: &Value) -> ValueText {
-    let mut out = Vec::new();
-    write_exact(value, &mut out);
-    out
-}
-
-/// For values that are denied: numbers that are one number to a service which reads doubles are one here, so that none
-/// passes in another's place.
-pub(super) fn rounded_text(value: &Value) -> ValueText {
+/// The text of a value.
+pub(super) fn value_text(value: &Value) -> ValueText {
     to_canonical(value)
 }
 
-/// Reads either text back.
+/// Reads a text back.
 ///
 /// INVARIANT: the texts were written by this module from valid JSON.
 pub(super) fn read_text(text: &ValueText) -> Value {
     strict_json::parse(text).unwrap_or(Value::Null)
 }
 
-fn write_exact(value: &Value, out: &mut Vec<u8>) {
+/// Values that are denied. Numbers that are one number to a service which reads doubles are one here, so that none
+/// passes in another's place; they are kept as they were given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct DeniedValues {
+    given: BTreeSet<ValueText>,
+    rounded: BTreeSet<ValueText>,
+}
+
+impl DeniedValues {
+    pub(super) fn of<'a>(values: impl IntoIterator<Item = &'a Value>) -> Self {
+        values.into_iter().fold(Self::default(), |mut denied, value| {
+            denied.given.insert(value_text(value));
+            denied.rounded.insert(rounded_text(value));
+            denied
+        })
+    }
+
+    pub(super) fn contains(&self, value: &Value) -> bool {
+        !self.rounded.is_empty() && self.rounded.contains(&rounded_text(value))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// Whether the others deny whatever these do.
+    pub(super) fn is_within(&self, others: &Self) -> bool {
+        self.rounded.is_subset(&others.rounded)
+    }
+
+    pub(super) fn union(&self, others: &Self) -> Self {
+        Self {
+            given: self.given.union(&others.given).cloned().collect(),
+            rounded: self.rounded.union(&others.rounded).cloned().collect(),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        self.given.iter().map(read_text).collect()
+    }
+}
+
+fn rounded_text(value: &Value) -> ValueText {
+    to_canonical(&rounded(value))
+}
+
+/// The value as a reader of doubles sees it.
+fn rounded(value: &Value) -> Value {
     match value {
-        Value::Number(_) => match Number::from_json(value).and_then(Number::whole) {
-            // Writing to a Vec cannot fail.
-            Some(integer) => drop(write!(out, "{integer}")),
-            None => write_canonical(value, out),
-        },
-        Value::Array(items) => {
-            out.push(b'[');
-            for (position, item) in items.iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                write_exact(item, out);
-            }
-            out.push(b']');
-        }
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by_key(|(name, _)| *name);
-            out.push(b'{');
-            for (position, (name, member)) in members.into_iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                write_string(name, out);
-                out.push(b':');
-                write_exact(member, out);
-            }
-            out.push(b'}');
-        }
-        Value::Null | Value::Bool(_) | Value::String(_) => write_canonical(value, out),
+        Value::Number(number) => number.as_f64().map_or_else(|| value.clone(), Value::from),
+        Value::Array(items) => items.iter().map(rounded).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), rounded(value))).collect(),
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
     }
 }

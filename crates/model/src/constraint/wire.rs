@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::parameter::ParameterPath;
 use super::pattern::Pattern;
 use super::rule::{Denial, ParameterRule};
-use super::value::{ValueText, exact_text, read_text, rounded_text};
+use super::value::{DeniedValues, ValueText, read_text, value_text};
 use super::{ConstraintError, Constraints, Cost, HostSet, NetworkSet, Number};
 
 /// The kinds of constraint, by the names of the protocol.
@@ -159,13 +159,13 @@ fn add_allowed(
 fn rule(value: &Value, path: &str) -> Result<ParameterRule, ConstraintError> {
     let mut rule = ParameterRule::default();
     match value {
-        Value::Array(values) => rule.values = Some(value_texts(values, path, exact_text)?),
+        Value::Array(values) => rule.values = Some(value_texts(values, path)?),
         Value::Object(members) => {
             for (name, value) in members {
                 let path = format!("{path}.{name}");
                 let number = || Number::from_json(value).ok_or_else(|| refuse(&path, "must be a number"));
                 match name.as_str() {
-                    "values" => rule.values = Some(value_texts(array(value, &path)?, &path, exact_text)?),
+                    "values" => rule.values = Some(value_texts(array(value, &path)?, &path)?),
                     "max" => rule.max = Some(number()?),
                     "min" => rule.min = Some(number()?),
                     "pattern" => rule.patterns.extend([pattern(value, &path)?]),
@@ -206,12 +206,12 @@ fn denials(value: &Value, path: &str) -> Result<BTreeMap<ParameterPath, Denial>,
 fn denial(value: &Value, path: &str) -> Result<Denial, ConstraintError> {
     let mut denial = Denial::default();
     match value {
-        Value::Array(values) => denial.values = value_texts(values, path, rounded_text)?,
+        Value::Array(values) => denial.values = denied_values(values, path)?,
         Value::Object(members) => {
             for (name, value) in members {
                 let path = format!("{path}.{name}");
                 match name.as_str() {
-                    "values" => denial.values = value_texts(array(value, &path)?, &path, rounded_text)?,
+                    "values" => denial.values = denied_values(array(value, &path)?, &path)?,
                     "pattern" => denial.patterns.extend([pattern(value, &path)?]),
                     "patterns" => denial.patterns.extend(patterns(value, &path)?),
                     "any" if value == &Value::Bool(true) => denial.any = true,
@@ -275,7 +275,7 @@ fn write_rule(path: &str, rule: &ParameterRule, short: bool, rules: &mut Map<Str
 }
 
 fn write_denial(denial: &Denial) -> Value {
-    let values: Value = denial.values.iter().map(read_text).collect();
+    let values = denial.values.to_json();
     if !denial.any && denial.patterns.is_empty() {
         return values;
     }
@@ -292,13 +292,14 @@ fn write_denial(denial: &Denial) -> Value {
     Value::Object(members)
 }
 
-fn value_texts(
-    values: &[Value],
-    path: &str,
-    text: impl Fn(&Value) -> ValueText,
-) -> Result<BTreeSet<ValueText>, ConstraintError> {
+fn value_texts(values: &[Value], path: &str) -> Result<BTreeSet<ValueText>, ConstraintError> {
     check_count(values, path)?;
-    Ok(values.iter().map(text).collect())
+    Ok(values.iter().map(value_text).collect())
+}
+
+fn denied_values(values: &[Value], path: &str) -> Result<DeniedValues, ConstraintError> {
+    check_count(values, path)?;
+    Ok(DeniedValues::of(values))
 }
 
 fn pattern(value: &Value, path: &str) -> Result<Pattern, ConstraintError> {

@@ -9,6 +9,8 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// How deep schemas may be nested, and how many there may be in one.
 const DEPTH_LIMIT: usize = 64;
 const COUNT_LIMIT: usize = 10_000;
+/// The largest divisor that the validator keeps exactly.
+const EXACT_DIVISORS: u64 = 1 << 53;
 /// The formats that are checked. `regex` is not among them: it would compile patterns that agents send.
 const FORMATS: [&str; 16] = [
     "date",
@@ -121,6 +123,9 @@ fn check_plain(keyword: &str, value: &Value, at: &str, depth: usize) -> Result<(
         ("$schema", _) => Err(refuse(at, format!("must be {DIALECT}, at the top, or left out"))),
         ("format", Value::String(format)) if FORMATS.contains(&format.as_str()) => Ok(()),
         ("format", _) => Err(refuse(at, format!("is not checked; known are {}", FORMATS.join(", ")))),
+        ("multipleOf", Value::Number(number)) if number.as_u64().is_some_and(|divisor| divisor > EXACT_DIVISORS) => {
+            Err(refuse(at, format!("must be at most {EXACT_DIVISORS}: a larger divisor is not checked exactly")))
+        }
         ("required", Value::Bool(_)) => {
             Err(refuse(at, "must be a list of names; true or false stands only in the short form of parameters"))
         }

@@ -218,3 +218,53 @@ fn a_schema_has_limits_of_depth_and_size() {
     let wide: serde_json::Map<String, Value> = (0..10_001).map(|number| (number.to_string(), json!({}))).collect();
     assert!(refusal(&json!({"properties": wide})).contains("too many parts"));
 }
+
+#[test]
+fn another_spelling_of_a_declared_name_is_refused_where_the_schema_is_open() {
+    let schema = Schema::compile(&json!({
+        "type": "object",
+        "properties": {
+            "amount": {"maximum": 500},
+            "owner": {"$ref": "#/$defs/owner"},
+            "lines": {"items": {"allOf": [{"properties": {"price": {"maximum": 5}}}]}},
+            "x-filter": {}, "xFilter": {}
+        },
+        "$defs": {"owner": {"anyOf": [{"properties": {"admin": false}}, {"type": "null"}]}}
+    }))
+    .unwrap();
+    for (instance, path, declared) in [
+        (json!({"Amount": 501}), "Amount", "amount"),
+        (json!({"amount[]": 501}), "amount[]", "amount"),
+        (json!({"amount": 1, "amount[0]": 501}), "amount[0]", "amount"),
+        (json!({"owner": {"admin[x]": true}}), "owner.admin[x]", "admin"),
+        (json!({"lines": [{"price": 1}, {"Price": 9}]}), "lines.1.Price", "price"),
+    ] {
+        let SchemaViolation { path: at, rule, reason } = schema.check_parameters(&instance).unwrap_err();
+        assert_eq!((at.as_str(), rule.as_str()), (path, "spelling"));
+        assert!(reason.starts_with(&format!("may be read as `{declared}`")), "{reason}");
+    }
+    assert_eq!(
+        schema.check_parameters(&json!({"amount": 1, "x-filter": 1, "xFilter": 2, "other": {"Amount": 1}})),
+        Ok(())
+    );
+}
+
+#[test]
+fn large_integers_are_compared_exactly() {
+    let (one, other) = (9_007_199_254_740_992_u64, 9_007_199_254_740_993_u64);
+    for (schema, fits, misfits) in [
+        (json!({"const": other}), other, one),
+        (json!({"enum": [1, other]}), other, one),
+        (json!({"maximum": one}), one, other),
+        (json!({"minimum": other}), other, one),
+        (json!({"exclusiveMaximum": other}), one, other),
+        (json!({"not": {"const": one}}), other, one),
+        (json!({"multipleOf": 2}), one, other),
+    ] {
+        let compiled = Schema::compile(&schema).unwrap();
+        assert_eq!(compiled.check(&json!(fits)), Ok(()), "{schema}");
+        assert!(compiled.check(&json!(misfits)).is_err(), "{schema}");
+    }
+    // No divisor of this size is exact where numbers are checked.
+    assert!(refusal(&json!({"multipleOf": other})).contains("must be at most 9007199254740992"));
+}

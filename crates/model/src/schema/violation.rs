@@ -45,6 +45,19 @@ impl SchemaViolation {
         };
         Self { path, rule: error.kind().keyword().to_owned(), reason }
     }
+
+    /// A member under a name that a service may read as a declared one.
+    pub(crate) fn misspelt(path: String, declared: &str) -> Self {
+        let reason = format!("may be read as `{}` by the service; use that name, or leave it out", quoted(declared));
+        Self { path, rule: "spelling".to_owned(), reason }
+    }
+}
+
+/// The dotted path of a member.
+pub(super) fn below(path: &str, name: &str) -> String {
+    let mut path = path.to_owned();
+    push(&mut path, &quoted(name));
+    path
 }
 
 /// An error in a schema itself, which is not the caller's data.

@@ -80,6 +80,19 @@ pub struct Placement {
     pub place: Place,
     /// Its name there: of the placeholder, the header, the query parameter or the member of the body.
     pub name: String,
+    /// What divides the items of a list that goes there as one text. Without it a list in the query repeats the name.
+    pub divider: Option<Divider>,
+}
+
+/// What divides the items of a list in one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Divider {
+    /// `a,b`
+    Comma,
+    /// `a|b`
+    Pipe,
+    /// `a b`
+    Space,
 }
 
 /// How a body is written.
@@ -189,6 +202,19 @@ impl Place {
             Self::Header => "header",
             Self::Path => "path",
             Self::Query => "query",
+        }
+    }
+}
+
+impl Divider {
+    const WORDS: [(&'static str, Self); 3] = [(",", Self::Comma), ("|", Self::Pipe), (" ", Self::Space)];
+
+    /// As it stands between two items.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Comma => ",",
+            Self::Pipe => "|",
+            Self::Space => " ",
         }
     }
 }

@@ -4,8 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::reading::{join, object, refuse};
-use super::{DefinitionError, HttpMapping};
-use crate::schema::{Schema, SchemaError, is_keyword};
+use super::{DefinitionError, HttpMapping, Place, ToolDefinition};
+use crate::parameter_name::Spellings;
+use crate::schema::{Declared, Schema, SchemaError, SchemaViolation, is_keyword};
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 /// How many parameters a tool may have in the short form.
@@ -56,6 +57,29 @@ pub(super) fn check_together(schema: &Value, http: &HttpMapping, path: &str) -> 
         }
     }
     Ok(())
+}
+
+impl ToolDefinition {
+    /// Checks that no parameter goes by another spelling of a name under which a mapping sends another parameter.
+    /// Exactly that name is refused when the request is rendered.
+    pub fn check_sent_names(&self, parameters: &Value) -> Result<(), SchemaViolation> {
+        let (Some(http), Some(given)) = (&self.http, parameters.as_object()) else { return Ok(()) };
+        if http.placements.is_empty() {
+            return Ok(());
+        }
+        let declared = Declared::by(self.parameters.as_ref());
+        let mut unknown =
+            given.keys().filter(|name| !http.placements.contains_key(*name) && !declared.has(name)).peekable();
+        if unknown.peek().is_none() {
+            return Ok(());
+        }
+        let sent = http.placements.values().filter(|placed| matches!(placed.place, Place::Body | Place::Query));
+        let spellings = Spellings::of(sent.map(|placed| placed.name.as_str()));
+        match unknown.find_map(|name| Some((name, spellings.find(name)?))) {
+            Some((name, sent)) => Err(SchemaViolation::misspelt(name.chars().take(64).collect(), sent)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Whether this is a schema rather than the short form. In the short form every value is an object, also that of a

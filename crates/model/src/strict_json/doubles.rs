@@ -1,15 +1,14 @@
 //! Numbers that are not 64-bit integers, taken from the text itself.
 
-use serde_json::{Number, Value};
+use serde_json::Number;
 
 use super::Position;
-use crate::canonical::to_canonical;
+use super::number::exact;
 
 /// Walks over the text, from one number that became a double to the next.
 ///
-/// The parser hands over a double without the digits it was made of: it may be off by one place (exact conversion is a
-/// feature that some other crate may or may not have switched on), and it may be an integer that no longer fits. Both
-/// would make an event's hash depend on who read it, so the digits are looked up here and converted exactly.
+/// The parser hands over a double without the digits it was made of, and so cannot tell whether any were lost. They are
+/// looked up here.
 pub(super) struct Doubles<'a> {
     bytes: &'a [u8],
     offset: usize,
@@ -20,7 +19,7 @@ impl<'a> Doubles<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// The next number that is not a 64-bit integer, or where it stands if it cannot be held.
+    /// The next number that is not a 64-bit integer, or where it stands if it cannot be kept.
     ///
     /// INVARIANT: the parser has accepted the text up to and including that number.
     pub fn next(&mut self) -> Result<Number, Position> {
@@ -31,9 +30,9 @@ impl<'a> Doubles<'a> {
                 Some(b'"') => self.skip_string(),
                 Some(b'-' | b'0'..=b'9') => {
                     let token = self.take_number();
-                    if let Some(result) = double(token) {
+                    if became_double(token) {
                         // Found only when it is needed: counting lines for every number would take quadratic time.
-                        return result.ok_or_else(|| Position::of_offset(self.bytes, start));
+                        return exact(token).ok_or_else(|| Position::of_offset(self.bytes, start));
                     }
                 }
                 Some(_) => self.offset += 1,
@@ -60,15 +59,7 @@ impl<'a> Doubles<'a> {
     }
 }
 
-/// `None`: a 64-bit integer. `Some(None)`: cannot be held. The parser makes a double of `-0` as well.
-fn double(token: &str) -> Option<Option<Number>> {
-    let integer = !token.contains(['.', 'e', 'E']);
-    if integer && token != "-0" && (token.parse::<u64>().is_ok() || token.parse::<i64>().is_ok()) {
-        return None;
-    }
-    let Some(number) = token.parse().ok().and_then(Number::from_f64) else { return Some(None) };
-    // A large integer passes if nothing is lost: it is then exactly how the canonical writer writes this double.
-    let value = Value::Number(number.clone());
-    let lossless = !integer || token == "-0" || to_canonical(&value) == token.as_bytes();
-    Some(lossless.then_some(number))
+/// Whether the parser makes a double of this token: of all but 64-bit integers, and of `-0`.
+fn became_double(token: &str) -> bool {
+    token == "-0" || (token.parse::<u64>().is_err() && token.parse::<i64>().is_err())
 }

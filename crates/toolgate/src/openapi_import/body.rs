@@ -7,7 +7,7 @@ use super::finding::Kind;
 use super::inputs::{Goes, Input, Inputs};
 use super::reference::{Part, below};
 
-use self::members::Members;
+use self::members::{Members, Rest};
 
 mod members;
 
@@ -60,7 +60,7 @@ impl<'a> Import<'a> {
         self.media_type_extras(&chosen);
         let members = match chosen.get("schema") {
             Some(schema) => self.body_members(&schema, &mut inputs.references, 0),
-            None => Ok(Members { rest: Some(Value::Bool(true)), ..Members::default() }),
+            None => Ok(Members { rest: Rest::Open(Value::Bool(true)), ..Members::default() }),
         }?;
         if !allowed {
             // Some documents give every operation a body, and an empty one to those that have none.
@@ -80,7 +80,15 @@ impl<'a> Import<'a> {
     /// Makes parameters of the members.
     fn place(&mut self, members: Members, kind: BodyKind, inputs: &mut Inputs) {
         let mut names = std::collections::BTreeMap::new();
+        let rest = members.rest.into_schema();
         for (member, (schema, pointer)) in members.properties {
+            if schema == Value::Bool(false) {
+                // Where the body is open, only this keeps it out.
+                if rest.is_some() {
+                    inputs.forbid(member);
+                }
+                continue;
+            }
             let nested = schema.get("type").is_some_and(|kinds| {
                 let is = |kind: &Value| kind == "array" || kind == "object";
                 is(kinds) || kinds.as_array().is_some_and(|kinds| kinds.iter().any(is))
@@ -89,20 +97,20 @@ impl<'a> Import<'a> {
                 self.findings.add(Kind::FormBrackets, &pointer, member.as_str());
             }
             let required = members.required.contains(&member);
-            let input =
-                Input { name: &member, wire_name: &member, goes: Goes::Body, schema, required, pointer: &pointer };
+            let (name, wire_name, goes, divider) = (&*member, &*member, Goes::Body, None);
+            let input = Input { name, wire_name, goes, divider, schema, required, pointer: &pointer };
             let name = self.add_input(inputs, input);
             names.insert(member, name);
         }
         for member in members.required.iter().filter(|member| !names.contains_key(*member)) {
             let note = format!("{member} is required and not described");
-            let schema = members.rest.clone().unwrap_or_else(|| json!({}));
+            let schema = rest.clone().unwrap_or_else(|| json!({}));
             self.findings.add(Kind::ParameterAdded, &members.pointer, note);
-            let pointer = &members.pointer;
-            let input = Input { name: member, wire_name: member, goes: Goes::Body, schema, required: true, pointer };
+            let (goes, divider, required, pointer) = (Goes::Body, None, true, &members.pointer);
+            let input = Input { name: member, wire_name: member, goes, divider, schema, required, pointer };
             self.add_input(inputs, input);
         }
-        inputs.rest = members.rest;
+        inputs.rest = rest;
         let renamed = |member: &String| names.get(member).unwrap_or(member).clone();
         for choice in members.alternatives {
             let choice = choice.iter().map(|required| required.iter().map(renamed).collect()).collect();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Options, UserMessageFormatter, budget, options};
-use toolgate_model::strict_json;
+use toolgate_model::{strict_json, strict_yaml};
 
 /// The most that is read of a document, in bytes.
 pub(crate) const DOCUMENT_LIMIT: usize = 64 * 1024 * 1024;
@@ -15,7 +15,9 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
         return strict_json::parse(text.as_bytes()).map_err(|error| error.to_string());
     }
     let read = serde_saphyr::from_str_with_options::<Value>(text, yaml());
-    read.map_err(|error| error.render_with_formatter(&UserMessageFormatter))
+    let value = read.map_err(|error| error.render_with_formatter(&UserMessageFormatter))?;
+    strict_yaml::check_numbers(text).map_err(|error| error.to_string())?;
+    Ok(value)
 }
 
 fn yaml() -> Options {
@@ -46,6 +48,14 @@ mod tests {
         let json = r#"{"openapi": "3.1.0", "paths": {"/a": {"get": {"responses": {"200": {"description": "yes"}}}}}}"#;
         assert_eq!(parse(yaml), parse(json));
         assert_eq!(parse("a: yes").unwrap(), json!({"a": "yes"}));
+    }
+
+    #[test]
+    fn a_number_that_would_lose_digits_is_refused_in_both() {
+        for text in ["maximum: 18446744073709551616", r#"{"maximum": 18446744073709551616}"#] {
+            assert!(parse(text).unwrap_err().contains("than can be kept exactly"), "{text}");
+        }
+        assert_eq!(parse("maximum: 18446744073709551615").unwrap(), json!({"maximum": u64::MAX}));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! where it goes.
 
 use serde_json::{Map, Value, json};
+use toolgate_model::service::Divider;
 
 use super::Import;
 use super::finding::Kind;
@@ -31,6 +32,8 @@ pub(super) struct Input<'p> {
     pub(super) wire_name: &'p str,
     /// The part of the request.
     pub(super) goes: Goes,
+    /// What divides the items where a list goes there as one text.
+    pub(super) divider: Option<Divider>,
     /// What it must look like.
     pub(super) schema: Value,
     /// Whether it must be given.
@@ -86,11 +89,17 @@ impl Import<'_> {
             Goes::Body => inputs.method_has_body && !name.contains(['[', ']']),
             Goes::Query | Goes::Header => false,
         };
-        let place = input.goes.as_str();
+        let mut placement = Map::from_iter([("in".to_owned(), json!(input.goes.as_str()))]);
         if name != input.wire_name {
-            inputs.placements.insert(name.clone(), json!({"in": place, "name": input.wire_name}));
+            placement.insert("name".to_owned(), json!(input.wire_name));
+        }
+        if let Some(divider) = input.divider {
+            placement.insert("divider".to_owned(), json!(divider.as_str()));
+        }
+        if placement.len() > 1 {
+            inputs.placements.insert(name.clone(), Value::Object(placement));
         } else if !by_itself {
-            inputs.placements.insert(name.clone(), json!(place));
+            inputs.placements.insert(name.clone(), json!(input.goes.as_str()));
         }
         if input.required {
             inputs.required.push(json!(name));
@@ -135,6 +144,11 @@ impl Inputs {
     /// Whether there is a parameter of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.properties.contains_key(name)
+    }
+
+    /// Keeps a name out, unless a parameter has it already: that one then goes where it goes.
+    pub(super) fn forbid(&mut self, name: String) {
+        self.properties.entry(name).or_insert(Value::Bool(false));
     }
 
     /// Where the parameters go that do not go there by themselves.

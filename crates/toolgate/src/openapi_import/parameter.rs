@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use toolgate_model::service::Divider;
 use toolgate_model::text::check_line;
 
 use super::Import;
@@ -92,8 +93,9 @@ impl<'a> Import<'a> {
         for placeholder in placeholders.iter().filter(|placeholder| !inputs.has(placeholder)).collect::<Vec<_>>() {
             self.findings.add(Kind::ParameterAdded, pointer, format!("{{{placeholder}}} of the path"));
             let schema = json!({"type": "string"});
-            let (wire_name, goes) = (placeholder.as_str(), Goes::Path);
-            self.add_input(inputs, Input { name: placeholder, wire_name, goes, schema, required: true, pointer });
+            let (wire_name, goes, divider) = (placeholder.as_str(), Goes::Path, None);
+            let input = Input { name: placeholder, wire_name, goes, divider, schema, required: true, pointer };
+            self.add_input(inputs, input);
         }
         for (name, place, part) in others {
             self.parameter(name, place, part, placeholders, inputs)?;
@@ -151,11 +153,12 @@ impl<'a> Import<'a> {
         if !shape.objects.is_empty() {
             return Err(format!("the path has `{}`, which is an object", given.name));
         }
-        let schema = self.value_schema(given, &shape, ",", inputs);
+        let (schema, divider) = self.value_schema(given, &shape, Divider::Comma, inputs);
         let input = Input {
             name: &placeholder,
             wire_name: &placeholder,
             goes: Goes::Path,
+            divider,
             schema,
             required: true,
             pointer: &given.part.pointer,
@@ -176,23 +179,23 @@ impl<'a> Import<'a> {
             return self.leave_out(given, &format!("tools cannot set the header {}", given.name));
         }
         let shape = self.shape(given.schema.as_ref());
-        let schema = self.value_schema(given, &shape, ",", inputs);
-        self.plain_input(given, Goes::Header, given.name, schema, inputs);
+        let value = self.value_schema(given, &shape, Divider::Comma, inputs);
+        self.plain_input(given, Goes::Header, given.name, value, inputs);
         Ok(())
     }
 
     fn query_parameter(&mut self, given: &Given<'a>, inputs: &mut Inputs) -> Result<(), String> {
         let shape = self.shape(given.schema.as_ref());
         let divider = match given.style {
-            "form" | "deepObject" => ",",
-            "spaceDelimited" => " ",
-            "pipeDelimited" => "|",
+            "form" | "deepObject" => Divider::Comma,
+            "spaceDelimited" => Divider::Space,
+            "pipeDelimited" => Divider::Pipe,
             other => return self.leave_out(given, &format!("the style {other} is not known")),
         };
         let is_deep = given.style == "deepObject";
         if given.schema.is_none() || !(is_deep || given.explode) {
-            let schema = self.value_schema(given, &shape, divider, inputs);
-            self.plain_input(given, Goes::Query, given.name, schema, inputs);
+            let value = self.value_schema(given, &shape, divider, inputs);
+            self.plain_input(given, Goes::Query, given.name, value, inputs);
             return Ok(());
         }
         if shape.objects.is_empty() {
@@ -203,7 +206,7 @@ impl<'a> Import<'a> {
             if listed {
                 self.findings.add(Kind::ParameterExpanded, &given.part.pointer, format!("a list as {wire_name}"));
             }
-            self.plain_input(given, Goes::Query, &wire_name, schema, inputs);
+            self.plain_input(given, Goes::Query, &wire_name, (schema, None), inputs);
             return Ok(());
         }
         self.expand(given, &shape, is_deep, inputs)
@@ -258,7 +261,8 @@ impl<'a> Import<'a> {
                 self.findings.add(Kind::Parameter, pointer, "its name cannot be sent");
                 continue;
             }
-            let input = Input { name: &name, wire_name: &wire_name, goes: Goes::Query, schema, required, pointer };
+            let (name, wire_name, goes, divider) = (name.as_str(), wire_name.as_str(), Goes::Query, None);
+            let input = Input { name, wire_name, goes, divider, schema, required, pointer };
             self.add_input(inputs, input);
         }
         if !shape.others.is_empty() {
@@ -270,15 +274,22 @@ impl<'a> Import<'a> {
             };
             let schema = self.decorated(given, schema);
             let pointer = &given.part.pointer;
-            let (name, goes) = (given.name, Goes::Query);
-            self.add_input(inputs, Input { name, wire_name: name, goes, schema, required: false, pointer });
+            let (name, goes, divider) = (given.name, Goes::Query, None);
+            self.add_input(inputs, Input { name, wire_name: name, goes, divider, schema, required: false, pointer });
         }
         Ok(())
     }
 
-    fn plain_input(&mut self, given: &Given<'a>, goes: Goes, wire_name: &str, schema: Value, inputs: &mut Inputs) {
+    fn plain_input(
+        &mut self,
+        given: &Given<'a>,
+        goes: Goes,
+        wire_name: &str,
+        (schema, divider): (Value, Option<Divider>),
+        inputs: &mut Inputs,
+    ) {
         let (name, required, pointer) = (given.name, given.required, &given.part.pointer);
-        self.add_input(inputs, Input { name, wire_name, goes, schema, required, pointer });
+        self.add_input(inputs, Input { name, wire_name, goes, divider, schema, required, pointer });
     }
 
     /// A parameter that stays out. Without one that is required nobody can call the operation.

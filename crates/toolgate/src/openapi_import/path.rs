@@ -1,6 +1,6 @@
 //! Paths of a document as templates of the registry, whose placeholders have names that fit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toolgate_model::service::PathTemplate;
 use toolgate_model::text::check_identifier;
@@ -11,9 +11,15 @@ use super::text::identifier;
 pub(super) fn template(path: &str) -> Result<(String, BTreeSet<String>), String> {
     let mut text = String::new();
     let mut rest = path;
+    let mut names: BTreeMap<String, &str> = BTreeMap::new();
     while let Some((literal, behind)) = rest.split_once('{') {
         let (name, after) = behind.split_once('}').ok_or("its path has a { without its }")?;
-        text.push_str(&format!("{literal}{{{}}}", placeholder(name)));
+        let placeholder = placeholder(name);
+        text.push_str(&format!("{literal}{{{placeholder}}}"));
+        // One value would fill both, and one of the two would go without its limits.
+        if let Some(other) = names.insert(placeholder, name).filter(|other| *other != name) {
+            return Err(format!("its path has {{{other}}} and {{{name}}}, which become one placeholder"));
+        }
         rest = after;
     }
     text.push_str(rest);
@@ -42,5 +48,13 @@ mod tests {
         for bad in ["a", "/a?b=c", "/a/{b", "/a//b", "/#A"] {
             assert!(template(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn two_placeholders_never_become_one() {
+        let error = template("/a/{b c}/{b_c}").unwrap_err();
+        assert_eq!(error, "its path has {b c} and {b_c}, which become one placeholder");
+        assert!(template("/{+}/{?}").is_err());
+        assert!(template("/a/{id}/b/{id}").is_ok(), "one parameter may stand twice");
     }
 }

@@ -48,6 +48,22 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Import<'a> {
+    /// Follows the references of a schema. From 3.1 on keywords beside a reference count, so one that does not stand alone
+    /// is left as it is.
+    pub(super) fn resolve_schema(&mut self, part: Part<'a>) -> Result<Part<'a>, String> {
+        if self.is_older {
+            return self.resolve(part);
+        }
+        let mut part = part;
+        for _ in 0..HOP_LIMIT {
+            match part.text("$ref") {
+                Some(reference) if part.members().len() == 1 => part = self.target(reference)?,
+                _ => return Ok(part),
+            }
+        }
+        Err("its references go in circles".to_owned())
+    }
+
     /// Follows references until there is something else.
     pub(super) fn resolve(&mut self, part: Part<'a>) -> Result<Part<'a>, String> {
         let mut part = part;
@@ -83,7 +99,7 @@ pub(super) fn below(pointer: &str, name: &str) -> String {
 }
 
 /// The pointer in a reference that stays inside the document. References may be percent-encoded.
-fn local_pointer(reference: &str) -> Option<String> {
+pub(super) fn local_pointer(reference: &str) -> Option<String> {
     let fragment = reference.strip_prefix('#')?;
     if !fragment.is_empty() && !fragment.starts_with('/') {
         return None;

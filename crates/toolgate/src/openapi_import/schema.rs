@@ -8,7 +8,7 @@ use toolgate_model::schema::Schema;
 
 use super::Import;
 use super::finding::Kind;
-use super::reference::{Part, below};
+use super::reference::{Part, below, local_pointer};
 
 use self::keyword::{Holds, holds};
 
@@ -44,6 +44,10 @@ struct Definition {
 /// The pointers that a schema refers to.
 pub(super) type References = BTreeSet<String>;
 
+/// What marks a member that only responses have.
+const READ_ONLY: &str = "readOnly";
+/// How far a mark is looked for behind references.
+const MARK_DEPTH: usize = 8;
 /// What says something about a schema without changing which values fit.
 const REMARKS: [&str; 7] = ["default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"];
 /// What a value must fit besides the type, so that `null` in the type would not be enough.
@@ -207,7 +211,7 @@ impl<'a> Import<'a> {
                         self.findings.add(Kind::Pattern, &below.pointer, key);
                         continue;
                     }
-                    schemas.insert(key.to_owned(), self.schema(&below, direction, references));
+                    schemas.insert(key.to_owned(), self.property(name, &below, direction, references));
                 }
                 Some(Value::Object(schemas))
             }
@@ -248,25 +252,49 @@ impl<'a> Import<'a> {
 
     /// A member that only answers have is not required of callers, and the other way round.
     pub(super) fn drop_one_way(&mut self, part: &Part<'a>, direction: Direction, converted: &mut Map<String, Value>) {
-        let mark = if direction == Direction::Request { "readOnly" } else { "writeOnly" };
+        let mark = if direction == Direction::Request { READ_ONLY } else { "writeOnly" };
         let Some(Value::Array(required)) = converted.get_mut("required") else { return };
         let Some(properties) = part.get("properties") else { return };
-        let document = self.document;
-        let findings = &mut self.findings;
-        required.retain(|name| {
-            let Some(property) = name.as_str().and_then(|name| properties.get(name)) else { return true };
-            let referred = property.text("$ref").and_then(|reference| reference.strip_prefix('#'));
-            let referred = referred.and_then(|pointer| document.pointer(pointer));
-            let marked = |value: &Value| value.get(mark) == Some(&Value::Bool(true));
-            let one_way = marked(property.value) || referred.is_some_and(marked);
-            if one_way {
-                findings.add(Kind::RequiredOneWay, &property.pointer, mark);
-            }
-            !one_way
+        let required = std::mem::take(required);
+        let (one_way, required): (Vec<Value>, Vec<Value>) = required.into_iter().partition(|name| {
+            let property = name.as_str().and_then(|name| properties.get(name));
+            property.is_some_and(|property| self.is_marked(property.value, mark, 0))
         });
+        for property in one_way.iter().filter_map(|name| properties.get(name.as_str()?)) {
+            self.findings.add(Kind::RequiredOneWay, &property.pointer, mark);
+        }
         if required.is_empty() {
             converted.remove("required");
+        } else {
+            converted.insert("required".to_owned(), Value::Array(required));
         }
+    }
+
+    /// A schema under a keyword that has them by name. No request may carry a member that only responses have: a service
+    /// that takes it over from the body would let the caller set what is the service's own.
+    fn property(&mut self, keyword: &str, part: &Part<'a>, direction: Direction, references: &mut References) -> Value {
+        if keyword == "properties" && self.is_read_only(part, direction) {
+            return Value::Bool(false);
+        }
+        self.schema(part, direction, references)
+    }
+
+    /// Whether a member stays out of requests; tells of it.
+    pub(super) fn is_read_only(&mut self, property: &Part<'a>, direction: Direction) -> bool {
+        let is_read_only = direction == Direction::Request && self.is_marked(property.value, READ_ONLY, 0);
+        if is_read_only {
+            self.findings.add(Kind::ReadOnly, &property.pointer, READ_ONLY);
+        }
+        is_read_only
+    }
+
+    /// Whether a schema has a mark: itself, by reference, or by one of the parts that it is put together of.
+    fn is_marked(&self, schema: &Value, mark: &str, depth: usize) -> bool {
+        let below = |schema: &Value| depth < MARK_DEPTH && self.is_marked(schema, mark, depth + 1);
+        let reference = schema.get("$ref").and_then(Value::as_str).and_then(local_pointer);
+        schema.get(mark) == Some(&Value::Bool(true))
+            || reference.and_then(|pointer| self.document.pointer(&pointer)).is_some_and(below)
+            || schema.get("allOf").and_then(Value::as_array).is_some_and(|parts| parts.iter().any(below))
     }
 
     /// Whether the model takes a keyword with this value. The same few come up again and again.

@@ -18,6 +18,7 @@ mod parameters;
 mod rate;
 mod records;
 mod reports;
+mod sent;
 mod services;
 pub mod shop;
 mod standing;

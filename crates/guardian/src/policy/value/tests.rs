@@ -49,6 +49,9 @@ fn rules_see_values_as_they_are() {
         (texts.clone(), json!([]), "context.it.isEmpty()"),
         (texts, json!(["a", null]), "context.it == [\"a\"]"),
         (Shape::Json, json!("as it is"), "context.it == \"as it is\""),
+        (Shape::Long, json!(9_007_199_254_740_993_i64), "context.it == 9007199254740993"),
+        (Shape::Json, json!(9_007_199_254_740_993_i64), "context.it == \"9007199254740993\""),
+        (Shape::Json, json!([u64::MAX]), "context.it == \"[18446744073709551615]\""),
         (Shape::Json, json!({"b": 1.0, "a": [null, "x"]}), r#"context.it == "{\"a\":[null,\"x\"],\"b\":1}""#),
         (Shape::Json, json!(false), "context.it == \"false\""),
     ];

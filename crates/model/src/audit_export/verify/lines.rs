@@ -36,8 +36,8 @@ pub(super) struct Event {
     pub sequence: Option<u64>,
     /// The leaf that it has in truth.
     pub leaf: Hash,
-    /// Whether its line is the canonical form. One hash can stand for several texts (1.0 and 1, or integers that share
-    /// a double), but only one of them was exported.
+    /// Whether its line is the canonical form. One hash can stand for several texts (1.0 and 1), but only one of
+    /// them was exported.
     pub canonical: bool,
 }
 

@@ -17,10 +17,10 @@ fn a_list_of_values_admits_these_and_no_others() {
 #[test]
 fn a_violation_names_the_rule_and_never_the_value_that_was_sent() {
     let rule = allowed(json!({"currency": ["usd"], "amount_max": 5}));
-    let violation = rule.check_parameters(&json!({"currency": "hunter2"})).unwrap_err();
+    let violation = rule.check_parameters(&json!({"currency": "hunter2"}), None).unwrap_err();
     assert_eq!(violation.path.as_str(), "currency");
     assert!(violation.reason.contains("usd") && !violation.to_string().contains("hunter2"), "{violation}");
-    let violation = rule.check_parameters(&json!({"amount": 31337})).unwrap_err();
+    let violation = rule.check_parameters(&json!({"amount": 31337}), None).unwrap_err();
     assert!(violation.reason.contains("at most 5") && !violation.to_string().contains("31337"), "{violation}");
 }
 
@@ -112,13 +112,80 @@ fn a_path_leads_through_lists_element_by_element() {
 }
 
 #[test]
-fn a_list_fits_a_rule_as_a_whole_or_element_by_element() {
+fn a_list_fits_a_rule_as_a_whole_or_element_by_element_where_the_schema_has_a_list() {
     let rule = allowed(json!({"tag": ["x", "y", ["p", "q"]]}));
-    assert!(permits(&rule, &json!({"tag": ["x", "y"]})) && permits(&rule, &json!({"tag": [["x"], "y"]})));
-    assert!(permits(&rule, &json!({"tag": ["p", "q"]})) && permits(&rule, &json!({"tag": []})));
-    assert!(!permits(&rule, &json!({"tag": ["x", "z"]})) && !permits(&rule, &json!({"tag": ["q", "p"]})));
+    let lists = json!({"properties": {"tag": {"type": ["string", "array"], "items": {"items": true}}}});
+    assert!(permits_by(&rule, &lists, &json!({"tag": ["x", "y"]})));
+    assert!(permits_by(&rule, &lists, &json!({"tag": [["x"], "y"]})));
+    assert!(permits_by(&rule, &lists, &json!({"tag": ["p", "q"]})) && permits_by(&rule, &lists, &json!({"tag": []})));
+    assert!(!permits_by(&rule, &lists, &json!({"tag": ["x", "z"]})));
+    assert!(!permits_by(&rule, &lists, &json!({"tag": ["q", "p"]})));
+    assert!(permits(&rule, &json!({"tag": ["p", "q"]})), "this list is one of the values");
+}
+
+#[test]
+fn a_list_under_a_bound_on_one_value_is_refused_unless_the_schema_has_a_list() {
     let bound = allowed(json!({"n_max": 3}));
-    assert!(permits(&bound, &json!({"n": [1, 3]})) && !permits(&bound, &json!({"n": [1, 4]})));
+    for parameters in [json!({"n": [1, 3]}), json!({"n": []}), json!({"n": [[1]]})] {
+        assert!(!permits(&bound, &parameters), "{parameters}");
+        assert!(!permits_by(&bound, &json!({"properties": {"n": {"type": "integer"}}}), &parameters), "{parameters}");
+    }
+    let lists = [
+        json!({"properties": {"n": {"type": "array"}}}),
+        json!({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"properties": {"n": {"items": {"type": "integer"}}}}}}),
+    ];
+    for schema in lists {
+        assert!(permits_by(&bound, &schema, &json!({"n": [1, 3]})) && permits_by(&bound, &schema, &json!({"n": []})));
+        assert!(!permits_by(&bound, &schema, &json!({"n": [1, 4]})), "{schema}");
+        assert!(!permits_by(&bound, &schema, &json!({"n": [[1]]})), "{schema}");
+    }
+}
+
+#[test]
+fn another_spelling_of_a_constrained_name_is_refused() {
+    let rules = [
+        (allowed(json!({"amount_max": 500})), "amount"),
+        (denied(json!({"amount": {"any": true}})), "amount"),
+        (denied(json!({"metadata.plan": ["pro"]})), "metadata.plan"),
+    ];
+    let spellings = [
+        json!({"amount[]": 1}),
+        json!({"amount[0]": 1}),
+        json!({"amount[x]": 1}),
+        json!({"Amount": 1}),
+        json!({" amount": 1}),
+        json!({"amount.x": 1}),
+        json!({"metadata[plan]": "x"}),
+        json!({"Metadata": {"plan": "x"}}),
+        json!({"metadata": {"Plan": "x"}}),
+        json!({"metadata": [{"plan[]": "x"}]}),
+        json!({"metadata_plan": "x"}),
+    ];
+    for (rule, path) in rules {
+        for spelling in &spellings {
+            let concerned = spelling.to_string().to_lowercase().contains(path.split('.').next().unwrap());
+            let violation = rule.check_parameters(spelling, None).err();
+            assert_eq!(violation.is_some(), concerned, "{spelling} and {path}");
+            assert!(violation.is_none_or(|violation| violation.path.as_str() == path));
+        }
+    }
+}
+
+#[test]
+fn a_name_that_the_schema_declares_is_a_parameter_of_its_own() {
+    let rule = allowed(json!({"filter.status": ["open"], "filter_max": 5}));
+    let schema = json!({"properties": {"filter[status]": {}, "Filter": {}, "filter": {}}});
+    assert!(permits_by(&rule, &schema, &json!({"Filter": 9, "filter": 5})));
+    // In brackets it is the member that the rule is about, and is checked as one.
+    assert!(permits_by(&rule, &schema, &json!({"filter[status]": "open"})));
+    assert!(!permits_by(&rule, &schema, &json!({"filter[status]": "closed"})));
+    assert!(!permits_by(&rule, &schema, &json!({"filter[x]": 1})));
+}
+
+#[test]
+fn a_denied_number_is_kept_as_it_was_given() {
+    let given = json!({"denied_parameters": {"account": [9_007_199_254_740_993_u64]}});
+    assert_eq!(constraints(given.clone()).to_json(), given);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Rendering: parameters that an agent chose become a request that stays what its template says. Values are encoded for
 //! the one place they go to, what cannot be encoded safely is refused, and the finished address is read again.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
@@ -9,11 +10,11 @@ use url::{Position, Url, form_urlencoded};
 use super::render_error::{RenderError, URL_LIMIT};
 use super::segment::{encode, stays_in_segment};
 use super::template::Part;
-use super::{BodyFormat, HttpMapping, Place, RenderedBody, RenderedRequest, header};
+use super::{BodyFormat, Divider, HttpMapping, Place, RenderedBody, RenderedRequest, header};
 use crate::connection::BaseUrl;
 
 /// A parameter: its own name and its value.
-type Given<'a> = (&'a str, &'a Value);
+type Given<'a> = (&'a str, Cow<'a, Value>);
 
 /// The parameters by place, each under its name there.
 #[derive(Default)]
@@ -42,14 +43,17 @@ impl HttpMapping {
         let mut sorted = Sorted::default();
         for (parameter, value) in parameters {
             let (place, name) = self.place_of(parameter, &placeholders)?;
+            // It would stand in the other's place without any of the other's limits.
+            let is_reserved = !self.placements.contains_key(parameter) && self.is_target(place, name);
             let names = match place {
                 Place::Body => &mut sorted.body,
                 Place::Header => &mut sorted.headers,
                 Place::Path => &mut sorted.path,
                 Place::Query => &mut sorted.query,
             };
-            if names.insert(name, (parameter, value)).is_some() {
-                return Err(RenderError::Twice { parameter: shown(parameter) });
+            let value = self.in_one_text(parameter, value)?;
+            if is_reserved || names.insert(name, (parameter, value)).is_some() {
+                return Err(RenderError::Reserved { parameter: shown(parameter) });
             }
         }
         Ok(sorted)
@@ -73,6 +77,33 @@ impl HttpMapping {
             None if self.method.has_body() => Ok((Place::Body, parameter)),
             None => Ok((Place::Query, parameter)),
         }
+    }
+
+    /// The value as it is sent: a list whose mapping names a divider becomes one text. An item with the divider in it
+    /// would reach the service as two, neither of which was checked.
+    fn in_one_text<'a>(&self, parameter: &str, value: &'a Value) -> Result<Cow<'a, Value>, RenderError> {
+        let divider = self.placements.get(parameter).and_then(|placement| placement.divider);
+        let Some(divider) = divider.map(Divider::as_str) else { return Ok(Cow::Borrowed(value)) };
+        let text_of = |item: &Value| match scalar(item) {
+            Some(text) if text.contains(divider) => Err(RenderError::Divided { parameter: shown(parameter), divider }),
+            Some(text) => Ok(text),
+            None => Err(RenderError::Item { parameter: shown(parameter) }),
+        };
+        match value {
+            Value::Null => Ok(Cow::Borrowed(value)),
+            // No text stands for a list without items.
+            Value::Array(items) if items.is_empty() => Ok(Cow::Owned(Value::Null)),
+            Value::Array(items) => {
+                let texts = items.iter().map(text_of).collect::<Result<Vec<_>, _>>()?;
+                Ok(Cow::Owned(Value::String(texts.join(divider))))
+            }
+            one => text_of(one).map(|_| Cow::Borrowed(one)),
+        }
+    }
+
+    /// Whether a parameter is mapped to this name.
+    fn is_target(&self, place: Place, name: &str) -> bool {
+        self.placements.values().any(|placement| placement.place == place && placement.name == name)
     }
 
     fn render_path(&self, base: &BaseUrl, values: &BTreeMap<&str, Given<'_>>) -> Result<String, RenderError> {
@@ -108,7 +139,7 @@ impl HttpMapping {
     fn render_headers(&self, values: &BTreeMap<&str, Given<'_>>) -> Result<Vec<(String, String)>, RenderError> {
         let fixed = self.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         let mut headers: Vec<(String, String)> = fixed.collect();
-        for (name, &(parameter, value)) in values {
+        for (name, (parameter, value)) in values {
             if value.is_null() {
                 continue;
             }
@@ -126,8 +157,8 @@ impl HttpMapping {
         }
         let bytes = match self.body {
             BodyFormat::Json => {
-                // Not canonical: that would round integers beyond 2^53.
-                let members: BTreeMap<&str, &Value> = values.iter().map(|(name, (_, value))| (*name, *value)).collect();
+                let members: BTreeMap<&str, &Value> =
+                    values.iter().map(|(name, (_, value))| (*name, &**value)).collect();
                 // INVARIANT: names that are texts and values that were read from JSON can be written as such.
                 serde_json::to_vec(&members).unwrap_or_default()
             }
@@ -149,7 +180,7 @@ impl HttpMapping {
 }
 
 fn path_value<'a>(name: &'a str, values: &BTreeMap<&str, Given<'a>>) -> Result<(&'a str, String), RenderError> {
-    let Some(&(parameter, value)) = values.get(name).filter(|(_, value)| !value.is_null()) else {
+    let Some((parameter, value)) = values.get(name).filter(|(_, value)| !value.is_null()) else {
         return Err(RenderError::Missing { parameter: shown(name) });
     };
     let text = scalar(value).ok_or_else(|| shape(parameter, Place::Path, "a text, a number or a boolean"))?;
@@ -161,9 +192,9 @@ fn path_value<'a>(name: &'a str, values: &BTreeMap<&str, Given<'a>>) -> Result<(
 
 fn render_query(values: &BTreeMap<&str, Given<'_>>) -> Result<String, RenderError> {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for (name, &(parameter, value)) in values {
+    for (name, (parameter, value)) in values {
         let refuse = || shape(parameter, Place::Query, "texts, numbers, booleans and lists of them");
-        match value {
+        match &**value {
             Value::Null => {}
             Value::Array(items) => {
                 for item in items {

@@ -47,10 +47,26 @@ pub enum RenderError {
         /// Which.
         parameter: String,
     },
-    /// Two parameters of one name.
-    #[error("parameter `{parameter}` and another one go by the same name to the service; send one of them")]
-    Twice {
-        /// The later one.
+    /// An item that would be read as several.
+    #[error(
+        "parameter `{parameter}` is a list that is sent as one text; no item may contain {divider:?}, which divides them"
+    )]
+    Divided {
+        /// Which.
+        parameter: String,
+        /// What divides its items.
+        divider: &'static str,
+    },
+    /// An item that has no text.
+    #[error("parameter `{parameter}` is a list that is sent as one text; its items must be texts, numbers or booleans")]
+    Item {
+        /// Which.
+        parameter: String,
+    },
+    /// A parameter under the name that another one has in the request.
+    #[error("parameter `{parameter}` goes by a name that another parameter is mapped to; send that one")]
+    Reserved {
+        /// Which.
         parameter: String,
     },
     /// A parameter that nothing in the request takes.
@@ -76,7 +92,9 @@ impl RenderError {
             | Self::Segment { parameter }
             | Self::HeaderValue { parameter, .. }
             | Self::Brackets { parameter }
-            | Self::Twice { parameter }
+            | Self::Divided { parameter, .. }
+            | Self::Item { parameter }
+            | Self::Reserved { parameter }
             | Self::NoPlace { parameter } => Some(parameter),
             Self::TooLong | Self::Strayed => None,
         }

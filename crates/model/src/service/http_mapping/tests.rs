@@ -191,9 +191,9 @@ fn a_header_takes_one_line_of_ascii() {
 #[test]
 fn two_parameters_cannot_go_by_one_name() {
     let http = json!({"method": "GET", "path": "/a", "parameters": {"count": {"in": "query", "name": "limit"}}});
-    assert!(matches!(render(&http, json!({"count": 1, "limit": 1000})), Err(RenderError::Twice { .. })));
+    assert!(matches!(render(&http, json!({"count": 1, "limit": 1000})), Err(RenderError::Reserved { .. })));
     let http = json!({"method": "GET", "path": "/a/{id}", "parameters": {"n": {"in": "path", "name": "id"}}});
-    assert!(matches!(render(&http, json!({"n": 1, "id": 2})), Err(RenderError::Twice { .. })));
+    assert!(matches!(render(&http, json!({"n": 1, "id": 2})), Err(RenderError::Reserved { .. })));
 }
 
 #[test]
@@ -216,4 +216,57 @@ fn a_mapping_made_of_a_name_cannot_climb() {
         let mapping = HttpMapping::new(HttpMethod::Post, PathTemplate::of_segment(name));
         assert_eq!(mapping.render(&base(), &Map::new()), Err(RenderError::Strayed));
     }
+}
+
+#[test]
+fn a_parameter_under_the_name_that_another_is_mapped_to_is_refused() {
+    let body = json!({"method": "POST", "path": "/", "parameters": {"amount": {"in": "body", "name": "amt"}}});
+    let query = json!({"method": "GET", "path": "/", "parameters": {"amount": {"in": "query", "name": "amt"}}});
+    let path = json!({"method": "GET", "path": "/{amt}", "parameters": {"amount": {"in": "path", "name": "amt"}}});
+    for http in [&body, &query, &path] {
+        for parameters in [json!({"amt": 99_999}), json!({"amount": 1, "amt": 99_999})] {
+            let error = render(http, parameters).unwrap_err();
+            assert_eq!(error, RenderError::Reserved { parameter: "amt".to_owned() });
+            assert_eq!(error.parameter(), Some("amt"));
+        }
+        assert!(render(http, json!({"amount": 1})).is_ok());
+    }
+    // Mapped elsewhere itself, it does not stand in the other's place.
+    let swapped = json!({"method": "POST", "path": "/", "parameters": {
+        "amount": {"in": "body", "name": "amt"}, "amt": {"in": "body", "name": "amount"}
+    }});
+    assert_eq!(body_of(&swapped, json!({"amt": 1, "amount": 2})), r#"{"amount":1,"amt":2}"#);
+    let elsewhere = json!({"method": "POST", "path": "/", "parameters": {"amount": {"in": "query", "name": "amt"}}});
+    assert_eq!(body_of(&elsewhere, json!({"amt": 1})), r#"{"amt":1}"#);
+}
+
+fn body_of(http: &Value, parameters: Value) -> String {
+    body(&render(http, parameters).unwrap()).to_owned()
+}
+
+#[test]
+fn a_list_that_is_sent_as_one_text_keeps_its_items_apart() {
+    let http = json!({"method": "GET", "path": "/{ids}", "parameters": {
+        "ids": {"in": "path", "divider": ","}, "tags": {"in": "query", "name": "t", "divider": "|"},
+        "X-List": {"in": "header", "divider": " "}
+    }});
+    assert_eq!(mapping(&http).to_json(), http, "the normal form keeps the dividers");
+    let request = render(&http, json!({"ids": [1, 2], "tags": ["a", true], "X-List": ["p", "q"]})).unwrap();
+    assert_eq!(request.url.as_str(), "https://api.example.com/v1/1%2C2?t=a%7Ctrue");
+    assert_eq!(request.headers, [("X-List".to_owned(), "p q".to_owned())]);
+    assert_eq!(render(&http, json!({"ids": 1, "tags": []})).unwrap().url.as_str(), "https://api.example.com/v1/1");
+    for (parameters, parameter) in [
+        (json!({"ids": ["1,2"]}), "ids"),
+        (json!({"ids": "1,2"}), "ids"),
+        (json!({"ids": [1], "tags": ["a|b"]}), "tags"),
+        (json!({"ids": [1], "X-List": ["a b"]}), "X-List"),
+        (json!({"ids": [[1]]}), "ids"),
+        (json!({"ids": []}), "ids"),
+    ] {
+        assert_eq!(render(&http, parameters.clone()).unwrap_err().parameter(), Some(parameter), "{parameters}");
+    }
+    let body = json!({"method": "POST", "path": "/", "parameters": {"a": {"in": "body", "divider": ","}}});
+    assert!(HttpMapping::from_json(&body, "http").unwrap_err().to_string().contains("a body has lists"));
+    let odd = json!({"method": "GET", "path": "/", "parameters": {"a": {"in": "query", "divider": ";"}}});
+    assert!(HttpMapping::from_json(&odd, "http").is_err());
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
 
-use super::{BodyFormat, HttpMapping, HttpMethod, PathTemplate, Place, Placement, SuccessCodes, header};
+use super::{BodyFormat, Divider, HttpMapping, HttpMethod, PathTemplate, Place, Placement, SuccessCodes, header};
 use crate::service::DefinitionError;
 use crate::service::reading::{Fields, join, object, parsed, refuse, text, word};
 use crate::text::check_line;
@@ -120,9 +120,12 @@ impl HttpMapping {
             return Err(refuse(&join(path, "default_in"), format!("is body, and {} has none", self.method.as_str())));
         }
         let mut taken = BTreeSet::new();
-        for (parameter, Placement { place, name }) in &self.placements {
+        for (parameter, Placement { place, name, divider }) in &self.placements {
             let at = join(&at, parameter);
             match place {
+                Place::Body if divider.is_some() => {
+                    return Err(refuse(&at, "has a divider, and a body has lists; leave it out"));
+                }
                 Place::Body if !self.method.may_have_body() => {
                     return Err(refuse(&at, format!("goes into the body, and {} has none", self.method.as_str())));
                 }
@@ -148,10 +151,13 @@ impl HttpMapping {
 
 impl Placement {
     fn to_json(&self, parameter: &str) -> Value {
-        if self.name == parameter {
-            return json!(self.place.as_str());
+        let divider = self.divider.map(Divider::as_str);
+        match (self.name == parameter, divider) {
+            (true, None) => json!(self.place.as_str()),
+            (true, Some(divider)) => json!({"in": self.place.as_str(), "divider": divider}),
+            (false, None) => json!({"in": self.place.as_str(), "name": self.name}),
+            (false, Some(divider)) => json!({"in": self.place.as_str(), "name": self.name, "divider": divider}),
         }
-        json!({"in": self.place.as_str(), "name": self.name})
     }
 }
 
@@ -225,16 +231,17 @@ fn read_placements(value: &Value, path: &str) -> Result<BTreeMap<String, Placeme
 }
 
 fn read_placement(parameter: &str, value: &Value, path: &str) -> Result<Placement, DefinitionError> {
-    let (place, name) = match value {
+    let (place, name, divider) = match value {
         Value::Object(_) => {
-            let fields = Fields::of(value, path, &["in", "name"])?;
+            let fields = Fields::of(value, path, &["divider", "in", "name"])?;
             let place = fields.need("in", |value, path| word(value, path, &PLACES))?;
-            (place, fields.read("name", text)?.unwrap_or(parameter))
+            let divider = fields.read("divider", |value, path| word(value, path, &Divider::WORDS))?;
+            (place, fields.read("name", text)?.unwrap_or(parameter), divider)
         }
-        _ => (word(value, path, &PLACES)?, parameter),
+        _ => (word(value, path, &PLACES)?, parameter, None),
     };
     check_line(name, 128).map_err(|error| refuse(path, format!("has a name that {error}")))?;
-    Ok(Placement { place, name: name.to_owned() })
+    Ok(Placement { place, name: name.to_owned(), divider })
 }
 
 fn read_headers(value: &Value, path: &str) -> Result<BTreeMap<String, String>, DefinitionError> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Options, UserMessageFormatter, alias_limits, budget, options};
 use toolgate_model::service::{DefinitionError, ServiceDefinition};
-use toolgate_model::strict_json;
+use toolgate_model::{strict_json, strict_yaml};
 
 use super::Failure;
 use crate::output::clean;
@@ -53,8 +53,10 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, String> {
     let values = if is_json {
         vec![strict_json::parse(text.as_bytes()).map_err(|error| format!("{name}: {error}"))?]
     } else {
-        serde_saphyr::from_multiple_with_options::<Value>(text, yaml())
-            .map_err(|error| format!("{name}: {}", clean(&error.render_with_formatter(&UserMessageFormatter))))?
+        let values = serde_saphyr::from_multiple_with_options::<Value>(text, yaml())
+            .map_err(|error| format!("{name}: {}", clean(&error.render_with_formatter(&UserMessageFormatter))))?;
+        strict_yaml::check_numbers(text).map_err(|error| format!("{name}: {error}"))?;
+        values
     };
     if values.is_empty() {
         return Err(format!("{name}: there is no definition in it; write service, version and tools"));
@@ -169,6 +171,24 @@ mod tests {
         // In YAML 1.2 this is a text, and so it is no boolean here.
         let error = refusal("shop.yaml", &SHOP.replace("http:", "idempotent: yes\n    http:"));
         assert!(error.contains("`tools.orders.read.idempotent` must be true or false"), "{error}");
+    }
+
+    #[test]
+    fn a_number_that_would_lose_digits_is_refused_in_yaml_as_in_json() {
+        let limit = "parameters: {type: object, properties: {account: {maximum: NUMBER}}}\n    http:";
+        let with = |number: &str| SHOP.replace("http:", &limit.replace("NUMBER", number));
+        for number in ["18446744073709551616", "1e-400", "5000.00000000000000000000001"] {
+            let error = refusal("shop.yaml", &with(number));
+            assert!(
+                error.starts_with("shop.yaml: the number at line 5, column ") && error.contains("exactly"),
+                "{error}"
+            );
+            let json = format!(r#"{{"service": "shop", "version": {number}}}"#);
+            assert!(refusal("shop.json", &json).contains("than can be kept exactly"));
+        }
+        let definition = &parse("shop.yaml", &with("9007199254740993")).unwrap()[0].definition;
+        let stored = toolgate_model::canonical::to_canonical_string(&definition.to_json());
+        assert!(stored.contains(r#""maximum":9007199254740993"#), "{stored}");
     }
 
     #[test]

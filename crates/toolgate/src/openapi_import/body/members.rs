@@ -22,10 +22,22 @@ pub(super) struct Members {
     pub(super) properties: BTreeMap<String, (Value, String)>,
     /// Those that must be there.
     pub(super) required: BTreeSet<String>,
-    /// What members without a name must look like; without it there are none.
-    pub(super) rest: Option<Value>,
+    /// What is said about members without a name.
+    pub(super) rest: Rest,
     /// Lists of names of which one must be there in full.
     pub(super) alternatives: Vec<Vec<BTreeSet<String>>>,
+}
+
+/// What a schema says about members that it does not name.
+#[derive(Debug, Default, PartialEq)]
+pub(super) enum Rest {
+    /// Nothing.
+    #[default]
+    Silent,
+    /// There are none.
+    Closed,
+    /// What they must look like.
+    Open(Value),
 }
 
 impl<'a> Import<'a> {
@@ -36,7 +48,8 @@ impl<'a> Import<'a> {
         references: &mut References,
         depth: usize,
     ) -> Result<Members, String> {
-        let part = self.resolve(schema.clone()).map_err(|reason| format!("its body cannot be read: {reason}"))?;
+        let part =
+            self.resolve_schema(schema.clone()).map_err(|reason| format!("its body cannot be read: {reason}"))?;
         if depth > DEPTH_LIMIT {
             return Err("its body is put together of itself".to_owned());
         }
@@ -50,17 +63,27 @@ impl<'a> Import<'a> {
         let required = object.get("required").and_then(Value::as_array).into_iter().flatten();
         members.required = required.filter_map(Value::as_str).map(str::to_owned).collect();
         members.rest = match object.get("additionalProperties") {
-            Some(Value::Bool(false)) => None,
-            None if part.get("patternProperties").is_some() => Some(Value::Bool(true)),
-            said => said.cloned(),
+            Some(Value::Bool(false)) => Rest::Closed,
+            Some(said) => Rest::Open(said.clone()),
+            None if part.get("unevaluatedProperties").is_some_and(|said| said.value == &Value::Bool(false)) => {
+                Rest::Closed
+            }
+            None if part.get("patternProperties").is_some() => Rest::Open(Value::Bool(true)),
+            None => Rest::Silent,
         };
         for (keyword, below) in part.members() {
             match keyword {
                 "additionalProperties" | "properties" | "required" | "type" => {}
+                "unevaluatedProperties" if below.value == &Value::Bool(false) => {}
+                "$ref" => {
+                    let reference = below.value.as_str().ok_or("its body has a $ref that is no text")?;
+                    let target =
+                        self.target(reference).map_err(|reason| format!("its body cannot be read: {reason}"))?;
+                    self.join_part(&target, references, depth, &mut members)?;
+                }
                 "allOf" => {
                     for all in below.elements() {
-                        let other = self.body_members(&all, references, depth + 1)?;
-                        members.join(other);
+                        self.join_part(&all, references, depth, &mut members)?;
                     }
                 }
                 "anyOf" | "oneOf" => self.choose_members(&below, references, depth, &mut members)?,
@@ -71,10 +94,33 @@ impl<'a> Import<'a> {
             }
         }
         // A body of which nothing is said may have any members; one whose members are named has those.
-        if depth == 0 && members.is_silent() && object.get("additionalProperties").is_none() {
-            members.rest = Some(Value::Bool(true));
+        if depth == 0 && members.is_silent() {
+            members.rest = Rest::Open(Value::Bool(true));
         }
+        let Members { properties, required, .. } = &mut members;
+        required.retain(|name| properties.get(name).is_none_or(|(schema, _)| schema != &Value::Bool(false)));
         Ok(members)
+    }
+
+    /// Takes over what another schema for the same object says.
+    fn join_part(
+        &mut self,
+        part: &Part<'a>,
+        references: &mut References,
+        depth: usize,
+        members: &mut Members,
+    ) -> Result<(), String> {
+        let other = self.body_members(part, references, depth + 1)?;
+        // Read strictly, the closed part refuses what the others name, and nothing would fit. All of them together are
+        // what the document means.
+        let is_one_closed = (members.rest == Rest::Closed) != (other.rest == Rest::Closed);
+        let has_other =
+            |one: &Members| one.rest != Rest::Closed && !(one.properties.is_empty() && one.rest == Rest::Silent);
+        if is_one_closed && (has_other(members) || has_other(&other)) {
+            self.findings.add(Kind::BodyClosed, &other.pointer, "no members besides those that are named");
+        }
+        members.join(other);
+        Ok(())
     }
 
     fn check_is_object(&mut self, part: &Part<'a>) -> Result<(), String> {
@@ -95,7 +141,11 @@ impl<'a> Import<'a> {
         if let Some(properties) = part.get("properties") {
             let mut schemas = serde_json::Map::new();
             for (name, property) in properties.members() {
-                schemas.insert(name.to_owned(), self.schema(&property, Direction::Request, references));
+                let schema = match self.is_read_only(&property, Direction::Request) {
+                    true => Value::Bool(false),
+                    false => self.schema(&property, Direction::Request, references),
+                };
+                schemas.insert(name.to_owned(), schema);
             }
             converted.insert("properties".to_owned(), Value::Object(schemas));
         }
@@ -147,11 +197,13 @@ impl<'a> Import<'a> {
             members.alternatives.push(more);
         }
         members.required.extend(common);
+        let rest_of = |one: &mut Members| match one.is_silent() && own.is_empty() {
+            true => Rest::Open(Value::Bool(true)),
+            false => std::mem::take(&mut one.rest),
+        };
+        let rest = found.iter_mut().map(rest_of).reduce(Rest::either).unwrap_or_default();
+        members.rest = std::mem::take(&mut members.rest).and(rest);
         for (position, alternative) in found.into_iter().enumerate() {
-            if own.is_empty() && alternative.is_silent() {
-                members.rest = Some(Value::Bool(true));
-            }
-            members.rest = members.rest.take().or(alternative.rest);
             for (name, (schema, pointer)) in alternative.properties {
                 match members.properties.get_mut(&name) {
                     None => drop(members.properties.insert(name, (schema, pointer))),
@@ -172,7 +224,10 @@ impl<'a> Import<'a> {
 impl Members {
     /// Whether nothing is said about any member.
     fn is_silent(&self) -> bool {
-        self.properties.is_empty() && self.required.is_empty() && self.alternatives.is_empty() && self.rest.is_none()
+        self.properties.is_empty()
+            && self.required.is_empty()
+            && self.alternatives.is_empty()
+            && self.rest == Rest::Silent
     }
 
     /// Takes over what another schema for the same object says.
@@ -180,13 +235,51 @@ impl Members {
         for (name, (schema, pointer)) in other.properties {
             match self.properties.get_mut(&name) {
                 None => drop(self.properties.insert(name, (schema, pointer))),
-                Some((known, _)) if *known == schema => {}
-                Some((known, _)) => *known = json!({"allOf": [known.take(), schema]}),
+                Some((known, _)) => *known = all_of(known.take(), schema),
             }
         }
         self.required.extend(other.required);
         self.alternatives.extend(other.alternatives);
-        self.rest = self.rest.take().or(other.rest);
+        self.rest = std::mem::take(&mut self.rest).and(other.rest);
+    }
+}
+
+impl Rest {
+    /// What two schemas for the same object say together.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Closed, _) | (_, Self::Closed) => Self::Closed,
+            (Self::Silent, rest) | (rest, Self::Silent) => rest,
+            (Self::Open(one), Self::Open(other)) => Self::Open(all_of(one, other)),
+        }
+    }
+
+    /// What two alternatives say.
+    fn either(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Open(one), Self::Open(other)) if one == other => Self::Open(one),
+            (Self::Open(one), Self::Open(other)) => Self::Open(either(one, other)),
+            (Self::Open(rest), _) | (_, Self::Open(rest)) => Self::Open(rest),
+            (Self::Closed, Self::Closed) => Self::Closed,
+            (Self::Silent | Self::Closed, Self::Silent | Self::Closed) => Self::Silent,
+        }
+    }
+
+    /// The schema of members without a name, where there may be some.
+    pub(super) fn into_schema(self) -> Option<Value> {
+        match self {
+            Self::Silent | Self::Closed => None,
+            Self::Open(schema) => Some(schema),
+        }
+    }
+}
+
+/// A schema for what fits both.
+fn all_of(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::Bool(false), _) | (_, Value::Bool(false)) => Value::Bool(false),
+        (one, other) if one == other => one,
+        (one, other) => json!({"allOf": [one, other]}),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The schema of a parameter, with what the parameter says about itself.
 
 use serde_json::{Map, Value, json};
+use toolgate_model::service::Divider;
 
 use super::Given;
 use super::shape::Shape;
@@ -10,20 +11,19 @@ use crate::openapi_import::inputs::Inputs;
 use crate::openapi_import::schema::Direction;
 
 impl<'a> Import<'a> {
-    /// The schema of a value that stands alone: lists, objects and values of a media type become a text.
+    /// The schema of a value that stands alone, and what divides its items if it is a list. Objects and values of a media
+    /// type become a text.
     pub(super) fn value_schema(
         &mut self,
         given: &Given<'a>,
         shape: &Shape<'a>,
-        divider: &str,
+        divider: Divider,
         inputs: &mut Inputs,
-    ) -> Value {
+    ) -> (Value, Option<Divider>) {
         let note = match given.part.get("content").and_then(|content| content.members().into_iter().next()) {
             Some((media_type, _)) => format!("Written as a text of {media_type}."),
-            None if shape.has_list || !shape.objects.is_empty() => {
-                format!("Several values, divided by {divider:?}.")
-            }
-            None => return self.decorated_schema(given, inputs),
+            None if !shape.objects.is_empty() => format!("Several values, divided by {:?}.", divider.as_str()),
+            None => return (self.decorated_schema(given, inputs), shape.has_list.then_some(divider)),
         };
         self.findings.add(Kind::ParameterAsText, &given.part.pointer, note.as_str());
         let mut schema = self.decorated(given, json!({"type": "string"}));
@@ -35,7 +35,7 @@ impl<'a> Import<'a> {
                 self.findings.add(Kind::Example, &given.part.pointer, "an example of another form");
             }
         }
-        schema
+        (schema, None)
     }
 
     pub(super) fn decorated_schema(&mut self, given: &Given<'a>, inputs: &mut Inputs) -> Value {

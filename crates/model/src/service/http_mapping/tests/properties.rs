@@ -3,6 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::constraint::Constraints;
+use crate::parameter_name::FoldedName;
+use crate::service::ToolDefinition;
 
 const BASE: &str = "http://127.0.0.1:8080/api/v2";
 
@@ -53,7 +56,97 @@ fn decoded_again(segment: &str) -> String {
     text
 }
 
+/// Names that are few enough to meet each other, and spellings that services take for them.
+fn close_names() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", "b", "amt", "A", "a[]", "a[0]", "Amt", "amt[]", " b", "c"]).prop_map(str::to_owned)
+}
+
+/// Mappings that send parameters under other names.
+fn renaming() -> impl Strategy<Value = HttpMapping> {
+    let place = prop::sample::select(vec!["body", "query"]);
+    let placements = prop::collection::btree_map(close_names(), (place, close_names()), 0..4);
+    let method = prop::sample::select(vec!["POST", "DELETE"]);
+    (placements, method, prop::sample::select(vec!["form", "json"])).prop_filter_map(
+        "two parameters must not be mapped to one name",
+        |(placements, method, body)| {
+            let placement = |(name, (place, sent))| (name, json!({"in": place, "name": sent}));
+            let parameters: Map<String, Value> = placements.into_iter().map(placement).collect();
+            let http = json!({"method": method, "path": "/x", "body": body, "parameters": parameters});
+            HttpMapping::from_json(&http, "http").ok()
+        },
+    )
+}
+
+/// What a request carries, as its service sees it: place, name and value.
+fn carried(request: &RenderedRequest) -> Vec<(Place, String, String)> {
+    let query = request.url.query_pairs().map(|(name, value)| (Place::Query, name.into_owned(), value.into_owned()));
+    let mut carried: Vec<_> = query.collect();
+    if let Some(body) = &request.body {
+        if body.content_type == BodyFormat::Form.content_type() {
+            let pairs = url::form_urlencoded::parse(&body.bytes);
+            carried.extend(pairs.map(|(name, value)| (Place::Body, name.into_owned(), value.into_owned())));
+        } else {
+            let members: Map<String, Value> = serde_json::from_slice(&body.bytes).unwrap();
+            carried.extend(members.into_iter().map(|(name, value)| (Place::Body, name, value.to_string())));
+        }
+    }
+    carried
+}
+
 proptest! {
+    #[test]
+    fn every_value_is_sent_under_the_name_that_its_own_parameter_is_mapped_to(
+        http in renaming(), names in prop::collection::btree_set(close_names(), 0..5),
+    ) {
+        let parameters: Map<String, Value> =
+            names.iter().enumerate().map(|(number, name)| (name.clone(), json!(number))).collect();
+        let Ok(request) = http.render(&base(), &parameters) else { return Ok(()) };
+        let carried = carried(&request);
+        prop_assert_eq!(carried.len(), parameters.len());
+        for (place, sent, value) in carried {
+            let (parameter, _) = parameters.iter().find(|(_, given)| given.to_string() == value).unwrap();
+            match http.placements.get(parameter) {
+                Some(placement) => prop_assert_eq!((placement.place, &placement.name), (place, &sent)),
+                None => {
+                    prop_assert_eq!(parameter, &sent);
+                    let is_target = |placement: &Placement| placement.place == place && placement.name == sent;
+                    prop_assert!(!http.placements.values().any(is_target), "{} stands for another parameter", sent);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_value_reaches_a_service_under_any_spelling_of_a_limited_name_without_that_limit(
+        http in renaming(), given in prop::collection::btree_map(close_names(), 0_u64..20, 0..5),
+    ) {
+        let parameters: Map<String, Value> = given.into_iter().map(|(name, value)| (name, json!(value))).collect();
+        let limit = Constraints::from_json(&json!({"a_max": 10})).unwrap();
+        let mut tool = ToolDefinition::of_scope(crate::scope::Scope::parse("x").unwrap());
+        tool.http = Some(http.clone());
+        let value = Value::Object(parameters.clone());
+        let checked = tool.check_sent_names(&value).is_ok() && limit.check_parameters(&value, None).is_ok();
+        let Ok(request) = http.render(&base(), &parameters) else { return Ok(()) };
+        if !checked {
+            return Ok(());
+        }
+        let (place, limited) = match http.placements.get("a") {
+            Some(placement) => (placement.place, placement.name.as_str()),
+            None => (Place::Body, "a"),
+        };
+        // What the definition itself maps to such a name is a parameter of its own, which the limit is not about.
+        let is_other = |at: Place, sent: &str| {
+            let goes = |placement: &Placement| placement.place == at && placement.name == sent;
+            http.placements.iter().any(|(parameter, placement)| parameter != "a" && goes(placement))
+        };
+        for (at, sent, value) in carried(&request) {
+            let is_read_as_it = FoldedName::of(&sent).may_be(&FoldedName::of(limited));
+            if at == place && is_read_as_it && !is_other(at, &sent) {
+                prop_assert!(value.parse::<u64>().unwrap() <= 10, "{}={} passed a limit on a ({})", sent, value, limited);
+            }
+        }
+    }
+
     #[test]
     fn a_rendered_address_keeps_its_origin_and_its_segments(
         first in hostile(), second in hostile(), name in hostile(), value in hostile(),
