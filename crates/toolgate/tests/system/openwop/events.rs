@@ -97,7 +97,14 @@ fn without_leave_one_sees_what_concerns_oneself(world: &World) {
     let own = events_of(&other.get("/v1/events").ok());
     assert!(kinds(&own).contains(&"agent.toolCalled") && kinds(&own).contains(&"agent.toolReturned"), "{own:?}");
     let all = events_of(&shop.admin.get("/v1/events?agent=other&limit=1000").ok());
-    assert_eq!(own, all);
+    // The hash of the arguments is a keyed one for who may not read the log.
+    let without_hash = |events: &[Value]| -> Vec<Value> {
+        let mut events = events.to_vec();
+        events.iter_mut().filter_map(|event| event["payload"].get_mut("argsHash")).for_each(|hash| *hash = json!("-"));
+        events
+    };
+    assert_ne!(own, all);
+    assert_eq!(without_hash(&own), without_hash(&all));
     assert!(own.iter().all(|event| !event.to_string().contains("billing")), "{own:?}");
     assert_eq!(events_of(&other.get("/v1/events?agent=other").ok()), own);
     let refused = other.get("/v1/events?agent=billing").flat(403, "forbidden");
