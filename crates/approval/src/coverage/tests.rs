@@ -363,7 +363,8 @@ fn a_prefix_covers_no_path_that_a_link_leads_out_of_the_workspace() {
     let session = session();
     let covers = |line: &str| {
         let arguments = json!({"command": line});
-        let call = Covered { tool: BASH, external: false, action: None, arguments: &arguments, session: Some(&session) };
+        let call =
+            Covered { tool: BASH, external: false, action: None, arguments: &arguments, session: Some(&session) };
         super::covering(&given, &call, &MadeUp).is_ok()
     };
     assert!(covers("cat src/main.rs"));
