@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, LONGEST_WAIT, SessionName, Workspace};
-use toolgate_model::arguments::arguments_hash;
 use toolgate_model::context::GrantContext;
 use toolgate_model::guard::{Content, Dialect, Hook, HookDecision, PolicyRef, TraceIds};
-use toolgate_model::hook::{CallTrace, RunId, ToolReturned};
+use toolgate_model::hook::{CallTrace, RunId};
 use toolgate_model::id::{ApprovalId, GrantId, InvocationId, SessionId, StandingApprovalId};
-use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
+use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::permission::Permission;
-use toolgate_model::principal::{PrincipalId, PrincipalKind};
+use toolgate_model::principal::{PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::service::ServiceVersion;
 use toolgate_model::time::Timestamp;
 
@@ -25,10 +24,13 @@ use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random_for_id;
-use crate::ports::ledger::{Freshness, RecordDenial};
-use crate::refusal::{Code, Kind, Refusal, Stage};
+use crate::ports::ledger::Freshness;
+use crate::refusal::{Code, Refusal, Stage};
+
+use self::presence::Presence;
 
 pub use self::admit::{Admitted, Target};
+pub use self::denial::Denial;
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalLeave};
 pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
@@ -39,8 +41,9 @@ pub use self::settle::{CallAnswer, CallError, CallOutcome};
 mod action;
 mod admit;
 mod approve;
-mod authorize;
+pub(crate) mod authorize;
 mod constrain;
+mod denial;
 mod execute;
 mod explain;
 mod external;
@@ -48,6 +51,7 @@ mod fit;
 mod guard;
 pub(crate) mod hooks;
 mod inspect;
+mod presence;
 pub(crate) mod refused;
 pub(crate) mod renewals;
 mod resolve;
@@ -171,6 +175,8 @@ pub(crate) struct Call {
     pub(crate) asked: Option<Arc<AskedHook>>,
     /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
     pub(crate) own_tool: Option<Arc<Tool>>,
+    /// Whether the caller still waits for the response.
+    pub(crate) presence: Presence,
     pub(crate) address: IpAddr,
     pub(crate) arrived: Timestamp,
 }
@@ -207,15 +213,6 @@ impl ToolStanding {
     }
 }
 
-/// A call that was refused and written down.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Denial {
-    /// The record that stays of it; `None` where nothing could be written down.
-    pub invocation: Option<InvocationId>,
-    /// Why.
-    pub refusal: Refusal,
-}
-
 /// How far a refused call came, for its record.
 #[derive(Clone, Default)]
 struct Reached {
@@ -226,8 +223,8 @@ struct Reached {
 
 /// How far a call came in one go.
 enum Walked {
-    /// To its end.
-    Done(Box<CallAnswer>),
+    /// To its end. A call that was admitted is never refused any more: what goes wrong then leaves it unsettled.
+    Done(Box<Result<CallAnswer, Denial>>),
     /// A person has answered, or what it rests on has changed: everything is decided again, on the newest state.
     Again {
         /// Whether it was judged by what its agent has called and spent so far, which other calls change.
@@ -250,20 +247,31 @@ impl Gate {
         self.invoke_with(caller, request, Own::default()).await
     }
 
-    /// The same, with a tool that is in no catalog.
+    /// The same, with a tool that is in no catalog. The call runs in a task of its own: a caller that disconnects takes
+    /// back a call that is not admitted yet, and neither its refusal nor its settlement is lost with the connection.
     async fn invoke_with(
         self: &Arc<Self>,
         caller: Caller,
         request: CallRequest,
         own: Own,
     ) -> Result<CallAnswer, Denial> {
-        let (mut call, permitted) = match self.begin(caller, request) {
-            Ok((call, permitted)) => {
-                let Own { tool: own_tool, asked, takes_changes, waits, answered } = own;
-                (Call { own_tool, asked, takes_changes, waits, answered, ..call }, permitted)
-            }
-            Err(refusal) => return Err(Denial { invocation: None, refusal }),
-        };
+        let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
+        let (_waiting, presence) = Presence::new();
+        let Own { tool: own_tool, asked, takes_changes, waits, answered } = own;
+        let call = Call { own_tool, asked, takes_changes, waits, answered, presence, ..call };
+        let (tenant, id) = (call.caller.tenant().clone(), call.id);
+        let (gate, under_way) = (Arc::clone(self), self.under_way.enter());
+        let running = tokio::spawn(async move {
+            let _under_way = under_way;
+            gate.run(call, permitted).await
+        });
+        match running.await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(self.broke_off(&tenant, id).await),
+        }
+    }
+
+    async fn run(self: &Arc<Self>, mut call: Call, permitted: Result<(), Refusal>) -> Result<CallAnswer, Denial> {
         let permitted = match permitted.and_then(|()| self.refused_calls.check(&call.caller, call.arrived)) {
             Ok(()) => self.join_session(&mut call).await,
             refused => refused,
@@ -275,19 +283,33 @@ impl Gate {
             Err(refusal) => Err(refusal.at(Stage::Identify)),
         };
         match walked {
-            Ok(answer) => Ok(answer),
+            Ok(outcome) => outcome,
             Err(refusal) => Err(self.record_denial(&call, reached, refusal).await),
         }
     }
 
-    async fn walk(self: &Arc<Self>, call: &Arc<Call>, reached: &mut Reached) -> Result<CallAnswer, Refusal> {
+    /// What is said of a call that broke off by a fault of the gate: the ledger knows whether it was admitted.
+    async fn broke_off(&self, tenant: &TenantId, id: InvocationId) -> Denial {
+        let fault = Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
+        match self.ledger.invocation(tenant, id).await {
+            Ok(None) => Denial::unrecorded(fault),
+            Ok(Some(_)) | Err(_) => Denial::unsettled(id, &fault),
+        }
+    }
+
+    /// Runs the stages; a refusal comes from before the admission.
+    async fn walk(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        reached: &mut Reached,
+    ) -> Result<Result<CallAnswer, Denial>, Refusal> {
         let mut call = Arc::clone(call);
         let mut kept = Kept::default();
         let mut freshness = Freshness::Recent;
         let mut left = JUDGEMENTS;
         while left > 0 {
             let counted = match self.walk_once(&call, freshness, &mut kept, reached).await? {
-                Walked::Done(answer) => return Ok(*answer),
+                Walked::Done(outcome) => return Ok(*outcome),
                 Walked::Again { counted } => counted,
             };
             left -= 1;
@@ -349,7 +371,7 @@ impl Gate {
         reached.grant = alternative.first.candidate.grant();
         let guarded =
             self.guard(call, alternative, freshness, reached).await.map_err(|refusal| refusal.at(Stage::Guard))?;
-        let approved = match self.approve(call, guarded, is_first, kept, reached).await {
+        let approved = match self.approve(call, guarded, is_first, kept).await {
             Ok(Some(approved)) => approved,
             // Time has passed: what holds now is what counts.
             Ok(None) => return Ok(Walked::Again { counted: false }),
@@ -362,32 +384,30 @@ impl Gate {
             let (reason, policy) = decision.map(HookDecision::why_changed).unwrap_or_default();
             Modified { parameters, reason, policy }
         });
-        // From here on the call goes on to its settlement, whoever still waits for the answer.
-        let (gate, call) = (Arc::clone(self), Arc::clone(call));
-        let under_way = self.under_way.enter();
-        let carried_out = tokio::spawn(async move {
-            let _under_way = under_way;
-            let (admitted, opened) =
-                match gate.admit(&call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
-                    admit::Outcome::Admitted(admitted, opened) => {
-                        if let Some(modified) = modified {
-                            call.tell(|| Progress::Modified(Box::new(modified)));
-                        }
-                        call.tell(|| Progress::Admitted(call.id));
-                        (*admitted, opened)
-                    }
-                    admit::Outcome::Replayed(answer) => return Ok(Walked::Done(answer)),
-                    admit::Outcome::Stale => return Ok(Walked::Again { counted }),
-                };
-            let execution = gate.execute(&admitted, opened).await;
-            let inspected = gate.inspect(&admitted, execution).await;
-            let settled = gate.settle(admitted, inspected).await.map_err(|refusal| refusal.at(Stage::Settle))?;
-            Ok(Walked::Done(Box::new(settled)))
-        });
-        carried_out.await.unwrap_or_else(|_| {
-            // The call is written down as running, and will be shown as unknown.
-            Err(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log").at(Stage::Execute))
-        })
+        call.require_present().map_err(|refusal| refusal.at(Stage::Admit))?;
+        let (admitted, opened) = match self.admit(call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
+            admit::Outcome::Admitted(admitted, opened) => {
+                if let Some(modified) = modified {
+                    call.tell(|| Progress::Modified(Box::new(modified)));
+                }
+                call.tell(|| Progress::Admitted(call.id));
+                (*admitted, opened)
+            }
+            admit::Outcome::Replayed(answer) => return Ok(Walked::Done(Box::new(Ok(*answer)))),
+            admit::Outcome::Stale => return Ok(Walked::Again { counted }),
+        };
+        // The next call of the agent may be judged while this one is executed.
+        kept.turn = None;
+        // From here on the call goes on to its settlement, even when the caller is gone.
+        Ok(Walked::Done(Box::new(self.carry_out(admitted, opened).await)))
+    }
+
+    /// Everything after the admission. No failure in here is a refusal: the call may have been carried out.
+    async fn carry_out(&self, admitted: Admitted, opened: execute::Opened) -> Result<CallAnswer, Denial> {
+        let id = admitted.invocation().id;
+        let execution = self.execute(&admitted, opened).await;
+        let inspected = self.inspect(&admitted, execution).await;
+        self.settle(admitted, inspected).await.map_err(|failure| Denial::unsettled(id, &failure))
     }
 
     async fn check(
@@ -441,45 +461,11 @@ impl Gate {
             waits: true,
             answered: None,
             asked: None,
+            presence: Presence::default(),
             address: request.address,
             arrived,
         };
         Ok((call, permitted))
-    }
-
-    /// The one place where refusals are written down.
-    async fn record_denial(&self, call: &Call, reached: Reached, refusal: Refusal) -> Denial {
-        self.refused_calls.count(&call.caller, &refusal, call.arrived);
-        let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
-        let opened = self.open_refused(reached.found.as_ref()).await;
-        let parameters = admit::shown(&call.parameters, &opened);
-        let invocation = call.record(reached.found.as_ref(), reached.grant, &parameters, &error, self.clock.now());
-        let stage = refusal.stage().map_or("", Stage::as_str);
-        let code = refusal.code();
-        let kind = code.kind();
-        let returned = match kind {
-            Kind::TooMany => ToolReturned::rate_limited(&invocation),
-            Kind::Forbidden => ToolReturned::forbidden(&invocation),
-            _ => ToolReturned::error(&invocation, code.as_str(), format!("the call was refused: {stage}"), None),
-        };
-        let command = RecordDenial {
-            stamp: self.stamp(&call.caller),
-            stage,
-            error,
-            returned,
-            about_authority: kind == Kind::Forbidden,
-            decision: match &call.asked {
-                // What another runtime is told is on record, whoever decided it.
-                Some(asked) => Some(asked.refused(reached.decision, call.id, &parameters, &refusal)),
-                None => reached.decision,
-            },
-            invocation,
-        };
-        match self.ledger.record_denial(command).await {
-            Ok(()) => Denial { invocation: Some(call.id), refusal },
-            // No record, no answer: what was to be said is not said.
-            Err(unrecorded) => Denial { invocation: None, refusal: unrecorded.at(Stage::Settle) },
-        }
     }
 }
 
@@ -490,44 +476,6 @@ fn require_permitted(caller: &Caller, agent: &PrincipalId) -> Result<(), Refusal
 }
 
 impl Call {
-    fn record(
-        &self,
-        found: Option<&fit::Candidate>,
-        grant: Option<GrantId>,
-        parameters: &Value,
-        error: &InvocationError,
-        now: Timestamp,
-    ) -> Invocation {
-        let hash = arguments_hash(parameters, &[]);
-        let parameters = match (found, parameters) {
-            (Some(candidate), Value::Object(parameters)) => candidate.tool.definition.logging.summary(parameters),
-            _ => Map::new(),
-        };
-        Invocation {
-            id: self.id,
-            tenant: self.caller.tenant().clone(),
-            grant: grant.or_else(|| self.grant.filter(|_| found.is_some())),
-            agent: self.agent.clone(),
-            actor: self.caller.id().clone(),
-            service: found.map(|candidate| candidate.tool.service.clone()),
-            tool: found.map_or_else(|| self.tool.clone(), |candidate| candidate.tool.name.as_str().to_owned()),
-            version: found.and_then(|candidate| candidate.tool.version.clone()),
-            status: InvocationStatus::Denied,
-            error: Some(error.clone()),
-            parameters,
-            arguments_hash: hash,
-            fingerprint: None,
-            http_status: None,
-            cost: None,
-            duration_ms: Some(self.milliseconds_until(now)),
-            idempotency_key: self.idempotency_key.clone(),
-            context: self.context.clone(),
-            trace: self.trace(found),
-            reported: false,
-            created_at: self.arrived,
-        }
-    }
-
     fn trace(&self, found: Option<&fit::Candidate>) -> CallTrace {
         let is_agent = |kind: PrincipalKind| kind == PrincipalKind::Agent;
         let own = || self.agent == *self.caller.id() && is_agent(self.caller.principal().kind);
@@ -538,6 +486,15 @@ impl Call {
             by_agent: agent.map_or_else(own, |agent| is_agent(agent.kind)),
             transport: found.map(|candidate| candidate.tool.backing.transport()).unwrap_or_default(),
         }
+    }
+
+    /// A call whose caller is gone before the admission is not made: nobody would learn of its result.
+    fn require_present(&self) -> Result<(), Refusal> {
+        if self.presence.is_gone() {
+            let reason = "the caller disconnected before the call was admitted; nothing was run";
+            return Err(Refusal::new(Code::CallCancelled, reason));
+        }
+        Ok(())
     }
 
     /// Tells whoever wants to know how far it has come.

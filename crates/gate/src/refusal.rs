@@ -75,6 +75,12 @@ impl Refusal {
         &self.reason
     }
 
+    /// The grant that it names.
+    pub fn grant(&self) -> Option<GrantId> {
+        let (_, named) = self.details().find(|(name, _)| *name == "grant_id")?;
+        GrantId::parse(named.as_str()?).ok()
+    }
+
     /// The details, by name.
     pub fn details(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.details.iter().flat_map(|details| details.iter()).map(|(name, value)| (name.as_str(), value))

@@ -35,6 +35,7 @@ pub mod shape;
 mod slice;
 pub mod starter;
 pub mod value;
+mod warning;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 //!   that the block is in the signed tree. So every block is authentic on its own, and a bad event can be named.
 //! - behind each block line its events, one canonical JSON object per line, each with its `sequence`, which is its
 //!   place in the log and not part of what is hashed.
-//! - `{"end":n}`: all n events were written.
+//! - `{"end":n}`: all n events were written. Where the export cannot go on, `{"broken":"why"}` stands in its place.
 
 mod verify;
 
@@ -32,6 +32,7 @@ pub const MAX_LINE_BYTES: usize = 8 << 20;
 const FORMAT: &str = "toolgate-audit";
 const VERSION: u64 = 1;
 const SEQUENCE: &str = "sequence";
+const BROKEN: &str = "broken";
 
 /// Why a line cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -90,7 +91,7 @@ pub fn block_line(block: u64, size: u64, tiles: &Tiles) -> Result<Vec<u8>, Expor
 /// The line of one event, given as it is stored: canonical JSON without the sequence.
 pub fn event_line(sequence: u64, canonical: &str) -> Result<Vec<u8>, ExportError> {
     let damaged = |reason: &dyn ToString| ExportError::DamagedEvent { sequence, reason: reason.to_string() };
-    let value = strict_json::parse(canonical.as_bytes()).map_err(|error| damaged(&error))?;
+    let value = strict_json::parse_written(canonical.as_bytes()).map_err(|error| damaged(&error))?;
     let Value::Object(mut event) = value else { return Err(damaged(&"not a JSON object")) };
     if event.insert(SEQUENCE.to_owned(), Value::from(sequence)).is_some() {
         return Err(damaged(&"it already has a sequence"));
@@ -106,6 +107,27 @@ pub fn event_line(sequence: u64, canonical: &str) -> Result<Vec<u8>, ExportError
 /// The last line.
 pub fn end_line(size: u64) -> Vec<u8> {
     format!("{{\"end\":{size}}}\n").into_bytes()
+}
+
+/// The last line of an export that cannot go on: it says why, and nothing verifies that ends with it.
+pub fn broken_line(reason: &str) -> Vec<u8> {
+    let mut line = format!("{{\"{BROKEN}\":").into_bytes();
+    write_string(reason, &mut line);
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+/// Why an export cannot go on, where this is such a line.
+pub fn broken_reason(line: &[u8]) -> Option<String> {
+    // No event begins with this name, and most lines are events.
+    if !line.starts_with(format!("{{\"{BROKEN}\":").as_bytes()) {
+        return None;
+    }
+    let Value::Object(mut members) = strict_json::parse(line).ok()? else { return None };
+    match (members.remove(BROKEN), members.is_empty()) {
+        (Some(Value::String(reason)), true) => Some(reason),
+        _ => None,
+    }
 }
 
 /// How many events a block has in a log of `size` events.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::approval::ApprovalRule;
@@ -107,6 +107,11 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// What the log keeps of these parameters.
+    pub fn summary(&self, parameters: &Map<String, Value>) -> Map<String, Value> {
+        self.logging.summary_of(parameters, self.parameters.as_ref().unwrap_or(&Value::Null))
+    }
+
     /// A tool of which nothing is known but the scope that it needs.
     pub fn of_scope(scope: Scope) -> Self {
         Self {

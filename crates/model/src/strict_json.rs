@@ -21,6 +21,10 @@ pub(crate) use self::number::exact as exact_number;
 /// How deep arrays and objects may be nested.
 pub const MAX_DEPTH: usize = 64;
 
+/// How deep they may be in what this program wrote itself: a value of a caller, which may be [`MAX_DEPTH`] deep, with
+/// everything that an event puts around it. What was written can be read again.
+pub const MAX_WRITTEN_DEPTH: usize = MAX_DEPTH + 32;
+
 /// How much of a key is quoted in an error.
 const QUOTED_CHARACTERS: usize = 64;
 
@@ -53,8 +57,10 @@ pub enum StrictJsonError {
         position: Position,
     },
     /// Arrays and objects within each other without end.
-    #[error("the JSON text is nested deeper than {MAX_DEPTH} levels at {position}; flatten it")]
+    #[error("the JSON text is nested deeper than {limit} levels at {position}; flatten it")]
     TooDeep {
+        /// The limit.
+        limit: usize,
         /// Where the limit is crossed.
         position: Position,
     },
@@ -93,9 +99,18 @@ pub enum StrictJsonError {
 
 /// Reads one JSON value that every reader will understand alike.
 pub fn parse(bytes: &[u8]) -> Result<Value, StrictJsonError> {
+    parse_within(bytes, MAX_DEPTH)
+}
+
+/// Reads one JSON value that this program wrote.
+pub fn parse_written(bytes: &[u8]) -> Result<Value, StrictJsonError> {
+    parse_within(bytes, MAX_WRITTEN_DEPTH)
+}
+
+fn parse_within(bytes: &[u8], limit: usize) -> Result<Value, StrictJsonError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| StrictJsonError::Encoding { position: Position::of_offset(bytes, error.valid_up_to()) })?;
-    let mut reading = Reading { doubles: Doubles::new(bytes), fault: None, path: Vec::new() };
+    let mut reading = Reading { doubles: Doubles::new(bytes), limit, fault: None, path: Vec::new() };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Node { reading: &mut reading, depth: 0 }
         .deserialize(&mut deserializer)
@@ -127,6 +142,7 @@ impl fmt::Display for Position {
 /// the path that unwinding collects from the inside out, are kept here.
 struct Reading<'a> {
     doubles: Doubles<'a>,
+    limit: usize,
     fault: Option<Fault>,
     path: Vec<Step>,
 }
@@ -149,7 +165,7 @@ impl Reading<'_> {
             Some(Fault::DuplicateKey(key)) => {
                 StrictJsonError::DuplicateKey { key, place: self.place("the outermost object"), position }
             }
-            Some(Fault::TooDeep) => StrictJsonError::TooDeep { position },
+            Some(Fault::TooDeep) => StrictJsonError::TooDeep { limit: self.limit, position },
             Some(Fault::InexactNumber(position)) => {
                 StrictJsonError::InexactNumber { place: self.place("the top"), position }
             }
@@ -190,7 +206,7 @@ struct Node<'a, 'text> {
 impl Node<'_, '_> {
     /// The depth of what is inside this array or object.
     fn descend<E: serde::de::Error>(&mut self) -> Result<usize, E> {
-        if self.depth == MAX_DEPTH {
+        if self.depth == self.reading.limit {
             self.reading.fault = Some(Fault::TooDeep);
             return Err(E::custom("too deep"));
         }

@@ -11,7 +11,7 @@ use toolgate_model::text::check_identifier;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{ActivePolicies, ApplyPolicies, Freshness, Page, PageRequest, PolicyChange};
-use crate::ports::policy_book::{Examined, PolicyProblem, PolicyTool, RuleSummary};
+use crate::ports::policy_book::{Examined, KnownPrincipals, PolicyProblem, PolicyTool, RuleSummary};
 use crate::refusal::{Code, Refusal};
 
 pub use self::replay::{Replay, ReplayStep};
@@ -27,6 +27,8 @@ mod simulation;
 const FILE_LIMIT: usize = 500;
 /// The longest that all of them may be together, in bytes.
 const TEXT_LIMIT: usize = 8 * 1024 * 1024;
+/// The most principals that are looked at for warnings.
+const PRINCIPAL_LIMIT: usize = 20_000;
 /// The most problems that are told at once.
 const PROBLEM_LIMIT: usize = 100;
 
@@ -46,7 +48,35 @@ impl Gate {
         caller.require(Permission::ManagePolicies)?;
         let files = in_order(files)?;
         let tools = self.policy_tools(caller).await?;
-        self.look_at(files, tools).await
+        let mut examined = self.look_at(files.clone(), tools.clone()).await?;
+        if examined.problems.is_empty() {
+            let (book, principals) = (Arc::clone(&self.policy_book), self.known_principals(caller).await?);
+            let warned = tokio::task::spawn_blocking(move || book.warnings(&files, &tools, &principals));
+            examined.warnings = warned.await.map_err(|_| broke_off())?;
+            examined.warnings.truncate(PROBLEM_LIMIT);
+        }
+        Ok(examined)
+    }
+
+    /// The principals of the tenant, as far as there are not too many to look at.
+    async fn known_principals(&self, caller: &Caller) -> Result<KnownPrincipals, Refusal> {
+        let mut known = KnownPrincipals::default();
+        let mut page = PageRequest::first(PageRequest::LIMIT);
+        loop {
+            let found = self.ledger.principals(caller.tenant(), page).await?;
+            for principal in found.items.iter().filter(|principal| principal.removed_at.is_none()) {
+                known.ids.insert(principal.id.as_str().to_owned());
+                known.labels.extend(principal.labels.iter().map(|label| label.as_str().to_owned()));
+                known.scopes.push(principal.scopes.clone());
+            }
+            known.complete = found.next.is_none();
+            match found.next {
+                Some(next) if known.ids.len() < PRINCIPAL_LIMIT => {
+                    page = PageRequest { after: Some(next), limit: PageRequest::LIMIT };
+                }
+                _ => return Ok(known),
+            }
+        }
     }
 
     /// Makes these the active policies. They must be right, and their tests must pass.
@@ -148,9 +178,7 @@ impl Gate {
             examined.problems.truncate(PROBLEM_LIMIT);
             examined
         });
-        looked
-            .await
-            .map_err(|_| Refusal::new(Code::Internal, "the check of the policies broke off; see the gate's log"))
+        looked.await.map_err(|_| broke_off())
     }
 
     /// The tools that rules can speak of: those of the newest version of every service, and the gate's own.
@@ -170,6 +198,10 @@ impl Gate {
         });
         Ok(tools.collect())
     }
+}
+
+fn broke_off() -> Refusal {
+    Refusal::new(Code::Internal, "the check of the policies broke off; see the gate's log")
 }
 
 fn require_reader(caller: &Caller) -> Result<(), Refusal> {

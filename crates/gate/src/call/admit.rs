@@ -133,7 +133,7 @@ impl Gate {
             version: tool.version.clone(),
             status: InvocationStatus::Running,
             error: None,
-            parameters: logging.summary(parameters.as_object().unwrap_or(&nothing)),
+            parameters: tool.definition.summary(parameters.as_object().unwrap_or(&nothing)),
             arguments_hash: arguments_hash(&parameters, &[]),
             fingerprint: fit.request().map(|request| request.fingerprint(&parameters)),
             http_status: None,

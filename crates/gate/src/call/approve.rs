@@ -4,18 +4,17 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::oneshot;
 use toolgate_model::approval::{Approval, ApprovalRule, BoundAction, Mode};
 
 use self::need::Need;
 use super::action::{bound_action, digest};
 use super::fit::Alternative;
 use super::guard::{Guarded, Judged};
-use super::{Call, Kept, Progress, Reached};
+use super::{Call, Kept, Progress};
 use crate::gate::Gate;
 use crate::ports::approver::{Ask, consent_of};
 use crate::ports::ledger::{Consent, SessionTerms};
-use crate::refusal::{Code, Refusal, Stage};
+use crate::refusal::{Code, Refusal};
 
 mod need;
 
@@ -59,7 +58,6 @@ impl Gate {
         guarded: Guarded,
         is_first: bool,
         kept: &mut Kept,
-        reached: &mut Reached,
     ) -> Result<Option<Approved>, Refusal> {
         let ask = Need::ask(self, call, &guarded).await?;
         if let (Some(earlier), Some(_), true) = (call.answered, &ask, kept.answered.is_empty()) {
@@ -88,7 +86,7 @@ impl Gate {
         let (action, digest, rule) =
             (ask.approval.action.clone(), ask.approval.digest.clone(), ask.approval.rule.clone());
         let told = need::Told::of(call, &guarded);
-        let consent = self.ask_somebody(call, ask, told, reached.clone()).await?;
+        let consent = self.ask_somebody(call, ask, told).await?;
         if consent.approval.is_none() {
             call.tell(|| Progress::Covered(consent.standing.clone()));
             return Ok(Some(Approved::of(guarded, consent, Some((action, digest)))));
@@ -112,41 +110,10 @@ impl Gate {
         terms.mode.unwrap_or(settings.mode).min(settings.highest_mode)
     }
 
-    /// Waits in a task of its own: whoever called may leave, and then somebody must still write down that they did.
-    async fn ask_somebody(
-        self: &Arc<Self>,
-        call: &Arc<Call>,
-        ask: Ask,
-        told: need::Told,
-        reached: Reached,
-    ) -> Result<Consent, Refusal> {
-        let (mut answer, waiting) = oneshot::channel();
-        let (gate, call) = (Arc::clone(self), Arc::clone(call));
-        tokio::spawn(async move {
-            let (left, gone) = oneshot::channel::<()>();
-            let asked = |approval: &Approval| call.tell(|| Progress::Asked(Box::new(told.instead_of(approval))));
-            let gone = Box::pin(async move {
-                // Nothing is ever sent: it ends when the other side is dropped.
-                let _ = gone.await;
-            });
-            let mut asking = gate.approver.approve(ask, &asked, gone);
-            let mut left = Some(left);
-            let outcome = loop {
-                tokio::select! {
-                    biased;
-                    outcome = &mut asking => break outcome,
-                    () = answer.closed(), if left.is_some() => drop(left.take()),
-                }
-            };
-            drop(asking);
-            if let Err(unheard) = answer.send(outcome) {
-                let nobody = || Refusal::new(Code::ApprovalCancelled, "whoever made the call is gone; nothing was run");
-                let refusal = unheard.err().unwrap_or_else(nobody);
-                gate.record_denial(&call, reached, refusal.at(Stage::Approve)).await;
-            }
-        });
-        let broken = |_| Refusal::new(Code::Internal, "the wait for an answer broke off inside the gate; see its log");
-        waiting.await.map_err(broken)?
+    /// Waits for the decision of an approver, for as long as the caller waits for the response.
+    async fn ask_somebody(&self, call: &Call, ask: Ask, told: need::Told) -> Result<Consent, Refusal> {
+        let asked = |approval: &Approval| call.tell(|| Progress::Asked(Box::new(told.instead_of(approval))));
+        self.approver.approve(ask, &asked, Box::pin(call.presence.clone().gone())).await
     }
 }
 

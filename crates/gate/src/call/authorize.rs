@@ -84,8 +84,7 @@ pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> 
 }
 
 fn opens(call: &Call, candidate: &Candidate, holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
-    require_standing(holding, now)?;
-    require_unexpired_credential(holding, now)?;
+    require_usable(holding, now)?;
     let scope = &candidate.tool.definition.scope;
     if !holding.effective.scopes.contains(scope) {
         let reason = format!("grant {} does not include scope '{scope}'", holding.grant());
@@ -102,6 +101,12 @@ fn forbidden(candidate: &Candidate, reason: String) -> Refusal {
         .with("scope", "tool")
         .with("toolName", candidate.tool_name())
         .with("requiredScopes", &candidate.tool.required_scopes)
+}
+
+/// Whether anything can be done through a grant now.
+pub(crate) fn require_usable(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
+    require_standing(holding, now)?;
+    require_unexpired_credential(holding, now)
 }
 
 /// Whether a grant stands. Those on a revoked credential ended with it, and that is the reason to give.

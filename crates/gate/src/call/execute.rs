@@ -1,5 +1,6 @@
 //! Carrying out: the one credential is unsealed, the source is called, the secret is dropped.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,10 +10,10 @@ use toolgate_model::secret::Material;
 
 use super::Admitted;
 use super::admit::Target;
-use super::fit::{Candidate, Errand, Fit};
+use super::fit::{Errand, Fit};
 use crate::gate::Gate;
 use crate::ports::clock::pause;
-use crate::ports::ledger::{Freshness, Mandate, NewEnd, RotateCredential, Stamp};
+use crate::ports::ledger::{Freshness, Holding, Mandate, NewEnd, RotateCredential, Stamp};
 use crate::ports::sealer::SealBinding;
 use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceAnswer, SourceFailure};
 use crate::refusal::{Code, Kind, Refusal};
@@ -42,8 +43,8 @@ impl Gate {
     }
 
     /// Opens the credential of a call that was refused: nothing of it may stand in the record.
-    pub(super) async fn open_refused(&self, candidate: Option<&Candidate>) -> Opened {
-        let holding = candidate.and_then(Candidate::holding)?;
+    pub(super) async fn open_refused(&self, holding: Option<&Arc<Holding>>) -> Opened {
+        let holding = holding?;
         Some(self.open_credential(&holding.credential).await)
     }
 

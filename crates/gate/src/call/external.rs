@@ -60,7 +60,7 @@ pub struct ExternalLeave {
 impl Gate {
     /// Whether a call may be made; waits for a person where it must.
     pub async fn ask(self: &Arc<Self>, caller: Caller, asked: ExternalCall) -> Result<ExternalLeave, Denial> {
-        let denied = |refusal| Denial { invocation: None, refusal };
+        let denied = Denial::unrecorded;
         let tool = Arc::new(external_tool(&asked.tool, asked.category).map_err(denied)?);
         self.require_foreign(&caller, &tool).await.map_err(denied)?;
         let (observer, mut progress) = mpsc::unbounded_channel();
@@ -97,7 +97,7 @@ impl Gate {
             None => Ok(leave),
             Some(error) => {
                 let refusal = Refusal::new(Code::GuardianDenied, error.message);
-                Err(Denial { invocation: Some(answer.invocation), refusal })
+                Err(Denial::refused(Some(answer.invocation), refusal))
             }
         }
     }

@@ -115,7 +115,9 @@ impl Gate {
             let reason = format!("`{}` is a service; name one of its tools{example}", call.tool);
             return Ok(Refusal::new(Code::ToolNotFound, reason).with("available_scopes", scopes));
         }
-        let named = |holding| tool_part(call, holding).or_else(|| call.grant.map(|_| call.tool.as_str()));
+        let named = |holding: &Arc<Holding>| {
+            tool_part(call, &holding.credential.service).or_else(|| call.grant.map(|_| call.tool.as_str()))
+        };
         let beyond: Vec<_> = held.iter().filter_map(|holding| Some((holding, named(holding)?))).collect();
         let holds_scope = |(holding, wanted): &&(&Arc<Holding>, &str)| {
             Scope::parse(wanted).is_ok_and(|scope| holding.effective.scopes.contains(&scope))
@@ -143,8 +145,8 @@ impl Gate {
             // Perhaps it could be used once: saying so helps, and tells the agent nothing that it did not know.
             let now = self.clock.now();
             for holding in self.ledger.ended_holdings(call.caller.tenant(), &call.agent, now).await? {
-                let names_it =
-                    tool_part(call, &holding).or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
+                let names_it = tool_part(call, &holding.credential.service)
+                    .or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
                 let held_it = names_it.and_then(|name| Scope::parse(name).ok());
                 if held_it.is_some_and(|scope| holding.lineage.grant().authority.scopes.contains(&scope))
                     && holding.lineage.standing(now).status != GrantStatus::Active
@@ -168,7 +170,7 @@ struct Looking<'a> {
 impl<'a> Looking<'a> {
     /// `service.tool`, where the service is the one of this grant.
     fn qualified(&self, holding: &Arc<Holding>) -> Option<Candidate> {
-        self.named(holding, tool_part(self.call, holding)?)
+        self.named(holding, tool_part(self.call, &holding.credential.service)?)
     }
 
     /// The tool of this name at the service of this grant.
@@ -264,12 +266,8 @@ fn unversioned(call: &Call, holding: &Holding, name: &str) -> Option<Arc<Tool>> 
 }
 
 /// What stands behind the service and its dot.
-fn tool_part<'a>(call: &'a Call, holding: &Holding) -> Option<&'a str> {
+pub(super) fn tool_part<'a>(call: &'a Call, service: &ServiceName) -> Option<&'a str> {
     let name = call.tool.strip_prefix(CONNECTOR).unwrap_or(&call.tool);
-    after_service(name, &holding.credential.service)
-}
-
-fn after_service<'a>(name: &'a str, service: &ServiceName) -> Option<&'a str> {
     name.strip_prefix(service.as_str())?.strip_prefix('.').filter(|rest| !rest.is_empty())
 }
 

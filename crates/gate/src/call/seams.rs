@@ -47,7 +47,7 @@ pub struct Rehearsal {
 impl Gate {
     /// Walks the call of a seam down the path.
     pub async fn rehearse(self: &Arc<Self>, caller: Caller, rehearsal: Rehearsal) -> Result<CallAnswer, Denial> {
-        let denied = |refusal| Denial { invocation: None, refusal };
+        let denied = Denial::unrecorded;
         caller.require(Permission::ActAs).map_err(denied)?;
         let tool = Arc::new(self.rehearsed(caller.tenant(), &rehearsal).map_err(denied)?);
         let request = CallRequest {

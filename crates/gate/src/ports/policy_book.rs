@@ -1,10 +1,12 @@
 //! Policies as texts: whether they can be applied, what they would say. The gate keeps them and hands them out; what
 //! they mean is known behind this port.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_model::guard::{PolicyFile, VerdictKind};
+use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::service::ToolDefinition;
 
 /// A tool that rules can speak of.
@@ -126,12 +128,29 @@ pub struct Examined {
     pub rules: Vec<RuleSummary>,
     /// What came of their tests.
     pub tests: Vec<PolicyTestOutcome>,
+    /// What rules name and there is not: they can be applied, and can never apply.
+    pub warnings: Vec<PolicyProblem>,
+}
+
+/// The principals that rules can speak of.
+#[derive(Debug, Clone, Default)]
+pub struct KnownPrincipals {
+    /// Whether these are all of them; if not, nothing can be said about what there is not.
+    pub complete: bool,
+    /// Their ids.
+    pub ids: BTreeSet<String>,
+    /// The labels that any of them has.
+    pub labels: BTreeSet<String>,
+    /// The scopes of each.
+    pub scopes: Vec<HeldScopes>,
 }
 
 /// Reads policies.
 pub trait PolicyBook: Send + Sync {
     /// Looks at these files, for a catalog of these tools; where nothing is wrong, the tests beside the policies are run.
     fn examine(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Examined;
+    /// What the rules in these files name and there is not.
+    fn warnings(&self, files: &[PolicyFile], tools: &[PolicyTool], principals: &KnownPrincipals) -> Vec<PolicyProblem>;
     /// The rules in these files; `None` where they cannot be read.
     fn rules(&self, files: &[PolicyFile]) -> Option<Vec<RuleSummary>>;
     /// The same files with this rule in force, where it was in shadow.

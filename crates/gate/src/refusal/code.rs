@@ -75,6 +75,8 @@ codes! {
     ApprovalRequired, Forbidden => "APPROVAL_REQUIRED",
     /// The body is larger than is read.
     BodyTooLarge, Invalid => "BODY_TOO_LARGE",
+    /// The caller disconnected before its call was admitted.
+    CallCancelled, Conflict => "CALL_CANCELLED",
     /// Sealed material that does not open.
     CredentialDamaged, Conflict => "CREDENTIAL_DAMAGED",
     /// The credential's time is over.

@@ -34,6 +34,16 @@ pub enum FieldError {
     Empty(String),
 }
 
+impl FieldPath {
+    /// The name that it begins with, unless it begins everywhere.
+    pub fn first_name(&self) -> Option<&str> {
+        match self.0.first()? {
+            Step::Name(name) => Some(name),
+            Step::Every => None,
+        }
+    }
+}
+
 impl FieldSelector {
     /// Reads paths with commas between them, or `*`.
     pub fn parse(text: &str) -> Result<Self, FieldError> {

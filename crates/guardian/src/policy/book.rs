@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::policy_book::{
-    Examined, PolicyBook, PolicyProblem, PolicyTool, Recorded, Rejudged, RuleSummary,
+    Examined, KnownPrincipals, PolicyBook, PolicyProblem, PolicyTool, Recorded, Rejudged, RuleSummary,
 };
 use toolgate_model::arguments::arguments_hash;
 use toolgate_model::guard::PolicyFile;
@@ -33,13 +33,18 @@ impl PolicyBook for CedarBook {
         let rules = set.rules().iter().map(|rule| summary(rule)).collect();
         let problems = set.check(tools);
         if !problems.is_empty() {
-            return Examined { problems: all_told(problems), rules, tests: Vec::new() };
+            return Examined { problems: all_told(problems), rules, ..Examined::default() };
         }
         let find = |name: &str| tools.iter().find(|tool| tool.name == name).cloned();
         match beside::run(&set, files, &find) {
-            Ok(tests) => Examined { problems: Vec::new(), rules, tests },
-            Err(problems) => Examined { problems, rules, tests: Vec::new() },
+            Ok(tests) => Examined { rules, tests, ..Examined::default() },
+            Err(problems) => Examined { problems, rules, ..Examined::default() },
         }
+    }
+
+    fn warnings(&self, files: &[PolicyFile], tools: &[PolicyTool], principals: &KnownPrincipals) -> Vec<PolicyProblem> {
+        let set = CompiledSet::compile(0, files);
+        set.map(|set| all_told(set.warnings(tools, principals))).unwrap_or_default()
     }
 
     fn rules(&self, files: &[PolicyFile]) -> Option<Vec<RuleSummary>> {

@@ -34,7 +34,7 @@ const CIRCUMSTANCES: [&str; 12] = [
 const OF_CALL: [&str; 2] = ["arguments", "argumentsText"];
 const OF_RESULT: [&str; 3] = ["arguments", "argumentsText", "result"];
 const OF_HOOK: [&str; 3] = ["text", "method", "tool"];
-const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+pub(super) const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 const MINUTE_MILLIS: i64 = 60 * 1000;
 const DAY_MINUTES: i64 = 24 * 60;
 

@@ -23,6 +23,35 @@ fn event(sequence: u64) -> String {
     to_canonical_string(&json!({"id": format!("event_{sequence}"), "tenant": "acme", "type": "x.y", "data": data}))
 }
 
+#[test]
+fn an_export_that_could_not_go_on_says_why() {
+    let mut export = Export::of(2);
+    let damaged = ExportError::DamagedEvent { sequence: 1, reason: "not a JSON object".to_owned() };
+    export.0.truncate(Export::place(1));
+    export.0.push(String::from_utf8(broken_line(&damaged.to_string())).unwrap().trim_end().to_owned());
+    let text = export.0.join("\n") + "\n";
+    let error = verify(text.as_bytes(), key().public_key()).unwrap_err().to_string();
+    assert!(error.contains("event 1 is damaged in the ledger (not a JSON object)"), "{error}");
+    assert_eq!(broken_reason(export.0[2].as_bytes()), None);
+}
+
+#[test]
+fn what_a_caller_nested_as_deep_as_it_may_is_exported_and_verified() {
+    use crate::strict_json::{MAX_DEPTH, parse};
+    let text = format!("{}1{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
+    let deepest = parse(text.as_bytes()).unwrap();
+    let stored = to_canonical_string(&json!({"id": "event_0", "data": {"returned": {"inputs": {"deep": deepest}}}}));
+    let leaves = [leaf_hash(stored.as_bytes())];
+    let tiles = append(0, &Tiles::new(), &leaves).unwrap().tiles;
+    let head =
+        TreeHead { tenant: tenant(), size: 1, root: crate::merkle::root(1, &tiles).unwrap(), time: Timestamp::EPOCH };
+    let mut export = header_line(&tenant(), &sign(&head, &key()).unwrap(), key().public_key());
+    export.extend(block_line(0, 1, &tiles).unwrap());
+    export.extend(event_line(0, &stored).unwrap());
+    export.extend(end_line(1));
+    assert_eq!(verify(export.as_slice(), key().public_key()).unwrap().size, 1);
+}
+
 /// An export as lines, to be tampered with.
 #[derive(Clone)]
 struct Export(Vec<String>);

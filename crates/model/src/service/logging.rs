@@ -21,6 +21,8 @@ const TEXT_LIMIT: usize = 256;
 const INPUTS_LIMIT: usize = 64 * 1024;
 /// How large a summary may grow before the rest is left out, in bytes.
 const SUMMARY_LIMIT: usize = 4 * 1024;
+/// The least that a member has, in bytes: enough for the length and the hash of a text.
+const LEAST_SHARE: usize = 128;
 /// The member that counts what found no room.
 const LEFT_OUT: &str = "_left_out";
 
@@ -53,13 +55,19 @@ pub enum FieldRule {
 impl LoggingRule {
     /// What may be kept of these parameters.
     pub fn summary(&self, parameters: &Map<String, Value>) -> Map<String, Value> {
-        Writer { rule: self, room: SUMMARY_LIMIT, text_limit: TEXT_LIMIT }.members(parameters, "", self.default)
+        self.summary_of(parameters, &Value::Null)
+    }
+
+    /// The same for a tool with this schema: the members that it names come before all others.
+    pub fn summary_of(&self, parameters: &Map<String, Value>, schema: &Value) -> Map<String, Value> {
+        let writer = Writer { rule: self, declared: schema.get("properties"), text_limit: TEXT_LIMIT };
+        writer.members(parameters, "", self.default, &mut Room::of(SUMMARY_LIMIT))
     }
 
     /// The arguments that the event of a call carries, where it carries any.
     pub fn inputs(&self, parameters: &Map<String, Value>) -> Option<Value> {
-        let mut writer = Writer { rule: self, room: INPUTS_LIMIT, text_limit: INPUTS_LIMIT };
-        self.inputs.then(|| Value::Object(writer.members(parameters, "", self.default)))
+        let writer = Writer { rule: self, declared: None, text_limit: INPUTS_LIMIT };
+        self.inputs.then(|| Value::Object(writer.members(parameters, "", self.default, &mut Room::of(INPUTS_LIMIT))))
     }
 
     fn of(&self, path: &str) -> Option<FieldRule> {
@@ -67,85 +75,147 @@ impl LoggingRule {
     }
 }
 
-/// Writes a summary into limited room.
+/// Writes a summary into limited room. Each member has its own share of it: what a caller puts into one member, or how it
+/// names one, leaves none of the others out.
 struct Writer<'a> {
     rule: &'a LoggingRule,
-    room: usize,
+    /// What the tool's schema says of its members.
+    declared: Option<&'a Value>,
     text_limit: usize,
 }
 
+/// How many bytes may still be written, and how many were.
+struct Room {
+    left: usize,
+    taken: usize,
+}
+
+impl Room {
+    fn of(bytes: usize) -> Self {
+        Self { left: bytes, taken: 0 }
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+        self.taken = self.taken.saturating_add(bytes);
+    }
+
+    /// The share of one of several that are still to come; what it does not need is left to the others.
+    fn share(&self, of: usize) -> Self {
+        Self::of((self.left / of.max(1)).max(LEAST_SHARE).min(self.left))
+    }
+}
+
 impl Writer<'_> {
-    fn members(&mut self, members: &Map<String, Value>, path: &str, inherited: FieldRule) -> Map<String, Value> {
+    fn members(
+        &self,
+        members: &Map<String, Value>,
+        path: &str,
+        inherited: FieldRule,
+        room: &mut Room,
+    ) -> Map<String, Value> {
+        let mut order: Vec<(&String, &Value)> = members.iter().collect();
+        // What is small goes first, and leaves what it does not need of its share to what is large.
+        order.sort_by_cached_key(|(name, value)| (!self.is_declared(path, name), weight(name, value)));
         let mut kept = Map::new();
-        for (position, (name, value)) in members.iter().enumerate() {
-            self.take(name.len());
-            if self.room == 0 {
+        for (position, (name, value)) in order.into_iter().enumerate() {
+            if room.left == 0 {
                 kept.insert(LEFT_OUT.to_owned(), Value::from(members.len() - position));
                 break;
             }
+            let mut share = room.share(members.len() - position);
+            let shown = shown_name(name);
+            share.take(shown.len());
             let path = if path.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(format!("{path}.{name}")) };
-            if let Some(value) = self.member(&path, name, value, inherited) {
-                kept.insert(name.clone(), value);
+            if let Some(value) = self.member(&path, name, value, inherited, &mut share) {
+                kept.insert(shown.into_owned(), value);
             }
+            room.take(share.taken);
         }
         kept
     }
 
-    fn member(&mut self, path: &str, name: &str, value: &Value, inherited: FieldRule) -> Option<Value> {
+    /// Whether the tool's schema, or its logging rule, knows the member.
+    fn is_declared(&self, path: &str, name: &str) -> bool {
+        path.is_empty()
+            && (self.declared.is_some_and(|declared| declared.get(name).is_some())
+                || self.rule.fields.keys().any(|own| own.as_str().split('.').next() == Some(name)))
+    }
+
+    fn member(&self, path: &str, name: &str, value: &Value, inherited: FieldRule, room: &mut Room) -> Option<Value> {
         match self.rule.of(path) {
-            Some(FieldRule::Log) => self.inside(path, value, FieldRule::Log),
-            Some(FieldRule::Hash) => Some(self.leaf(Value::from(hash(value)))),
+            Some(FieldRule::Log) => self.inside(path, value, FieldRule::Log, room),
+            Some(FieldRule::Hash) => Some(leaf(Value::from(hash(value)), room)),
             Some(FieldRule::Omit) => None,
             None if is_secret(path.strip_suffix(name).unwrap_or_default(), name) => None,
-            None => self.inside(path, value, inherited),
+            None => self.inside(path, value, inherited, room),
         }
     }
 
     /// Lists and objects are gone through, so that the rules and names inside them count.
-    fn inside(&mut self, path: &str, value: &Value, rule: FieldRule) -> Option<Value> {
+    fn inside(&self, path: &str, value: &Value, rule: FieldRule, room: &mut Room) -> Option<Value> {
         match value {
             Value::Object(members) => {
-                let kept = self.members(members, path, rule);
+                let kept = self.members(members, path, rule, room);
                 (!kept.is_empty() || members.is_empty() && rule != FieldRule::Omit).then_some(Value::Object(kept))
             }
             Value::Array(items) => {
-                let kept = self.items(items, path, rule);
+                let kept = self.items(items, path, rule, room);
                 (!kept.is_empty() || items.is_empty() && rule != FieldRule::Omit).then_some(Value::Array(kept))
             }
             _ => match rule {
-                FieldRule::Log => Some(self.leaf(shortened(value, self.text_limit))),
-                FieldRule::Hash => Some(self.leaf(Value::from(hash(value)))),
+                FieldRule::Log => Some(leaf(shortened(value, self.text_limit.min(room.left)), room)),
+                FieldRule::Hash => Some(leaf(Value::from(hash(value)), room)),
                 FieldRule::Omit => None,
             },
         }
     }
 
-    fn items(&mut self, items: &[Value], path: &str, rule: FieldRule) -> Vec<Value> {
+    /// The first items of a list, each within its share.
+    fn items(&self, items: &[Value], path: &str, rule: FieldRule, room: &mut Room) -> Vec<Value> {
         let mut kept = Vec::new();
         for (position, item) in items.iter().enumerate() {
-            self.take(1);
-            if self.room == 0 {
+            room.take(1);
+            if room.left == 0 {
                 kept.push(Value::from(format!("[{} more left out]", items.len() - position)));
                 break;
             }
-            kept.extend(self.inside(path, item, rule));
+            let mut share = room.share(items.len() - position);
+            kept.extend(self.inside(path, item, rule, &mut share));
+            room.take(share.taken);
         }
         kept
     }
+}
 
-    fn leaf(&mut self, value: Value) -> Value {
-        self.take(value.as_str().map_or(8, str::len));
-        value
-    }
+fn leaf(value: Value, room: &mut Room) -> Value {
+    room.take(value.as_str().map_or(8, str::len));
+    value
+}
 
-    fn take(&mut self, bytes: usize) {
-        self.room = self.room.saturating_sub(bytes);
+/// How much a member takes, roughly: only the order of small and large counts.
+fn weight(name: &str, value: &Value) -> usize {
+    name.len()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => SUMMARY_LIMIT + items.len(),
+            Value::Object(members) => SUMMARY_LIMIT + members.len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        }
+}
+
+/// The name of a member; one that is longer than any that tools have is shown as its length and hash.
+fn shown_name(name: &str) -> Cow<'_, str> {
+    match name.len() > TEXT_LIMIT {
+        true => Cow::Owned(format!("[name of {} bytes left out, {}]", name.len(), hash(&Value::from(name)))),
+        false => Cow::Borrowed(name),
     }
 }
 
+/// A text that is too long is shown as its length and hash, unless it is no longer than those.
 fn shortened(value: &Value, limit: usize) -> Value {
     match value {
-        Value::String(text) if text.len() > limit => {
+        Value::String(text) if text.len() > limit.max(LEAST_SHARE) => {
             Value::from(format!("[text of {} bytes, {}]", text.len(), hash(value)))
         }
         _ => value.clone(),

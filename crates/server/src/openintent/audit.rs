@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::authority::audit::Proof;
 use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::audit_export::broken_line;
 use toolgate_model::context::ContextId;
 use toolgate_model::hook::RunId;
 use toolgate_model::principal::PrincipalId;
@@ -106,11 +107,11 @@ pub(super) async fn proof(
     }
 }
 
-/// The whole log as JSON lines that verify offline. A fault on the way breaks the answer off, so that the file has no end
-/// line and does not verify.
+/// The whole log as JSON lines that verify offline. A fault on the way ends it with a line that says why instead of the end
+/// line, so that the file does not verify.
 pub(super) async fn export(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Response, Denied> {
     let (export, header_line) = app.gate.begin_export(&caller).await?;
-    let begun = stream::once(async move { Ok(Bytes::from(header_line)) });
+    let begun = stream::once(async move { Ok::<_, std::io::Error>(Bytes::from(header_line)) });
     let rest = stream::unfold(Some(export), move |export| {
         let app = Arc::clone(&app);
         async move {
@@ -118,7 +119,10 @@ pub(super) async fn export(State(app): State<Arc<App>>, Identified(caller): Iden
             match app.gate.continue_export(&mut export).await {
                 Ok(Some(lines)) => Some((Ok(Bytes::from(lines)), Some(export))),
                 Ok(None) => None,
-                Err(refusal) => Some((Err(std::io::Error::other(refusal.to_string())), None)),
+                Err(refusal) => {
+                    tracing::error!(%refusal, "an export of the audit log broke off");
+                    Some((Ok(Bytes::from(broken_line(refusal.reason()))), None))
+                }
             }
         }
     });

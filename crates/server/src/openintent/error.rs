@@ -13,23 +13,25 @@ use toolgate_model::id::InvocationId;
 pub struct Denied {
     refusal: Refusal,
     invocation: Option<InvocationId>,
+    /// A call that was admitted is not refused: nobody may take its record for one.
+    admitted: bool,
 }
 
 impl From<Refusal> for Denied {
     fn from(refusal: Refusal) -> Self {
-        Self { refusal, invocation: None }
+        Self { refusal, invocation: None, admitted: false }
     }
 }
 
 impl From<Denial> for Denied {
     fn from(denial: Denial) -> Self {
-        Self { refusal: denial.refusal, invocation: denial.invocation }
+        Self { refusal: denial.refusal, invocation: denial.invocation, admitted: denial.admitted }
     }
 }
 
 impl IntoResponse for Denied {
     fn into_response(self) -> Response {
-        let Self { refusal, invocation } = self;
+        let Self { refusal, invocation, admitted } = self;
         let mut error = Map::new();
         error.insert("code".to_owned(), json!(refusal.code().as_str()));
         error.insert("message".to_owned(), json!(refusal.reason()));
@@ -47,7 +49,7 @@ impl IntoResponse for Denied {
             error.insert("details".to_owned(), Value::Object(details));
         }
         let mut body = json!({
-            "status": "denied",
+            "status": if admitted { "unknown" } else { "denied" },
             "message": refusal.reason(),
             "errors": [refusal.reason()],
             "error": Value::Object(error),

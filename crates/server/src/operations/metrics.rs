@@ -124,6 +124,7 @@ impl Metrics {
                 None => ("success", String::new()),
                 Some(error) => ("error", error.code.clone()),
             },
+            Err(denial) if denial.admitted => ("unknown", denial.refusal.code().as_str().to_owned()),
             Err(denial) => ("denied", denial.refusal.code().as_str().to_owned()),
         };
         self.calls.get_or_create(&CallLabels { outcome, code }).inc();

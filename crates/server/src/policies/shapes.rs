@@ -45,6 +45,7 @@ pub(super) fn checked(checked: &Examined) -> Value {
         "problems": checked.problems.iter().map(PolicyProblem::to_json).collect::<Vec<_>>(),
         "rules": checked.rules.iter().map(rule).collect::<Vec<_>>(),
         "tests": checked.tests.iter().map(PolicyTestOutcome::to_json).collect::<Vec<_>>(),
+        "warnings": checked.warnings.iter().map(PolicyProblem::to_json).collect::<Vec<_>>(),
     })
 }
 
@@ -81,7 +82,8 @@ fn change(change: &VerdictChange) -> Value {
     json!({
         "sequence": change.sequence, "invocation_id": change.invocation, "timestamp": change.time,
         "agent_id": change.agent, "subject": change.subject, "before": change.before.as_str(),
-        "after": rejudged(&change.after),
+        "was": if change.denied.is_some() { "denied" } else { change.before.as_str() },
+        "denied_with": change.denied, "after": rejudged(&change.after),
     })
 }
 
@@ -146,7 +148,7 @@ mod tests {
             (vec![], vec![tested(None), tested(Some("it said deny"))], false),
             (vec![problem], vec![], false),
         ] {
-            assert_eq!(checked(&Examined { problems, rules: vec![], tests })["ok"], ok);
+            assert_eq!(checked(&Examined { problems, tests, ..Examined::default() })["ok"], ok);
         }
     }
 

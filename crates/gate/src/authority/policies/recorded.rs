@@ -21,6 +21,17 @@ pub(super) struct Entry {
     /// The call, where it is one.
     pub(super) invocation: Option<String>,
     pub(super) recorded: Recorded,
+    /// The code that the call was refused with, at whatever stage; `None` where it was not.
+    pub(super) denied: Option<String>,
+}
+
+impl Entry {
+    /// Whether the call was refused, and policies never came to judge it.
+    pub(super) fn is_denied_before_policies(&self) -> bool {
+        self.denied.as_deref().is_some_and(|code| !code.starts_with("POLICY_") && !code.starts_with("APPROVAL_"))
+            && self.recorded.decision.is_none()
+            && self.recorded.called.is_some()
+    }
 }
 
 /// What was found.
@@ -33,7 +44,8 @@ pub(super) struct Found {
 impl Gate {
     /// Calls and decisions that fit the filter, in the order of the log.
     pub(super) async fn recorded(&self, caller: &Caller, filter: EventFilter) -> Result<Found, Refusal> {
-        let filter = EventFilter { kinds: vec!["agent.toolCalled".to_owned(), "hook.decided".to_owned()], ..filter };
+        let kinds = ["agent.toolCalled", "hook.decided", "tool.denied"].map(str::to_owned).to_vec();
+        let filter = EventFilter { kinds, ..filter };
         let tools: HashMap<String, PolicyTool> =
             self.policy_tools(caller).await?.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
         let mut found = Found { entries: Vec::new(), truncated: false };
@@ -45,6 +57,14 @@ impl Gate {
             let events = self.events(caller, filter.clone(), page).await?;
             for event in &events.items {
                 let Line { kind, data, agent, actor, time, run } = Line::read(&event.canonical)?;
+                if kind == "tool.denied" {
+                    let text = |name: &str| data.get(name).and_then(Value::as_str);
+                    let entry = text("invocation_id").and_then(|id| calls.get(id));
+                    if let Some(entry) = entry.and_then(|place| found.entries.get_mut(*place)) {
+                        entry.denied = Some(text("error_code").unwrap_or_default().to_owned());
+                    }
+                    continue;
+                }
                 if kind == "hook.decided" {
                     let of = data.get("invocation_id").and_then(Value::as_str);
                     let is_request = data.get("hook").and_then(Value::as_str) == Some("tool_call_request");
@@ -72,7 +92,7 @@ impl Gate {
                     _ => (Some(data), None),
                 };
                 let recorded = Recorded { decision, called, agent, actor, time, run, tool, principal };
-                found.entries.push(Entry { sequence: event.sequence, invocation, recorded });
+                found.entries.push(Entry { sequence: event.sequence, invocation, recorded, denied: None });
             }
             looked_at = looked_at.saturating_add(events.items.len());
             match events.next {

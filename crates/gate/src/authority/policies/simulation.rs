@@ -49,6 +49,8 @@ pub struct VerdictChange {
     pub subject: String,
     /// What the policies of then said.
     pub before: VerdictKind,
+    /// The code that the call was refused with then, by the policies or by anything else; `None` where it was not.
+    pub denied: Option<String>,
     /// What the draft says.
     pub after: Rejudged,
 }
@@ -76,6 +78,10 @@ impl Gate {
         for (entry, after) in entries.into_iter().zip(judged) {
             simulation.calls = simulation.calls.saturating_add(1);
             let before = said(&entry);
+            if entry.is_denied_before_policies() {
+                // No policy had a say in it, and none would have: it was refused, and stays so.
+                continue;
+            }
             match &after {
                 Rejudged::Verdict { kind, .. } if *kind == before => continue,
                 Rejudged::Verdict { .. } => simulation.changed = simulation.changed.saturating_add(1),
@@ -89,6 +95,7 @@ impl Gate {
                     time: entry.recorded.time,
                     agent: entry.recorded.agent,
                     before,
+                    denied: entry.denied,
                     after,
                 });
             }

@@ -146,12 +146,12 @@ impl Gate {
                 };
                 HookAnswer { approval, invocation: Some(answer.invocation), ..passed }
             }
-            Err(Denial { invocation: Some(invocation), refusal }) => {
+            Err(Denial { invocation: Some(invocation), refusal, .. }) => {
                 let denied = HookAnswer::denied(&refusal);
                 HookAnswer { invocation: Some(invocation), approval: approval.or(denied.approval), ..denied }
             }
             // No record, no answer.
-            Err(Denial { invocation: None, refusal }) => return Err(refusal),
+            Err(Denial { invocation: None, refusal, .. }) => return Err(refusal),
         };
         Ok((answer, asked))
     }

@@ -1,6 +1,8 @@
 //! Rules against the catalog: what does not exist cannot be spoken of.
 
 use super::*;
+use toolgate_gate::ports::policy_book::KnownPrincipals;
+use toolgate_model::principal_scope::HeldScopes;
 
 fn check(text: &str) -> Vec<Problem> {
     compile(text).check(&[World::new().policy_tool()])
@@ -77,4 +79,65 @@ fn what_does_not_exist_is_named_with_what_is_nearest() {
 fn a_catalog_that_has_no_schema_is_a_problem() {
     let tool = World::new().policy_tool();
     assert_eq!(compile("forbid(principal, action, resource);").check(&[tool.clone(), tool]).len(), 1);
+}
+
+#[test]
+fn a_rule_that_names_what_there_is_not_is_right_and_warned_about() {
+    let principals = KnownPrincipals {
+        complete: true,
+        ids: ["clerk".to_owned()].into(),
+        labels: ["trainee".to_owned()].into(),
+        scopes: vec![HeldScopes::from_stored(["approver:security".to_owned()].into_iter())],
+    };
+    let warnings = |rule: &str, principals: &KnownPrincipals| {
+        let set = compile(rule);
+        assert_eq!(set.check(&[World::new().policy_tool()]), [], "{rule}");
+        set.warnings(&[World::new().policy_tool()], principals)
+    };
+    for (rule, part, help) in [
+        (r#"forbid(principal == Principal::"clrek", action, resource);"#, "no principal `clrek`", Some("clerk")),
+        (r#"forbid(principal in Label::"trainees", action, resource);"#, "no label `trainees`", Some("trainee")),
+        (
+            r#"forbid(principal, action in Action::"call", resource) when { resource.tier == "wirte" };"#,
+            "tier `wirte`",
+            Some("write"),
+        ),
+        (
+            r#"forbid(principal, action in Action::"call", resource) when { ["read", "exce"].contains(resource.tier) };"#,
+            "tier `exce`",
+            Some("exec"),
+        ),
+        (
+            r#"forbid(principal, action, resource) when { context.time.weekday == "Sunday" };"#,
+            "weekday `Sunday`",
+            Some("sunday"),
+        ),
+        (
+            r#"@remedy("ask") @approvers("security,legal") forbid(principal, action in Action::"call", resource);"#,
+            "no principal in the group of approvers `legal`",
+            None,
+        ),
+        (
+            r#"@remedy("redact") @fields("boddy") forbid(principal, action == Action::"call:mail.send", resource);"#,
+            "no field `boddy`",
+            Some("body"),
+        ),
+    ] {
+        let found = warnings(rule, &principals);
+        let [warning] = found.as_slice() else { panic!("{rule}: {found:?}") };
+        assert!(warning.message.contains(part), "{rule}: {}", warning.message);
+        assert_eq!(
+            warning.help.as_deref().map(|told| help.is_some_and(|help| told.contains(help))),
+            help.map(|_| true),
+            "{rule}"
+        );
+    }
+    let right = r#"@remedy("ask") @approvers("security")
+        forbid(principal == Principal::"clerk", action in Action::"call", resource)
+        when { resource.tier == "write" && context.time.weekday != "sunday" };
+        @remedy("redact") @fields("body") forbid(principal, action == Action::"call:mail.send", resource);"#;
+    assert_eq!(warnings(right, &principals), []);
+    // Where there are more than were looked at, nothing is known not to be there.
+    let unknown = r#"forbid(principal == Principal::"nobody", action, resource);"#;
+    assert_eq!(warnings(unknown, &KnownPrincipals::default()), []);
 }

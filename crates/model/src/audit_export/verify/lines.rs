@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::VerifyError;
-use crate::audit_export::{MAX_LINE_BYTES, SEQUENCE, exported_leaf, to_canonical};
+use crate::audit_export::{MAX_LINE_BYTES, SEQUENCE, broken_reason, exported_leaf, to_canonical};
 use crate::merkle::Hash;
 use crate::strict_json;
 
@@ -120,7 +120,10 @@ impl<R: BufRead> Lines<R> {
 impl Entry {
     fn parse(line: &[u8]) -> Result<Self, String> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let value = strict_json::parse(line).map_err(|error| error.to_string())?;
+        if let Some(reason) = broken_reason(line) {
+            return Err(format!("the gate could not go on: {reason}"));
+        }
+        let value = strict_json::parse_written(line).map_err(|error| error.to_string())?;
         let Value::Object(event) = value else { return Err("not a JSON object".to_owned()) };
         // An event may have members of any name, so what bears a sequence is one.
         let names = |name: &str| !event.contains_key(SEQUENCE) && event.contains_key(name);

@@ -80,6 +80,43 @@ fn a_summary_stays_small_and_says_what_it_left_out() {
     }
 }
 
+/// A caller that writes as much as it can into what nobody looks at.
+fn noisy() -> Vec<Map<String, Value>> {
+    let long = "x".repeat(60_000);
+    let texts = json!({"aa": vec![long.clone(); 500], "ab": vec!["y".repeat(200); 500]});
+    let name = json!({"x".repeat(4_100): 1, "y".repeat(250): {"z".repeat(250): long}});
+    let nested = json!({"aa": {"b": {"c": {"d": vec!["y".repeat(250); 100]}}}, "ab": (0..300).collect::<Vec<_>>()});
+    [texts, name, nested].into_iter().map(|noise| noise.as_object().unwrap().clone()).collect()
+}
+
+#[test]
+fn each_member_has_its_own_share_whatever_a_caller_puts_into_the_others() {
+    for mut parameters in noisy() {
+        parameters.extend([("amount".to_owned(), json!(2500)), ("recipient".to_owned(), json!("mallory@example.com"))]);
+        let kept = summary(json!({}), Value::Object(parameters.clone()));
+        assert_eq!((&kept["amount"], &kept["recipient"]), (&json!(2500), &json!("mallory@example.com")), "{kept}");
+        assert!(kept.to_string().len() < 6 * 1024, "{}", kept.to_string().len());
+
+        let inside = summary(json!({}), json!({"payment": parameters}));
+        assert_eq!(inside["payment"]["amount"], json!(2500), "{inside}");
+
+        let rule = LoggingRule { inputs: true, ..LoggingRule::default() };
+        let inputs = rule.inputs(inside.as_object().unwrap()).unwrap();
+        assert_eq!(inputs["payment"]["amount"], json!(2500), "{inputs}");
+    }
+}
+
+#[test]
+fn members_of_the_schema_come_before_any_number_of_others() {
+    let mut parameters: Map<String, Value> = (0..5000).map(|number| (format!("a{number}"), json!(1))).collect();
+    parameters.insert("memo".to_owned(), json!("m".repeat(3000)));
+    parameters.insert("recipient_of_the_payment".to_owned(), json!("mallory@example.com"));
+    let schema = json!({"type": "object", "properties": {"recipient_of_the_payment": {}, "memo": {}}});
+    let kept = LoggingRule::default().summary_of(&parameters, &schema);
+    assert_eq!(kept["recipient_of_the_payment"], json!("mallory@example.com"));
+    assert!(kept.contains_key("memo") && kept.contains_key(LEFT_OUT));
+}
+
 #[test]
 fn rules_that_contradict_each_other_are_refused() {
     let refusal = |rule: Value| LoggingRule::from_json(&rule, "logging").unwrap_err().to_string();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use toolgate_model::audit_export::broken_reason;
 
 use super::feed::{Feed, Selection};
 use super::outlet::Outlet;
@@ -95,8 +96,15 @@ async fn verifiable(client: &Client, output: Option<&Path>) -> Result<Report, Fa
     let path = "/api/v1/audit/export";
     let Some(output) = output else {
         let mut stdout = io::stdout().lock();
-        client.download(path, |bytes| stdout.write_all(bytes)).await?;
+        let mut last = LastLine::default();
+        client
+            .download(path, |bytes| {
+                last.read(bytes);
+                stdout.write_all(bytes)
+            })
+            .await?;
         stdout.flush().map_err(|error| Failure::io("standard output", error))?;
+        last.require_end()?;
         return Ok(Report::new(Value::Null, ""));
     };
     let shown = output.display().to_string();
@@ -106,13 +114,16 @@ async fn verifiable(client: &Client, output: Option<&Path>) -> Result<Report, Fa
     let part = output.with_file_name(name);
     let mut file = File::create(&part).map_err(failed)?;
     let mut lines: u64 = 0;
+    let mut last = LastLine::default();
     let written = client.download(path, |bytes| {
+        last.read(bytes);
         lines += bytes.iter().filter(|byte| **byte == b'\n').map(|_| 1_u64).sum::<u64>();
         file.write_all(bytes)
     });
     let written = written
         .await
         .map_err(Failure::from)
+        .and_then(|()| last.require_end())
         .and_then(|()| file.sync_all().and_then(|()| std::fs::rename(&part, output)).map_err(failed));
     if written.is_err() {
         let _ = std::fs::remove_file(&part);
@@ -120,4 +131,30 @@ async fn verifiable(client: &Client, output: Option<&Path>) -> Result<Report, Fa
     written?;
     let text = format!("{} holds the log, in {lines} lines.", plain(&json!(shown)));
     Ok(Report::new(json!({"file": shown, "lines": lines}), text))
+}
+
+/// The line that an export ends with.
+#[derive(Default)]
+struct LastLine {
+    line: Vec<u8>,
+    ended: bool,
+}
+
+impl LastLine {
+    fn read(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if std::mem::replace(&mut self.ended, piece.ends_with(b"\n")) {
+                self.line.clear();
+            }
+            self.line.extend_from_slice(piece);
+        }
+    }
+
+    /// Fails with what the gate says where it could not go on.
+    fn require_end(&self) -> Result<(), Failure> {
+        match broken_reason(&self.line) {
+            Some(reason) => Err(Failure::Said(format!("the gate could not export the log: {reason}"))),
+            None => Ok(()),
+        }
+    }
 }

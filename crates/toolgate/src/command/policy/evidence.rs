@@ -50,9 +50,10 @@ pub(super) fn simulation(since: Timestamp, answer: Value) -> Report {
         .iter()
         .map(|change| {
             let after = at(change, "after");
+            let was = at(change, "was").as_str().or(at(change, "before").as_str());
             json!({
                 "time": at(change, "timestamp"), "call": at(change, "invocation_id"), "agent": at(change, "agent_id"),
-                "what": at(change, "subject"), "before": at(change, "before"), "after": at(after, "verdict"),
+                "what": at(change, "subject"), "was": was, "after": at(after, "verdict"),
                 "because": because(after),
             })
         })
@@ -70,7 +71,7 @@ pub(super) fn simulation(since: Timestamp, answer: Value) -> Report {
             ("CALL", "call"),
             ("AGENT", "agent"),
             ("WHAT", "what"),
-            ("WAS", "before"),
+            ("WAS", "was"),
             ("WOULD BE", "after"),
             ("BY", "because"),
         ];

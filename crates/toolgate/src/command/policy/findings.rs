@@ -13,9 +13,12 @@ use crate::output::{Report, at, clean, plain};
 pub(super) fn checked(folder: &Path, answer: Value) -> Report {
     let (problems, failed) = (list(&answer, "problems"), failed_tests(&answer));
     let mut text = problem_lines(folder, problems);
+    let warnings = list(&answer, "warnings");
+    warnings.iter().for_each(|warning| text.push_str(&format!("warning: {}", problem_line(folder, warning))));
     failed.iter().for_each(|test| text.push_str(&test_lines(folder, test)));
     let right = problems.is_empty() && failed.is_empty();
     text.push_str(&match right {
+        true if !warnings.is_empty() => format!("{}; {} warnings\n", counted(&answer), warnings.len()),
         true => format!("{}; nothing is wrong\n", counted(&answer)),
         false => format!("{} problems, {} failed tests\n", problems.len(), failed.len()),
     });

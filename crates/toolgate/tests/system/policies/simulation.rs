@@ -145,6 +145,14 @@ fn calls_that_were_refused_or_changed_are_judged_too(world: &World) {
     ];
     assert_eq!(listed(&simulation), wanted);
     counts(&simulation, 3, 2, 0);
+    // What really happened is told besides: the first was denied, the second was not.
+    let told = |change: &Value| (change["was"].clone(), change["denied_with"].clone());
+    assert_eq!(told(&simulation["changes"][0]), (json!("denied"), json!("POLICY_DENIED")));
+    assert_eq!(told(&simulation["changes"][1]), (json!("modify"), json!(null)));
+    let terminal = Terminal::of(world, &office.admin);
+    terminal.writes("rules.cedar", "// nothing is forbidden\n");
+    let said = terminal.reads(&["policy", "simulate", "policies"]);
+    assert!(said.contains("desk.note  denied  allow"), "{said}");
     // By the rules that are active nothing is known to change: what was refused or changed is not in the log as it came.
     let simulation = simulate(&office, &format!("{}{redacting}", no_note("no-lunch", "lunch")));
     counts(&simulation, 3, 0, 2);

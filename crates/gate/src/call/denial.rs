@@ -1,0 +1,169 @@
+//! Refusals and their records: the one place where they are written down, with the grant and the service that they are
+//! about.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolgate_model::arguments::arguments_hash;
+use toolgate_model::credential::ServiceName;
+use toolgate_model::hook::ToolReturned;
+use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
+use toolgate_model::time::Timestamp;
+
+use super::admit::shown;
+use super::fit::Candidate;
+use super::resolve::tool_part;
+use super::{Call, Reached};
+use crate::gate::Gate;
+use crate::ports::ledger::{Freshness, Holding, RecordDenial};
+use crate::refusal::{Code, Kind, Refusal, Stage};
+
+/// A call without a result: refused, or admitted and never settled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Denial {
+    /// The record that stays of it; `None` where nothing could be written down.
+    pub invocation: Option<InvocationId>,
+    /// Why.
+    pub refusal: Refusal,
+    /// Whether the call was admitted. Then it may have been carried out, and its record becomes `unknown`.
+    pub admitted: bool,
+}
+
+impl Denial {
+    /// A refusal, with its record.
+    pub(crate) fn refused(invocation: Option<InvocationId>, refusal: Refusal) -> Self {
+        Self { invocation, refusal, admitted: false }
+    }
+
+    /// A refusal that leaves no record.
+    pub(crate) fn unrecorded(refusal: Refusal) -> Self {
+        Self::refused(None, refusal)
+    }
+
+    /// A call that was admitted and whose outcome is not recorded.
+    pub(super) fn unsettled(invocation: InvocationId, cause: &Refusal) -> Self {
+        let reason = "the call was admitted, and its outcome could not be recorded: the service may have carried it out; \
+                      look there before you call again";
+        let refusal = Refusal::new(Code::OutcomeUnknown, reason)
+            .with("invocation_id", invocation)
+            .with("cause", cause.code().as_str());
+        Self { invocation: Some(invocation), refusal: refusal.at(Stage::Settle), admitted: true }
+    }
+}
+
+/// What a refusal is about, as far as it was found.
+#[derive(Default)]
+struct About {
+    candidate: Option<Candidate>,
+    grant: Option<GrantId>,
+    /// The grant's, where the refusal names another one than the candidate's.
+    holding: Option<Arc<Holding>>,
+    /// Of the tool, where the tool itself was not found.
+    service: Option<ServiceName>,
+}
+
+impl Gate {
+    /// The one place where refusals are written down.
+    pub(super) async fn record_denial(&self, call: &Call, mut reached: Reached, refusal: Refusal) -> Denial {
+        self.refused_calls.count(&call.caller, &refusal, call.arrived);
+        let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
+        let decision = reached.decision.take();
+        let about = self.about(call, reached, &refusal).await;
+        let holding = about.holding.as_ref().or_else(|| about.candidate.as_ref().and_then(Candidate::holding));
+        let opened = self.open_refused(holding).await;
+        let parameters = shown(&call.parameters, &opened);
+        let invocation = call.record(&about, &parameters, &error, self.clock.now());
+        let stage = refusal.stage().map_or("", Stage::as_str);
+        let code = refusal.code();
+        let kind = code.kind();
+        let returned = match kind {
+            Kind::TooMany => ToolReturned::rate_limited(&invocation),
+            Kind::Forbidden => ToolReturned::forbidden(&invocation),
+            _ => ToolReturned::error(&invocation, code.as_str(), format!("the call was refused: {stage}"), None),
+        };
+        let command = RecordDenial {
+            stamp: self.stamp(&call.caller),
+            stage,
+            error,
+            returned,
+            about_authority: kind == Kind::Forbidden,
+            decision: match &call.asked {
+                // What another runtime is told is on record, whoever decided it.
+                Some(asked) => Some(asked.refused(decision, call.id, &parameters, &refusal)),
+                None => decision,
+            },
+            invocation,
+        };
+        match self.ledger.record_denial(command).await {
+            Ok(()) => Denial::refused(Some(call.id), refusal),
+            // The admission was reported as failed, and had happened: the record stays as the admission wrote it.
+            Err(admitted) if admitted.code() == Code::OutcomeUnknown => Denial::unsettled(call.id, &refusal),
+            // No record, no answer: what was to be said is not said.
+            Err(unrecorded) => Denial::unrecorded(unrecorded.at(Stage::Settle)),
+        }
+    }
+
+    /// The grant that the refusal names, if the agent holds it; else the one that the call came to, or names itself.
+    async fn about(&self, call: &Call, reached: Reached, refusal: &Refusal) -> About {
+        let mut about = About { candidate: reached.found, grant: reached.grant, ..About::default() };
+        let named = refusal.grant().or(about.grant).or(call.grant);
+        if let Some(named) = named.filter(|named| about.grant != Some(*named)) {
+            let found = self.ledger.holding(call.caller.tenant(), named).await.ok().flatten();
+            about.holding = found.filter(|holding| holding.lineage.grant().agent == call.agent);
+            about.grant = about.holding.as_ref().map(|holding| holding.grant()).or(about.grant);
+        }
+        if about.candidate.is_none() && call.own_tool.is_none() {
+            about.service = match &about.holding {
+                Some(holding) => Some(holding.credential.service.clone()),
+                None => self.held_service(call).await,
+            };
+        }
+        about
+    }
+
+    /// The service that the call names, if the agent holds a grant on it.
+    async fn held_service(&self, call: &Call) -> Option<ServiceName> {
+        let tenant = call.caller.tenant();
+        let held =
+            self.ledger.holdings(tenant, &call.agent, self.clock.now(), Freshness::Recent).await.ok()?.held.clone();
+        let named = held.iter().find(|holding| tool_part(call, &holding.credential.service).is_some())?;
+        Some(named.credential.service.clone())
+    }
+}
+
+impl Call {
+    fn record(&self, about: &About, parameters: &Value, error: &InvocationError, now: Timestamp) -> Invocation {
+        let found = about.candidate.as_ref();
+        let hash = arguments_hash(parameters, &[]);
+        let parameters = match (found, parameters) {
+            (Some(candidate), Value::Object(parameters)) => candidate.tool.definition.summary(parameters),
+            _ => Map::new(),
+        };
+        let service = found.map(|candidate| &candidate.tool.service).or(about.service.as_ref());
+        let named = || service.and_then(|service| tool_part(self, service)).unwrap_or(&self.tool);
+        Invocation {
+            id: self.id,
+            tenant: self.caller.tenant().clone(),
+            grant: about.grant,
+            agent: self.agent.clone(),
+            actor: self.caller.id().clone(),
+            service: service.cloned(),
+            tool: found.map_or_else(named, |candidate| candidate.tool.name.as_str()).to_owned(),
+            version: found.and_then(|candidate| candidate.tool.version.clone()),
+            status: InvocationStatus::Denied,
+            error: Some(error.clone()),
+            parameters,
+            arguments_hash: hash,
+            fingerprint: None,
+            http_status: None,
+            cost: None,
+            duration_ms: Some(self.milliseconds_until(now)),
+            idempotency_key: self.idempotency_key.clone(),
+            context: self.context.clone(),
+            trace: self.trace(found),
+            reported: false,
+            created_at: self.arrived,
+        }
+    }
+}
