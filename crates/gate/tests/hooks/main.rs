@@ -8,6 +8,7 @@
     reason = "this is a test, and its helpers too"
 )]
 
+mod executed;
 mod office;
 mod properties;
 mod refusals;

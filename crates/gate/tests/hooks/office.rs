@@ -11,6 +11,7 @@ use toolgate_gate::call::{Admitted, AskForm, CallRequest, HookAnswer, HookQuesti
 use toolgate_gate::gate::{Gate, Ports, Settings};
 use toolgate_gate::identify::Caller;
 use toolgate_gate::ports::approver::Unattended;
+use toolgate_gate::ports::guardian::Guardian;
 use toolgate_gate::ports::ledger::{ApplyPolicies, ApplyService, Freshness, PolicyChange};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
 use toolgate_gate::ports::source::{Access, Execution, ServiceAnswer, Source};
@@ -91,15 +92,30 @@ impl Source for FakeSource {
 impl Office {
     /// A gate with an agent in a tenant of its own.
     pub async fn open(fixture: &LedgerFixture, agent: impl FnOnce(&mut Principal)) -> Self {
+        let policies = PolicyEngine::new(Arc::clone(fixture.ledger()), Arc::new(fixture.clock().clone()));
+        let guardian = Guardians::new(Arc::new(policies), Vec::new(), Arc::new(LogAlarm::default()));
+        Self::made_of(fixture, agent, Arc::new(guardian), Arc::new(FakeSource)).await
+    }
+
+    /// The same with this guardian and this source.
+    pub async fn with(fixture: &LedgerFixture, guardian: Arc<dyn Guardian>, source: Arc<dyn Source>) -> Self {
+        Self::made_of(fixture, |_| {}, guardian, source).await
+    }
+
+    async fn made_of(
+        fixture: &LedgerFixture,
+        agent: impl FnOnce(&mut Principal),
+        guardian: Arc<dyn Guardian>,
+        source: Arc<dyn Source>,
+    ) -> Self {
         let tenant = fixture.tenant().await;
         let clock = Arc::new(fixture.clock().clone());
-        let policies = PolicyEngine::new(Arc::clone(fixture.ledger()), clock.clone());
         let ports = Ports {
             ledger: Arc::clone(fixture.ledger()),
             sealer: Arc::new(FakeSealer),
             clock,
-            source: Arc::new(FakeSource),
-            guardian: Arc::new(Guardians::new(Arc::new(policies), Vec::new(), Arc::new(LogAlarm::default()))),
+            source,
+            guardian,
             policy_book: Arc::new(CedarBook),
             approver: Arc::new(Unattended),
         };
