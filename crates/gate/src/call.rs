@@ -348,7 +348,10 @@ impl Gate {
             let is_first = refused.is_none();
             match self.walk_as(call, alternative, is_first, freshness, kept, reached).await {
                 // Another grant may have room, or may still stand.
-                Err(refusal) if refusal.stage() == Some(Stage::Admit) && admit::is_about_the_grant(refusal.code()) => {
+                Err(refusal)
+                    if matches!(refusal.stage(), Some(Stage::Approve | Stage::Admit))
+                        && admit::is_about_the_grant(refusal.code()) =>
+                {
                     refused = refused.or(Some(refusal));
                 }
                 walked => return walked,
