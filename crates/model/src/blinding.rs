@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::arguments::SHORTEST_SECRET;
 use crate::checkpoint::SigningKey;
 
-/// What a caller is shown in the place of an argument that may hold a secret.
+/// What a caller is shown in the place of an argument, or of a name, that may hold a secret.
 const WITHHELD: &str = "[withheld]";
 
 /// Members of events that hold a hash of arguments.
@@ -19,7 +19,7 @@ const ARGUMENTS: [&str; 5] = ["effective", "hash_after", "inputs", "parameters",
 const CALLS: [&str; 2] = ["callId", "invocation_id"];
 
 /// The recorded parameters as their caller sees them, under the names that the tool declares. Another name may be a guess
-/// itself.
+/// itself: all of those together leave one mark that says that something is not shown.
 pub fn short_parameters(parameters: &Map<String, Value>, is_declared: impl Fn(&str) -> bool) -> Map<String, Value> {
     let shown = |value: &Value| match value {
         Value::Null | Value::Bool(_) => value.clone(),
@@ -27,8 +27,11 @@ pub fn short_parameters(parameters: &Map<String, Value>, is_declared: impl Fn(&s
         Value::String(text) if text.len() < SHORTEST_SECRET => value.clone(),
         _ => Value::from(WITHHELD),
     };
-    let declared = parameters.iter().filter(|(name, _)| is_declared(name));
-    declared.map(|(name, value)| (name.clone(), shown(value))).collect()
+    let seen = |(name, value): (&String, &Value)| match is_declared(name) {
+        true => (name.clone(), shown(value)),
+        false => (WITHHELD.to_owned(), Value::from(WITHHELD)),
+    };
+    parameters.iter().map(seen).collect()
 }
 
 /// Replaces hashes of arguments for readers who may not read the log.
@@ -97,7 +100,7 @@ mod tests {
             let kept = crate::arguments::without(&arguments, &[b"hunter2hunter2", b"12345678"]).into_owned();
             short_parameters(kept.as_object().unwrap(), |name| ["note", "list", "pin", "n"].contains(&name))
         };
-        let expected = json!({"note": WITHHELD, "list": WITHHELD, "pin": WITHHELD, "n": 25});
+        let expected = json!({"note": WITHHELD, "list": WITHHELD, "pin": WITHHELD, "n": 25, WITHHELD: WITHHELD});
         for (guess, number) in [("hunter2hunter2", 12_345_678), ("hunter2hunter3", 12_345_679)] {
             assert_eq!(Value::Object(shown(sent(guess, number))), expected);
         }

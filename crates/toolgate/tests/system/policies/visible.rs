@@ -101,9 +101,10 @@ fn a_rule_sees_who_acts_from_where_in_which_session_and_when(world: &World) {
 
 fn a_rule_sees_how_much_was_called_and_spent_in_an_execution(world: &World) {
     let office = Office::open(world);
+    // The host names the runs: one that the agent names itself would count with its whole day.
     let note = |run: &str| {
-        let more = json!({"context": {"run_id": run}});
-        office.agent.invokes(call_with("note", json!({"text": "x"}), more)).status()
+        let more = json!({"agent_id": "clerk", "context": {"run_id": run}});
+        office.host.invokes(call_with("note", json!({"text": "x"}), more)).status()
     };
     // A note costs two cents.
     office.applies(&when("context.spent.run.greaterThanOrEqual(decimal(\"0.06\"))"));
