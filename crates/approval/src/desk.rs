@@ -18,6 +18,9 @@ use toolgate_model::principal::TenantId;
 use crate::links::Links;
 use crate::{coverage, offers, parts, risk};
 
+#[cfg(test)]
+mod tests;
+
 /// What a call is told that waits when the gate stops.
 const STOPPING: &str = "the gate stopped while this approval was pending";
 
@@ -56,9 +59,10 @@ impl Desk {
         self.ledger.beat(Beat { process: self.process, time: self.clock.now(), attended }).await
     }
 
-    /// Hears of answers that were given elsewhere.
+    /// Hears of decisions that nobody told this process of: those that were made elsewhere, and those whose approver
+    /// disconnected once they were stored.
     pub async fn collect(&self) -> Result<(), Refusal> {
-        if !self.ledger.shares_approvals() || self.is_idle() {
+        if self.is_idle() {
             return Ok(());
         }
         for approval in self.ledger.collect_approvals(self.process).await? {
@@ -69,9 +73,9 @@ impl Desk {
 
     /// Ends what is overdue and what belongs to processes that died; answers how many.
     pub async fn reap(&self) -> Result<u64, Refusal> {
-        let reaped = self.ledger.reap_approvals(self.process, self.clock.now()).await?;
+        let reaped = self.ledger.reap_approvals(self.process, self.clock.now()).await;
         self.collect().await?;
-        Ok(reaped)
+        reaped
     }
 
     /// How many calls wait here.

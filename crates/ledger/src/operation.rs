@@ -43,6 +43,7 @@ pub mod sessions;
 pub mod settings;
 pub mod settlement;
 pub mod standing_approvals;
+pub mod sweeping;
 pub mod tenants;
 pub mod tool_names;
 pub mod vaults;

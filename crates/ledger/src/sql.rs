@@ -202,13 +202,15 @@ text_values!(
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::from(text.to_owned())
     }
 }
 
+/// PostgreSQL keeps no NUL in a text. What a caller wrote may hold one, and the record of it must not fail for that: the
+/// sign for NUL stands in its place, on both engines.
 impl From<String> for Value {
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self::Text(if text.contains('\0') { text.replace('\0', "\u{2400}") } else { text })
     }
 }
 

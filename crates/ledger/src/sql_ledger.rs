@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::*;
 use toolgate_gate::ports::sealer::MasterKeyId;
-use toolgate_gate::refusal::Refusal;
+use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Approval, SessionName, StandingApproval};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::credential::{Credential, Vault};
@@ -25,6 +25,7 @@ use toolgate_model::time::Timestamp;
 
 use crate::cache::Cache;
 use crate::operation::Operation;
+use crate::operation::approval_decisions::Deciding;
 use crate::operation::approval_sessions::ReadSessionTerms;
 use crate::operation::approval_webhooks::{BeginWebhooks, ReadWebhookBacklog, TakeLease};
 use crate::operation::approvals::{ListApprovals, ReadApproval};
@@ -42,11 +43,14 @@ use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKe
 use crate::operation::policies::{ListPolicyVersions, ReadPolicies, ReadPolicyVersion};
 use crate::operation::principals::{ListPrincipals, ReadPrincipal};
 use crate::operation::processes::{ForgetProcesses, ReadAttendance};
-use crate::operation::reaping::{self, CollectApprovals, EndOrphans, EndOverdue, ForgetArguments, HasEnded};
+use crate::operation::reaping::{
+    CollectApprovals, Dead, EndAbandoned, EndOrphans, EndOverdue, ForgetArguments, HasEnded,
+};
 use crate::operation::services::ReadRegistry;
-use crate::operation::sessions::{self, CloseSessions, ReadSession};
+use crate::operation::sessions::{CloseSessions, ReadSession};
 use crate::operation::settings::{CheckWrite, ReadRevision, ReadSetting, SetSettingOnce};
 use crate::operation::standing_approvals::{ListStandings, ReadStanding, ReadStandingFor};
+use crate::operation::sweeping::{Sweep, Swept};
 use crate::operation::tenants::{ListTenants, ReadTenant};
 use crate::operation::vaults::{ListVaults, ReadVault};
 
@@ -86,6 +90,8 @@ pub struct SqlLedger<E> {
     inherited_closed: AtomicBool,
     /// Whether sessions that an earlier process left open were closed.
     inherited_sessions_closed: AtomicBool,
+    /// Whether approved calls that no process lived to end were ended.
+    inherited_reaped: AtomicBool,
 }
 
 impl<E: Engine> SqlLedger<E> {
@@ -101,6 +107,7 @@ impl<E: Engine> SqlLedger<E> {
             sealed: Cache::new(exact),
             inherited_closed: AtomicBool::new(!exact),
             inherited_sessions_closed: AtomicBool::new(!exact),
+            inherited_reaped: AtomicBool::new(false),
         }
     }
 }
@@ -116,18 +123,36 @@ impl<E: Engine> SqlLedger<E> {
         })
     }
 
-    /// Runs an operation until a batch is not full; answers how many it found in all.
-    async fn in_batches<O: Operation<Output = u32>>(
+    /// Takes all pending events of a tenant into its tree.
+    async fn integrate_tenant(
         &self,
-        full: u32,
-        operation: impl Fn() -> O + Send + Sync,
+        tenant: &TenantId,
+        signer: &Arc<SigningKey>,
+        now: Timestamp,
     ) -> Result<u64, Refusal> {
         let mut total = 0;
         loop {
-            let count = self.engine.write(operation()).await?;
-            total += u64::from(count);
-            if count < full {
+            let integrate = Integrate { tenant: tenant.clone(), signer: Arc::clone(signer), now };
+            let count = self.engine.write(integrate).await?;
+            total += count;
+            if count < u64::from(audit::BATCH) {
                 return Ok(total);
+            }
+        }
+    }
+
+    /// Runs an operation, which is told how many rows to pass over, until a batch is not full.
+    async fn in_batches<O: Operation<Output = Swept>>(
+        &self,
+        operation: impl Fn(u32) -> O + Send + Sync,
+    ) -> Result<Sweep, Refusal> {
+        let mut sweep = Sweep::default();
+        loop {
+            let batch = self.engine.write(operation(sweep.passed_over())).await?;
+            let full = batch.full;
+            sweep.add(batch);
+            if !full {
+                return Ok(sweep);
             }
         }
     }
@@ -488,9 +513,9 @@ impl<E: Engine> Ledger for SqlLedger<E> {
 
     async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal> {
         let only_overdue = self.inherited_sessions_closed.load(Ordering::Acquire);
-        let closed = self.in_batches(sessions::BATCH, || CloseSessions { now, only_overdue }).await?;
+        let closed = self.in_batches(|passed_over| CloseSessions { now, only_overdue, passed_over }).await?;
         self.inherited_sessions_closed.store(true, Ordering::Release);
-        Ok(closed)
+        closed.report()
     }
 
     async fn request_approval(&self, command: RequestApproval) -> Result<(), Refusal> {
@@ -498,7 +523,7 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn decide_approval(&self, command: DecideApproval) -> Result<Approval, Refusal> {
-        self.engine.write(command).await
+        self.engine.write(Deciding { command, shared: E::IS_SHARED }).await
     }
 
     async fn end_approval(&self, command: EndApproval) -> Result<Approval, Refusal> {
@@ -530,11 +555,16 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal> {
-        let overdue = self.in_batches(reaping::BATCH, || EndOverdue { now }).await?;
-        let orphans = self.in_batches(reaping::BATCH, || EndOrphans { process, now, shared: E::IS_SHARED }).await?;
-        self.in_batches(reaping::BATCH, || ForgetArguments { now }).await?;
+        let dead = Dead { process, shared: E::IS_SHARED };
+        let all = !self.inherited_reaped.load(Ordering::Acquire);
+        let mut sweep = self.in_batches(|passed_over| EndOverdue { now, passed_over }).await?;
+        sweep.join(self.in_batches(|passed_over| EndOrphans { dead, now, passed_over }).await?);
+        sweep.join(self.in_batches(|passed_over| EndAbandoned { dead, now, all, passed_over }).await?);
+        self.inherited_reaped.store(true, Ordering::Release);
+        let forgotten = self.in_batches(|passed_over| ForgetArguments { now, passed_over }).await?;
         self.engine.write(ForgetProcesses { now }).await?;
-        Ok(overdue + orphans)
+        forgotten.report()?;
+        sweep.report()
     }
 
     async fn beat(&self, command: Beat) -> Result<(), Refusal> {
@@ -614,11 +644,11 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal> {
         // The first time, in the only process, nothing can be running: it is what an earlier one left behind.
         let only_overdue = self.inherited_closed.load(Ordering::Acquire);
-        let total = self.in_batches(closing::BATCH, || CloseCalls { now, only_overdue }).await?;
+        let closed = self.in_batches(|passed_over| CloseCalls { now, only_overdue, passed_over }).await?;
         self.inherited_closed.store(true, Ordering::Release);
         while self.engine.write(ForgetKeys { now }).await? >= u64::from(closing::BATCH) {}
         while self.engine.write(ForgetMarks { now }).await? >= u64::from(marks::BATCH) {}
-        Ok(total)
+        closed.report()
     }
 
     async fn invocation(&self, tenant: &TenantId, id: InvocationId) -> Result<Option<Invocation>, Refusal> {
@@ -635,29 +665,24 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal> {
-        let mut total = 0;
-        loop {
-            let announced = self.engine.write(AnnounceExpired { now }).await?;
-            total += announced.count;
-            if !announced.more {
-                return Ok(total);
-            }
-        }
+        // A row that cannot be read is marked like the others, and so is reported once.
+        self.in_batches(|_| AnnounceExpired { now }).await?.report()
     }
 
     async fn integrate(&self, signer: Arc<SigningKey>, now: Timestamp) -> Result<u64, Refusal> {
-        let mut total = 0;
+        let (mut total, mut failure) = (0, None);
         for tenant in self.engine.read(ListPending).await? {
-            loop {
-                let integrate = Integrate { tenant: tenant.clone(), signer: Arc::clone(&signer), now };
-                let count = self.engine.write(integrate).await?;
-                total += count;
-                if count < u64::from(audit::BATCH) {
-                    break;
+            match self.integrate_tenant(&tenant, &signer, now).await {
+                Ok(count) => total += count,
+                Err(refusal) if refusal.code() == Code::LedgerUnavailable => return Err(refusal),
+                // The logs of other tenants go on without this one.
+                Err(refusal) => {
+                    let reason = format!("the log of tenant `{tenant}` cannot be extended: {}", refusal.reason());
+                    failure.get_or_insert(Refusal::new(refusal.code(), reason));
                 }
             }
         }
-        Ok(total)
+        failure.map_or(Ok(total), Err)
     }
 
     async fn events(

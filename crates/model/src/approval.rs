@@ -196,6 +196,17 @@ impl Approval {
         })
     }
 
+    /// Ends one that was approved, and whose call died before it was made. `None` where it was not approved.
+    #[must_use]
+    pub fn abandoned(&self, reason: &str, now: Timestamp) -> Option<Self> {
+        (self.status == ApprovalStatus::Approved).then(|| Self {
+            status: ApprovalStatus::Orphaned,
+            reason: Some(reason.to_owned()),
+            resolved_at: Some(now),
+            ..self.clone()
+        })
+    }
+
     /// Whether the tool asks a person something, so that the answer is what it gives.
     pub fn is_question(&self) -> bool {
         self.reasons.iter().any(|reason| reason.source == AskSource::Question)

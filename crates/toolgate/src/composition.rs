@@ -19,6 +19,7 @@ use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::refusal::Code;
 use toolgate_gate::{Gate, MachineTools, Ports, Refusal};
 use toolgate_guardian::policy::CedarBook;
 use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
@@ -120,18 +121,18 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     let listener = bind(configuration.listen).await?;
     let address = listener.local_addr()?;
     let bootstrap = gate.bootstrap(configuration.admin_token.as_ref()).await?;
-    let cut_off = gate.close_calls().await?;
+    let cut_off = despite_damage(gate.close_calls().await)?;
     if cut_off > 0 {
         tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
     }
     // Before anybody can open one: what is open now was left over.
-    let left_open = gate.close_sessions().await?;
+    let left_open = despite_damage(gate.close_sessions().await)?;
     if left_open > 0 {
         tracing::warn!(left_open, "tool sessions were open when the gate last stopped; they are closed as failed");
     }
     // Before anything can wait: another gate must see that this one lives, and what waited in an earlier life is over.
     desk.beat().await?;
-    let orphaned = desk.reap().await?;
+    let orphaned = despite_damage(desk.reap().await)?;
     if orphaned > 0 {
         tracing::warn!(orphaned, "calls waited for an answer when the gate last stopped; they were never run");
     }
@@ -151,6 +152,17 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     let maintenance = Maintenance::start(&app, &desk, webhooks, configuration.integrate_every);
     let limits = configuration.limits;
     Ok((Started { address, app, limits, listener, maintenance }, bootstrap))
+}
+
+/// A row that cannot be read belongs to one tenant, and keeps the gate of all of them from nothing.
+fn despite_damage(swept: Result<u64, Refusal>) -> Result<u64, Refusal> {
+    swept.or_else(|refusal| match refusal.code() {
+        Code::Internal => {
+            tracing::error!(%refusal, "the ledger is damaged");
+            Ok(0)
+        }
+        _ => Err(refusal),
+    })
 }
 
 /// A gate that listens.

@@ -72,6 +72,7 @@ impl Tellings {
     pub async fn look(&mut self) -> Result<(), Refusal> {
         let webhooks = &self.webhooks;
         self.under_way.retain(|_, telling| !telling.is_finished());
+        let mut failure = None;
         for backlog in webhooks.ledger.webhook_backlog().await? {
             if self.under_way.contains_key(&backlog.tenant) || webhooks.is_told_elsewhere(&backlog) {
                 continue;
@@ -80,16 +81,24 @@ impl Tellings {
             if backlog.size <= quiet {
                 continue;
             }
-            if webhooks.events(&backlog.tenant, quiet, 1).await?.is_empty() {
-                self.quiet.insert(backlog.tenant, backlog.size);
-                continue;
+            match webhooks.events(&backlog.tenant, quiet, 1).await {
+                Ok(events) if events.is_empty() => {
+                    self.quiet.insert(backlog.tenant, backlog.size);
+                    continue;
+                }
+                Ok(_) => {}
+                // The approvals of other tenants are told all the same.
+                Err(refusal) => {
+                    failure.get_or_insert(refusal);
+                    continue;
+                }
             }
             let (webhooks, tenant) = (Arc::clone(webhooks), backlog.tenant.clone());
             let (sending, stopped) = (Arc::clone(&self.sending), self.stopped.clone());
             let telling = tokio::spawn(async move { Round::new(&webhooks, &sending, tenant).run(stopped).await });
             self.under_way.insert(backlog.tenant, telling);
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// Waits until all have ended, which they do when the program is asked to end.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_model::approval::{
-    Approval, ApprovalHappening, ApprovalSession, Attendance, Channel, Decision, LONGEST_WAIT, Mode, SessionName,
-    StandingApproval, StandingWish, Vote,
+    Approval, ApprovalHappening, ApprovalSession, ApprovalStatus, Attendance, Channel, Decision, LONGEST_WAIT, Mode,
+    SessionName, StandingApproval, StandingWish, Vote,
 };
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::id::{ApprovalId, StandingApprovalId};
@@ -118,7 +118,8 @@ impl Gate {
             idempotency_key: answer.idempotency_key.clone(),
             request_digest: answer_digest(&answer),
         };
-        self.ledger.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))
+        let decided = self.ledger.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))?;
+        require_waiting(decided)
     }
 
     /// What would stand by a wish, or why nothing does: the single answer stays valid.
@@ -341,6 +342,15 @@ fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Result<Option<
             .unwrap_or_else(|| Refusal::new(Code::PermissionDenied, "only your own approvals can be seen"))),
         _ => Ok(Some(caller.id().clone())),
     }
+}
+
+/// Tells the approver of a call whose process died: nothing will be made of the decision.
+fn require_waiting(decided: Approval) -> Result<Approval, Refusal> {
+    if decided.status != ApprovalStatus::Orphaned {
+        return Ok(decided);
+    }
+    let reason = decided.reason.clone().unwrap_or_else(|| "the process in which the call waited is gone".to_owned());
+    Err(Refusal::new(Code::ApprovalEnded, reason).with("approval_id", decided.id).with("status", decided.status))
 }
 
 fn is_own(caller: &Caller, approval: &Approval) -> bool {

@@ -13,11 +13,15 @@ use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::{LoggingRule, ToolName};
 
+use crate::call::authorize::require_usable;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::entropy::random;
 use crate::ports::ledger::{EventFilter, Freshness, InvocationFilter, Page, PageRequest, ReportInvocation};
 use crate::refusal::{Code, Refusal};
+
+/// How often a report is looked at again when its grant changes meanwhile.
+const ATTEMPTS: u32 = 4;
 
 /// A call that its caller made by itself.
 pub struct Report {
@@ -135,49 +139,70 @@ impl Gate {
         Ok(Page { items: self.as_seen_by(caller, items).await?, next })
     }
 
-    /// Writes down a call that its caller made by itself; it is marked as reported and counts against no limit.
+    /// Writes down a call that its caller made by itself. It is marked as reported; its grant must be usable, and it
+    /// counts against the rate of the grant like every other call.
     pub async fn report_invocation(&self, caller: &Caller, report: Report) -> Result<Invocation, Refusal> {
         caller.require(Permission::InvokeTools)?;
         caller.require_acting_for(&report.agent)?;
+        for _ in 0..ATTEMPTS {
+            let command = self.report(caller, &report).await?;
+            let invocation = command.invocation.clone();
+            match self.ledger.report_invocation(command).await {
+                // What the report rests on has changed since it was read.
+                Err(refusal) if refusal.code() == Code::VersionConflict => {}
+                outcome => return outcome.map(|()| invocation),
+            }
+        }
+        Err(Refusal::new(Code::VersionConflict, "what this report rests on keeps changing; try again"))
+    }
+
+    async fn report(&self, caller: &Caller, report: &Report) -> Result<ReportInvocation, Refusal> {
         let missing = || {
             Refusal::new(Code::GrantNotFound, format!("there is no grant {}", report.grant))
                 .with("grant_id", report.grant)
         };
-        let lineage = self.ledger.lineage(caller.tenant(), report.grant).await?.ok_or_else(missing)?;
-        if lineage.grant().agent != report.agent {
+        let holding = self.ledger.holding(caller.tenant(), report.grant).await?.ok_or_else(missing)?;
+        let grant = holding.lineage.grant();
+        if grant.agent != report.agent {
             return Err(missing());
         }
-        if lineage.grant().service != report.service {
-            let reason = format!("grant {} is for service `{}`", report.grant, lineage.grant().service);
+        if grant.service != report.service {
+            let reason = format!("grant {} is for service `{}`", report.grant, grant.service);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
         let stamp = self.mandate(caller);
+        require_usable(&holding, stamp.time())?;
+        let lineage = holding.lineage.ancestors().iter().chain([grant]);
         let summary = LoggingRule::default().summary(&report.parameters);
         let invocation = Invocation {
             id: InvocationId::new(stamp.time(), random()?),
             tenant: stamp.tenant().clone(),
             grant: Some(report.grant),
-            agent: report.agent,
+            agent: report.agent.clone(),
             actor: stamp.actor().clone(),
-            service: Some(report.service),
+            service: Some(report.service.clone()),
             tool: report.tool.as_str().to_owned(),
             version: None,
             status: report.status,
-            error: report.error.map(|reason| InvocationError { code: "REPORTED".to_owned(), reason }),
+            error: report.error.clone().map(|reason| InvocationError { code: "REPORTED".to_owned(), reason }),
             parameters: summary,
-            arguments_hash: arguments_hash(&Value::Object(report.parameters), &[]),
+            arguments_hash: arguments_hash(&Value::Object(report.parameters.clone()), &[]),
             fingerprint: None,
             http_status: None,
             cost: report.cost,
             duration_ms: report.duration_ms,
-            idempotency_key: report.idempotency_key,
-            context: report.context,
+            idempotency_key: report.idempotency_key.clone(),
+            context: report.context.clone(),
             trace: CallTrace { by_agent: true, ..CallTrace::default() },
             reported: true,
             created_at: stamp.time(),
         };
-        self.ledger.report_invocation(ReportInvocation { stamp, invocation: invocation.clone() }).await?;
-        Ok(invocation)
+        Ok(ReportInvocation {
+            stamp,
+            lineage: lineage.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
+            credential: holding.credential.id,
+            invocation,
+        })
     }
 }
 

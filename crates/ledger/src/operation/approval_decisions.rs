@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolgate_gate::ports::ledger::{DecideApproval, Mandate};
+use toolgate_gate::ports::ledger::{DecideApproval, Mandate, Stamp};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{
     Approval, ApprovalHappening, ApprovalStatus, DecideError, Decided, Decider, StandingApproval,
@@ -15,34 +15,56 @@ use toolgate_model::principal::{Principal, PrincipalId};
 
 use super::administration::{Administration, Entitled};
 use super::approvals::{entry, hold, store};
+use super::reaping::{ORPHANED, waits_in_dead_process};
 use super::record::{record, record_all};
 use super::{principals, standing_approvals};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
-impl Administration for DecideApproval {
+/// Counts a word.
+pub struct Deciding {
+    /// Whose, and on what.
+    pub command: DecideApproval,
+    /// Whether the call may wait in another process, which may be dead.
+    pub shared: bool,
+}
+
+impl Administration for Deciding {
+    /// The approval as it is now: orphaned where the process of the call is dead.
     type Output = Approval;
 
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.command.stamp
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Approval, Failure> {
-        let approval = hold(transaction, &by.tenant, self.id).await?;
-        if let Some(key) = &self.idempotency_key
-            && was_counted(transaction, by, self, key).await?
+        let command = &self.command;
+        let approval = hold(transaction, &by.tenant, command.id).await?;
+        if let Some(key) = &command.idempotency_key
+            && was_counted(transaction, by, command, key).await?
         {
             return Ok(approval);
         }
-        let approvers = approvers(transaction, &approval, by, &self.vote.by).await?;
-        let decider = approvers.get(&self.vote.by).ok_or_else(|| no_approver(&self.vote.by, self.id))?;
-        let decider = Decider { id: &self.vote.by, scopes: &decider.scopes };
+        let approvers = approvers(transaction, &approval, by, &command.vote.by).await?;
+        let decider = approvers.get(&command.vote.by).ok_or_else(|| no_approver(&command.vote.by, command.id))?;
+        if self.shared
+            && by.time < approval.expires_at
+            && let Some(orphaned) = approval.ended(ApprovalStatus::Orphaned, ORPHANED, by.time)
+            && waits_in_dead_process(transaction, &approval, by.time).await?
+        {
+            // A decision on a call that will never be made is not counted, and the approver is told.
+            store(transaction, &orphaned).await?;
+            let stamp = Stamp { actor: PrincipalId::system(), ..Stamp::clone(by) };
+            record(transaction, &stamp, entry(&orphaned, ApprovalHappening::Ended)).await?;
+            return Ok(orphaned);
+        }
+        let decider = Decider { id: &command.vote.by, scopes: &decider.scopes };
         let approval = approval.counting(|voter| approvers.get(voter).map(|approver| &approver.scopes));
-        let decided = approval.decide(self.vote.clone(), decider).map_err(|error| refusal(error, self.id))?;
-        if let Some(key) = &self.idempotency_key {
-            remember(transaction, by, self, key).await?;
+        let decided = approval.decide(command.vote.clone(), decider).map_err(|error| refusal(error, command.id))?;
+        if let Some(key) = &command.idempotency_key {
+            remember(transaction, by, command, key).await?;
         }
         let mut ended = match decided {
             Decided::Ended(ended) => ended,
@@ -52,7 +74,7 @@ impl Administration for DecideApproval {
                 return Ok(counted);
             }
         };
-        let standing = settle_wish(self, &mut ended);
+        let standing = settle_wish(command, &mut ended);
         store(transaction, &ended).await?;
         let mut entries = vec![entry(&ended, ApprovalHappening::Ended)];
         if let Some(standing) = standing {

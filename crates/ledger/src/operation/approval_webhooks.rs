@@ -7,6 +7,7 @@ use toolgate_model::principal::TenantId;
 
 use super::Operation;
 use super::settings::{ReadSetting, SetSettingOnce};
+use super::sweeping::Readable;
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
@@ -47,7 +48,7 @@ impl Operation for ReadWebhookBacklog {
              FROM heads LEFT JOIN approval_webhook_positions AS told ON told.tenant = heads.tenant \
              WHERE heads.size > COALESCE(told.position, 0) ORDER BY heads.tenant";
         let rows = transaction.query(sql, &[]).await?;
-        Ok(rows.iter().map(backlog).collect::<Result<_, _>>()?)
+        Ok(Readable::of(&rows, backlog).logged())
     }
 }
 

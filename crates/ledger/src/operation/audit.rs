@@ -11,6 +11,7 @@ use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::event_pages::PageEntries;
+use super::sweeping::Readable;
 use crate::sql::{Failure, SqlError};
 use crate::transaction::{Transaction, values};
 
@@ -40,7 +41,7 @@ impl Operation for ListPending {
             false => "SELECT DISTINCT tenant FROM events WHERE sequence IS NULL",
         };
         let rows = transaction.query(sql, &[]).await?;
-        Ok(rows.iter().map(|row| row.parsed(0, TenantId::parse)).collect::<Result<Vec<_>, _>>()?)
+        Ok(Readable::of(&rows, |row| row.parsed(0, TenantId::parse)).logged())
     }
 }
 

@@ -12,6 +12,7 @@ use toolgate_model::time::Timestamp;
 use super::Operation;
 use super::invocations::{COLUMNS, invoked, read};
 use super::record::{event_rows, record_rows};
+use super::sweeping::{Readable, Swept};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
@@ -26,23 +27,24 @@ pub struct CloseCalls {
     pub now: Timestamp,
     /// Only those whose deadline is past; `false` when nobody else can be carrying any out.
     pub only_overdue: bool,
+    /// How many rows to pass over.
+    pub passed_over: u32,
 }
 
 impl Operation for CloseCalls {
-    /// How many.
-    type Output = u32;
+    type Output = Swept;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u32, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let before = if self.only_overdue { self.now.as_millis() } else { i64::MAX };
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
             "SELECT {COLUMNS} FROM invocations WHERE status = 'running' AND deadline < $1 ORDER BY deadline \
-             LIMIT $2{skip}"
+             LIMIT $2 OFFSET $3{skip}"
         );
-        let rows = transaction.query(&sql, values![Value::Integer(before), BATCH]).await?;
-        let mut cut_off = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let rows = transaction.query(&sql, values![Value::Integer(before), BATCH, self.passed_over]).await?;
+        let Readable { items: mut cut_off, unreadable } = Readable::of(&rows, read);
         let error = InvocationError {
             code: "OUTCOME_UNKNOWN".to_owned(),
             reason: "the gate stopped while the call was under way".to_owned(),
@@ -68,8 +70,12 @@ impl Operation for CloseCalls {
         };
         let events = event_rows(by_the_clock.iter().zip(cut_off.iter().map(returned)))?;
         record_rows(transaction, &events).await?;
-        Ok(u32::try_from(cut_off.len()).unwrap_or(u32::MAX))
+        Ok(Swept { done: count(cut_off.len()), full: count(rows.len()) >= BATCH, unreadable })
     }
+}
+
+fn count(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// Forgets a batch of idempotency keys that are old enough.

@@ -8,8 +8,9 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::record::{Entry, record};
+use super::sweeping::{Readable, Swept};
 use super::{Operation, rates};
-use crate::sql::{Failure, Value};
+use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
 
 /// How many are announced in one transaction.
@@ -21,20 +22,12 @@ pub struct AnnounceExpired {
     pub now: Timestamp,
 }
 
-/// What one batch came to.
-pub struct Announced {
-    /// How many were announced.
-    pub count: u64,
-    /// Whether there may be more.
-    pub more: bool,
-}
-
 impl Operation for AnnounceExpired {
-    type Output = Announced;
+    type Output = Swept;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Announced, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let skip = T::FOR_UPDATE_SKIPPING;
         let grants = format!(
             "UPDATE grants SET expiry_announced_at = $1 WHERE id IN (SELECT id FROM grants \
@@ -49,37 +42,36 @@ impl Operation for AnnounceExpired {
         let credentials = transaction.query(&credentials, values![self.now, BATCH]).await?;
         let grants = transaction.query(&grants, values![self.now, BATCH]).await?;
         let full = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX) >= BATCH;
-        let more = full(credentials.len()) || full(grants.len());
-        let mut count = 0;
-        for row in credentials {
+        let full = full(credentials.len()) || full(grants.len());
+        let (now, mut entries) = (self.now, Vec::with_capacity(credentials.len() + grants.len()));
+        let credentials = Readable::of(&credentials, |row| {
             let happening = Happening::CredentialExpired { credential: row.parsed(0, CredentialId::parse)? };
-            let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
-            record(transaction, &stamp, Entry::new(happening)).await?;
-            count += 1;
-        }
-        let ended: Vec<_> =
-            grants.iter().map(|row| row.text(0).map(|id| vec![Value::from(id)])).collect::<Result<_, _>>()?;
+            Ok((stamp(row.parsed(1, TenantId::parse)?, now), Entry::new(happening)))
+        });
+        entries.extend(credentials.items);
+        let ended: Vec<_> = grants.iter().filter_map(|row| Some(vec![Value::from(row.text(0).ok()?)])).collect();
         rates::forget(transaction, &ended).await?;
-        for row in grants {
-            // A grant that was revoked before had its end announced then.
-            if row.optional_time(4)?.is_some() {
-                continue;
-            }
+        // A grant that was revoked before had its end announced then.
+        let grants: Vec<Row> = grants.into_iter().filter(|row| !matches!(row.optional_time(4), Ok(Some(_)))).collect();
+        let grants = Readable::of(&grants, |row| {
             let happening = Happening::GrantExpired { grant: row.parsed(0, GrantId::parse)? };
-            let stamp = self.stamp(row.parsed(1, TenantId::parse)?);
             let agent = row.parsed(2, PrincipalId::parse)?;
             let context: GrantContext = row.json(3)?;
-            record(transaction, &stamp, Entry { context, ..Entry::about(happening, &agent) }).await?;
-            count += 1;
+            let entry = Entry { context, ..Entry::about(happening, &agent) };
+            Ok((stamp(row.parsed(1, TenantId::parse)?, now), entry))
+        });
+        entries.extend(grants.items);
+        let done = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        for (stamp, entry) in entries {
+            record(transaction, &stamp, entry).await?;
         }
-        Ok(Announced { count, more })
+        let unreadable = credentials.unreadable.into_iter().chain(grants.unreadable).collect();
+        Ok(Swept { done, full, unreadable })
     }
 }
 
-impl AnnounceExpired {
-    fn stamp(&self, tenant: TenantId) -> Stamp {
-        Stamp { tenant, actor: PrincipalId::system(), time: self.now }
-    }
+fn stamp(tenant: TenantId, now: Timestamp) -> Stamp {
+    Stamp { tenant, actor: PrincipalId::system(), time: now }
 }
 
 /// Destroys replaced material whose last calls are over; answers how many versions.

@@ -13,6 +13,7 @@ use super::Operation;
 use super::approvals::{COLUMNS, UPDATE, entry, read, row};
 use super::processes::ALIVE_FOR;
 use super::record::{event_row, record_rows};
+use super::sweeping::{Readable, Swept};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
@@ -22,64 +23,138 @@ pub const BATCH: u32 = 100;
 /// key.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// What is said of a call whose process died.
-const ORPHANED: &str = "the process in which the call waited is gone; the call was not made, and can be made again";
+pub const ORPHANED: &str = "the process in which the call waited is gone; the call was not made, and can be made again";
+/// What is said of one that was approved before, and neither admitted nor refused.
+const ABANDONED: &str =
+    "approved, and the process in which the call waited is gone; the call was not made, and can be made again";
+/// How long an approved call of a process that lives may be on its way to its admission. What is older was looked at
+/// before, unless no process lived then.
+const ON_ITS_WAY: Duration = Duration::from_secs(600);
 
 /// Ends a batch of approvals whose time is over.
 pub struct EndOverdue {
     /// Now.
     pub now: Timestamp,
+    /// How many rows to pass over.
+    pub passed_over: u32,
 }
 
 impl Operation for EndOverdue {
-    /// How many.
-    type Output = u32;
+    type Output = Swept;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u32, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
             "SELECT {COLUMNS} FROM approvals WHERE status = 'pending' AND expires_at <= $1 ORDER BY expires_at \
-             LIMIT $2{skip}"
+             LIMIT $2 OFFSET $3{skip}"
         );
-        let rows = transaction.query(&sql, values![self.now, BATCH]).await?;
-        end(transaction, &rows, (ApprovalStatus::TimedOut, TIMED_OUT), self.now).await
+        let rows = transaction.query(&sql, values![self.now, BATCH, self.passed_over]).await?;
+        let timed_out = |approval: &Approval| approval.ended(ApprovalStatus::TimedOut, TIMED_OUT, self.now);
+        end(transaction, &rows, timed_out, self.now).await
     }
 }
 
 /// Ends a batch of approvals that calls of dead processes waited for.
 pub struct EndOrphans {
-    /// The process that looks; its own are never orphans.
-    pub process: ProcessId,
+    /// Which processes are dead.
+    pub dead: Dead,
     /// Now.
     pub now: Timestamp,
-    /// Whether other processes may be alive: then only those are orphans whose process was not seen for a while.
-    pub shared: bool,
+    /// How many rows to pass over.
+    pub passed_over: u32,
 }
 
 impl Operation for EndOrphans {
-    /// How many.
-    type Output = u32;
+    type Output = Swept;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u32, Failure> {
-        // To have asked is a sign of life too.
-        let silent = "AND created_at <= $2 AND NOT EXISTS (SELECT 1 FROM processes \
-             WHERE processes.id = approvals.process AND processes.seen_at > $2)";
-        let (silent, alive_since) = match self.shared {
-            true => (silent, self.now.minus(ALIVE_FOR).as_millis()),
-            false => ("AND created_at <= $2", i64::MAX),
-        };
-        let skip = T::FOR_UPDATE_SKIPPING;
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
+        let (dead, skip) = (self.dead.condition(), T::FOR_UPDATE_SKIPPING);
         let sql = format!(
-            "SELECT {COLUMNS} FROM approvals WHERE status = 'pending' AND process <> $1 {silent} \
-             ORDER BY process, created_at LIMIT $3{skip}"
+            "SELECT {COLUMNS} FROM approvals WHERE status = 'pending' AND {dead} ORDER BY process, created_at \
+             LIMIT $3 OFFSET $4{skip}"
         );
-        let parameters = values![self.process, Value::Integer(alive_since), BATCH];
+        let [process, alive_since] = self.dead.parameters(self.now);
+        let parameters = values![process, alive_since, BATCH, self.passed_over];
         let rows = transaction.query(&sql, parameters).await?;
-        end(transaction, &rows, (ApprovalStatus::Orphaned, ORPHANED), self.now).await
+        let orphaned = |approval: &Approval| approval.ended(ApprovalStatus::Orphaned, ORPHANED, self.now);
+        end(transaction, &rows, orphaned, self.now).await
     }
+}
+
+/// Orphans a batch of approvals that were given, and whose calls died with their process before they were admitted or
+/// refused.
+pub struct EndAbandoned {
+    /// Which processes are dead.
+    pub dead: Dead,
+    /// Now.
+    pub now: Timestamp,
+    /// Whether to look at everything that still has its arguments, and not only at what ended lately.
+    pub all: bool,
+    /// How many rows to pass over.
+    pub passed_over: u32,
+}
+
+impl Operation for EndAbandoned {
+    type Output = Swept;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
+        let (dead, skip) = (self.dead.condition(), T::FOR_UPDATE_SKIPPING);
+        // Parameters are named in their order, as SQLite counts them; `arguments_kept` is what the index of those with
+        // arguments serves.
+        let sql = format!(
+            "SELECT {COLUMNS} FROM approvals WHERE {dead} AND arguments_kept = 1 AND resolved_at IS NOT NULL \
+             AND resolved_at > $3 AND status = 'approved' AND used_by IS NULL AND NOT EXISTS (SELECT 1 FROM invocations \
+             WHERE invocations.tenant = approvals.tenant AND invocations.id = approvals.invocation) \
+             ORDER BY resolved_at LIMIT $4 OFFSET $5{skip}"
+        );
+        let [process, alive_since] = self.dead.parameters(self.now);
+        let since = if self.all { Value::Integer(i64::MIN) } else { Value::from(self.now.minus(ON_ITS_WAY)) };
+        let rows = transaction.query(&sql, values![process, alive_since, since, BATCH, self.passed_over]).await?;
+        end(transaction, &rows, |approval| approval.abandoned(ABANDONED, self.now), self.now).await
+    }
+}
+
+/// Which processes are dead, as one of them sees it.
+#[derive(Clone, Copy)]
+pub struct Dead {
+    /// The process that looks; it lives.
+    pub process: ProcessId,
+    /// Whether other processes may be alive: then only those are dead that were not seen for a while.
+    pub shared: bool,
+}
+
+impl Dead {
+    /// The condition on a row of `approvals`, over [`Self::parameters`] as `$1` and `$2`.
+    fn condition(self) -> String {
+        let silent = if self.shared { SILENT } else { "created_at <= $2" };
+        format!("process <> $1 AND {silent}")
+    }
+
+    fn parameters(self, now: Timestamp) -> [Value; 2] {
+        let alive_since = if self.shared { now.minus(ALIVE_FOR).as_millis() } else { i64::MAX };
+        [Value::from(self.process), Value::Integer(alive_since)]
+    }
+}
+
+/// That the process of an approval gave no sign of life since `$2`. To have asked is a sign of life too.
+const SILENT: &str = "created_at <= $2 AND NOT EXISTS (SELECT 1 FROM processes \
+     WHERE processes.id = approvals.process AND processes.seen_at > $2)";
+
+/// Whether the process in which the call of this approval waits gave no sign of life for so long that it is dead.
+pub async fn waits_in_dead_process<T: Transaction>(
+    transaction: &mut T,
+    approval: &Approval,
+    now: Timestamp,
+) -> Result<bool, Failure> {
+    let sql = format!("SELECT id FROM approvals WHERE tenant = $1 AND {SILENT} AND id = $3");
+    let parameters = values![&approval.tenant, now.minus(ALIVE_FOR), approval.id];
+    Ok(transaction.query_optional(&sql, parameters).await?.is_some())
 }
 
 /// Looks whether there is something to collect, so that nothing is written where there is not.
@@ -114,7 +189,7 @@ impl Operation for CollectApprovals {
              RETURNING {COLUMNS}"
         );
         let rows = transaction.query(&sql, values![self.process]).await?;
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(Readable::of(&rows, read).logged())
     }
 }
 
@@ -122,24 +197,26 @@ impl Operation for CollectApprovals {
 pub struct ForgetArguments {
     /// Now.
     pub now: Timestamp,
+    /// How many rows to pass over.
+    pub passed_over: u32,
 }
 
 impl Operation for ForgetArguments {
-    /// How many.
-    type Output = u32;
+    type Output = Swept;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u32, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
             "SELECT {COLUMNS} FROM approvals WHERE arguments_kept = 1 AND resolved_at <= $1 ORDER BY resolved_at \
-             LIMIT $2{skip}"
+             LIMIT $2 OFFSET $3{skip}"
         );
-        let rows = transaction.query(&sql, values![self.now.minus(KEPT_FOR), BATCH]).await?;
-        let (mut bodies, mut names) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-        for row in &rows {
-            let approval = Approval { arguments: None, original_arguments: None, ..read(row)? };
+        let rows = transaction.query(&sql, values![self.now.minus(KEPT_FOR), BATCH, self.passed_over]).await?;
+        let Readable { items, unreadable } = Readable::of(&rows, read);
+        let (mut bodies, mut names) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for approval in items {
+            let approval = Approval { arguments: None, original_arguments: None, ..approval };
             let name = values![&approval.tenant, approval.id];
             bodies.push([&[json_text(&approval)?], name].concat());
             names.push(name.to_vec());
@@ -149,7 +226,7 @@ impl Operation for ForgetArguments {
         transaction.execute_many(sql, &bodies).await?;
         let sql = "DELETE FROM approval_votes WHERE tenant = $1 AND approval = $2";
         transaction.execute_many(sql, &names).await?;
-        Ok(count(rows.len()))
+        Ok(Swept { done: count(names.len()), full: count(rows.len()) >= BATCH, unreadable })
     }
 }
 
@@ -157,21 +234,22 @@ impl Operation for ForgetArguments {
 async fn end<T: Transaction>(
     transaction: &mut T,
     rows: &[Row],
-    (status, reason): (ApprovalStatus, &str),
+    ended: impl Fn(&Approval) -> Option<Approval> + Send,
     now: Timestamp,
-) -> Result<u32, Failure> {
-    let (mut updates, mut events) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-    for held in rows {
-        let approval = read(held)?;
-        let ended = approval.ended(status, reason, now);
-        let ended = ended.ok_or_else(|| SqlError::Corrupt(format!("status of {}", approval.id)))?;
+) -> Result<Swept, Failure> {
+    let Readable { items, unreadable } = Readable::of(rows, |row| {
+        let approval = read(row)?;
+        ended(&approval).ok_or_else(|| SqlError::Corrupt(format!("status of {}", approval.id)))
+    });
+    let (mut updates, mut events) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+    for ended in items {
         let stamp = Stamp { tenant: ended.tenant.clone(), actor: PrincipalId::system(), time: now };
         updates.push(row(&ended)?);
         events.push(event_row(&stamp, entry(&ended, ApprovalHappening::Ended))?);
     }
     transaction.execute_many(UPDATE, &updates).await?;
     record_rows(transaction, &events).await?;
-    Ok(count(rows.len()))
+    Ok(Swept { done: count(updates.len()), full: count(rows.len()) >= BATCH, unreadable })
 }
 
 fn count(rows: usize) -> u32 {

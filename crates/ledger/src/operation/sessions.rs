@@ -14,6 +14,7 @@ use super::Operation;
 use super::administration::{Administration, Entitled};
 use super::listing::padded;
 use super::record::{Entry, record};
+use super::sweeping::{Readable, Swept};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
@@ -100,32 +101,35 @@ pub struct CloseSessions {
     pub now: Timestamp,
     /// Only those whose time is over; `false` when nobody can be using any.
     pub only_overdue: bool,
+    /// How many rows to pass over.
+    pub passed_over: u32,
 }
 
 impl Operation for CloseSessions {
-    /// How many.
-    type Output = u32;
+    type Output = Swept;
 
     const CHANGES_AUTHORITY: bool = false;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u32, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let before = if self.only_overdue { self.now.as_millis() } else { i64::MAX };
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
             "SELECT {COLUMNS}, tenant FROM tool_sessions WHERE expires_at <= $1 AND NOT {RUNNING} \
-             ORDER BY expires_at LIMIT $2{skip}"
+             ORDER BY expires_at LIMIT $2 OFFSET $3{skip}"
         );
-        let rows = transaction.query(&sql, values![Value::Integer(before), BATCH]).await?;
-        let held = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let rows = transaction.query(&sql, values![Value::Integer(before), BATCH, self.passed_over]).await?;
+        let with_tenant = |row: &Row| Ok((row.parsed(6, TenantId::parse)?, read(row)?));
+        let Readable { items, unreadable } = Readable::of(&rows, with_tenant);
+        let (tenants, held): (Vec<TenantId>, Vec<ToolSession>) = items.into_iter().unzip();
         let busy = busy(transaction, &held).await?;
-        let mut closed = 0;
-        for (row, session) in rows.iter().zip(&held).filter(|(_, session)| !busy.contains(&session.id)) {
-            let tenant = row.parsed(6, TenantId::parse)?;
+        let mut done = 0;
+        for (tenant, session) in tenants.into_iter().zip(&held).filter(|(_, session)| !busy.contains(&session.id)) {
             let stamp = Stamp { tenant, actor: PrincipalId::system(), time: self.now };
             close(transaction, &stamp, session, false).await?;
-            closed += 1;
+            done += 1;
         }
-        Ok(closed)
+        // Those with a call in flight are looked at again at the next turn.
+        Ok(Swept { done, full: done >= BATCH, unreadable })
     }
 }
 

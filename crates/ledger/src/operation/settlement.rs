@@ -11,9 +11,10 @@ use toolgate_model::invocation::IdempotencyKey;
 
 use super::administration::{Administration, Entitled};
 use super::invocations::{INTO, invoked, row};
+use super::rates::Rates;
 use super::record::{Entry, EventGroups, event_rows, next_places, record, record_all, recording};
 use super::{Joint, Operation};
-use crate::sql::{Failure, Value};
+use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Change, Transaction, values};
 
 /// A call that is to be settled.
@@ -134,7 +135,14 @@ impl Operation for RecordDenial {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         let invocation = &self.invocation;
-        transaction.insert_many(INTO, &[row(invocation, None)?]).await?;
+        match transaction.insert_many(INTO, &[row(invocation, None)?]).await {
+            // A refusal never overwrites an admitted call: its record says that it may have been carried out.
+            Err(SqlError::Taken(_)) => {
+                let reason = "the call was admitted, and its outcome is not known";
+                return Err(Refusal::new(Code::OutcomeUnknown, reason).with("invocation_id", invocation.id).into());
+            }
+            inserted => inserted?,
+        }
         let happening = Happening::ToolDenied {
             invocation: invocation.id,
             grant: invocation.grant,
@@ -172,7 +180,28 @@ impl Administration for ReportInvocation {
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
+        require_usable(transaction, self).await?;
+        let limited = self.lineage.iter().filter_map(|(grant, limit)| limit.map(|limit| (*grant, limit)));
+        let mut rates = Rates::hold(transaction, limited).await?;
+        rates.reserve(&self.lineage, by.time)?;
+        transaction.change_each(&rates.into_reserved().changes()).await?;
         transaction.insert_many(INTO, &[row(&self.invocation, None)?]).await?;
         record(transaction, by, invoked(&self.invocation, None)).await
     }
+}
+
+/// Refuses where a grant of the lineage, or the credential, is not usable any more; keeps them so until the transaction
+/// ends.
+async fn require_usable<T: Transaction>(transaction: &mut T, report: &ReportInvocation) -> Result<(), Failure> {
+    let share = T::FOR_SHARE;
+    let credential = format!("SELECT id FROM credentials WHERE id = $1 AND revoked_at IS NULL{share}");
+    let mut usable = transaction.query_optional(&credential, values![report.credential]).await?.is_some();
+    let grant = format!("SELECT id FROM grants WHERE id = $1 AND revoked_at IS NULL AND suspended_at IS NULL{share}");
+    for (id, _) in &report.lineage {
+        usable &= transaction.query_optional(&grant, values![*id]).await?.is_some();
+    }
+    if usable {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::VersionConflict, "the grant has changed meanwhile; try again").into())
 }

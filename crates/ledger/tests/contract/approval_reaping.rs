@@ -4,15 +4,19 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::Beat;
+use toolgate_gate::ports::ledger::{Beat, RecordDenial};
+use toolgate_gate::refusal::Code;
 use toolgate_model::approval::{Approval, ApprovalStatus, Decision, TIMED_OUT};
+use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::ProcessId;
+use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::approvals::{
     WAIT, approve, ask, ask_in, deny, named, now, process, question, say, shortly_before_the_end, word,
 };
-use super::support::number;
+use super::support::calls::Caller;
+use super::support::{number, run};
 
 contract!(
     an_approval_times_out_at_its_end_to_the_millisecond,
@@ -24,7 +28,73 @@ contract!(
     arguments_are_forgotten_a_day_after_the_end_and_nothing_else,
     a_tenant_is_attended_while_a_process_that_lives_says_so,
     processes_are_forgotten_after_a_day,
+    a_call_that_was_approved_and_died_before_it_was_made_is_orphaned,
+    an_approved_call_that_was_made_or_refused_is_not_orphaned,
+    an_approval_that_cannot_be_read_keeps_no_other_from_its_end,
 );
+
+/// Longer than a process may be silent.
+const SILENCE: u64 = 31;
+
+async fn a_call_that_was_approved_and_died_before_it_was_made_is_orphaned(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let dead = process(&tenant);
+    let asked = ask_in(&tenant, dead, question(&tenant)).await;
+    let approved = approve(&tenant, &asked, "alice").await.unwrap();
+    // It has heard of the yes, and then it died.
+    assert_eq!(collect(&tenant, dead).await, [approved]);
+    tenant.wait(SILENCE);
+
+    assert_eq!(reap(&tenant, process(&tenant)).await, 1);
+
+    let ended = now(&tenant, &asked).await;
+    assert_eq!((ended.status, ended.given()), (ApprovalStatus::Orphaned, 1));
+    assert!(ended.reason.unwrap().contains("approved, and the process"));
+    let event = tenant.events().await.pop().unwrap();
+    assert_eq!((&event["type"], &event["data"]["approval_id"]), (&json!("approval.orphaned"), &json!(asked.id)));
+    assert_eq!(reap(&tenant, process(&tenant)).await, 0, "once");
+}
+
+async fn an_approved_call_that_was_made_or_refused_is_not_orphaned(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let tenant = &caller.tenant;
+    let dead = process(tenant);
+    let call = caller.call(&caller.grant(None).await).await;
+    let asked = ask_in(tenant, dead, Approval { invocation: call.invocation.id, ..question(tenant) }).await;
+    let approved = approve(tenant, &asked, "alice").await.unwrap();
+    let invocation = Invocation { status: InvocationStatus::Denied, ..call.invocation };
+    let refusal = RecordDenial {
+        stamp: tenant.stamp_of(&caller.agent),
+        stage: "admit",
+        error: InvocationError { code: "GRANT_RATE_LIMITED".to_owned(), reason: "no".to_owned() },
+        returned: ToolReturned::rate_limited(&invocation),
+        about_authority: false,
+        decision: None,
+        invocation,
+    };
+    tenant.ledger.record_denial(refusal).await.unwrap();
+    tenant.wait(SILENCE);
+    assert_eq!(reap(tenant, process(tenant)).await, 0);
+    assert_eq!(now(tenant, &asked).await, approved);
+}
+
+async fn an_approval_that_cannot_be_read_keeps_no_other_from_its_end(fixture: &LedgerFixture) {
+    let (damaged, sound) = (fixture.tenant().await, fixture.tenant().await);
+    let process = process(&damaged);
+    for _ in 0..120 {
+        ask_in(&damaged, process, question(&damaged)).await;
+    }
+    sound.clock.advance(Duration::from_millis(1));
+    let asked = ask_in(&sound, process, question(&sound)).await;
+    run(fixture, &format!("UPDATE approvals SET body = '{{' WHERE tenant = '{}'", damaged.id)).await;
+    sound.wait(WAIT);
+
+    let reported = sound.ledger.reap_approvals(process, sound.now()).await.unwrap_err();
+
+    assert_eq!(reported.code(), Code::Internal);
+    assert!(reported.reason().starts_with("120 rows were passed over"), "{reported}");
+    assert_eq!(now(&sound, &asked).await.status, ApprovalStatus::TimedOut);
+}
 
 async fn reap(tenant: &TestTenant, process: ProcessId) -> u64 {
     tenant.ledger.reap_approvals(process, tenant.now()).await.unwrap()
@@ -239,4 +309,22 @@ async fn what_waits_in_another_process_on_postgres_is_orphaned_only_when_that_wa
     assert_eq!(after_reaping(&tenant, &asked).await, ApprovalStatus::Orphaned);
     let stands = now(&tenant, &asked).await;
     assert_eq!(collect(&tenant, other).await, [stands], "should it live after all, it is told");
+}
+
+#[tokio::test]
+async fn a_yes_for_a_call_whose_process_died_on_postgres_is_not_counted_and_the_approver_sees_why() {
+    let fixture = LedgerFixture::postgres().await;
+    let tenant = fixture.tenant().await;
+    let other = process(&tenant);
+    beat(&tenant, other, &[]).await;
+    let asked = ask_in(&tenant, other, question(&tenant)).await;
+    tenant.wait(SILENCE);
+
+    let decided = approve(&tenant, &asked, "alice").await.unwrap();
+
+    assert_eq!((decided.status, decided.votes.len()), (ApprovalStatus::Orphaned, 0));
+    assert_eq!(now(&tenant, &asked).await, decided);
+    assert_eq!(tenant.events_of("approval.orphaned").await.len(), 1);
+    let late = approve(&tenant, &asked, "bob").await.unwrap_err();
+    assert_eq!(late.code(), Code::ApprovalEnded);
 }

@@ -18,7 +18,7 @@ use toolgate_model::principal::PrincipalId;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::calls::Caller;
-use super::support::{approvals, number};
+use super::support::{approvals, number, run};
 
 contract!(
     an_event_is_in_the_log_once_it_is_integrated,
@@ -28,6 +28,7 @@ contract!(
     every_change_of_an_approval_is_an_event_of_the_log,
     every_earlier_head_is_consistent_with_the_newest,
     every_tenant_has_a_log_of_its_own,
+    a_damaged_tile_of_one_tenant_keeps_no_other_log_from_growing,
     a_second_integration_finds_nothing_and_leaves_the_head,
     a_change_and_its_events_are_one,
     events_are_found_by_everything_they_are_filtered_by,
@@ -419,4 +420,26 @@ async fn two_replicas_integrate_into_one_gapless_log(fixture: &LedgerFixture) {
     assert_eq!(total, 303 + 203, "each event was integrated once");
     assert_sound(fixture, &one, 303).await;
     assert_sound(fixture, &other, 203).await;
+}
+
+async fn a_damaged_tile_of_one_tenant_keeps_no_other_log_from_growing(fixture: &LedgerFixture) {
+    let tenants = [fixture.tenant().await, fixture.tenant().await, fixture.tenant().await];
+    for tenant in &tenants {
+        tenant.vault().await;
+    }
+    tenants[0].integrate().await;
+    run(fixture, &format!("UPDATE tiles SET hashes = substr(hashes, 1, 7) WHERE tenant = '{}'", tenants[1].id)).await;
+    for tenant in &tenants {
+        tenant.vault().await;
+    }
+
+    let integrated = fixture.ledger().integrate(Arc::clone(fixture.signer()), tenants[0].now()).await;
+
+    let reported = integrated.unwrap_err();
+    assert!(reported.reason().contains(&format!("the log of tenant `{}`", tenants[1].id)), "{reported}");
+    for tenant in [&tenants[0], &tenants[2]] {
+        let filter = EventFilter { kinds: vec!["vault.created".to_owned()], ..EventFilter::default() };
+        let found = fixture.ledger().events(&tenant.id, filter, PageRequest::first(10)).await.unwrap();
+        assert_eq!(found.items.len(), 2, "the log of {} has gone on", tenant.id);
+    }
 }

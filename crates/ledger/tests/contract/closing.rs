@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_gate::ports::ledger::{Admission, Admit};
+use toolgate_gate::refusal::Code;
 use toolgate_model::id::InvocationId;
 use toolgate_model::invocation::{InvocationError, InvocationStatus};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
+use super::support;
 use super::support::calls::{Caller, DEADLINE};
 
 contract!(
@@ -19,7 +21,24 @@ contract!(
     many_calls_are_cut_off_in_one_go,
     replicas_that_close_at_the_same_time_close_each_call_once,
     calls_settled_while_others_are_closed_keep_their_outcome,
+    a_call_that_cannot_be_read_keeps_no_other_from_being_closed,
 );
+
+async fn a_call_that_cannot_be_read_keeps_no_other_from_being_closed(fixture: &LedgerFixture) {
+    let damaged = opened(fixture).await;
+    let sound = Caller::new(fixture).await;
+    damaged.running(&damaged.grant(None).await).await;
+    sound.tenant.clock.advance(Duration::from_millis(1));
+    let call = sound.running(&sound.grant(None).await).await;
+    support::run(fixture, &format!("UPDATE invocations SET parameters = '{{' WHERE tenant = '{}'", damaged.tenant.id))
+        .await;
+    sound.tenant.wait(DEADLINE + 1);
+
+    let reported = sound.tenant.ledger.close_calls(sound.tenant.now()).await.unwrap_err();
+
+    assert_eq!(reported.code(), Code::Internal);
+    assert_eq!(status(&sound, call.invocation.id).await, InvocationStatus::Unknown);
+}
 
 async fn close(caller: &Caller) -> u64 {
     caller.tenant.ledger.close_calls(caller.tenant.now()).await.unwrap()

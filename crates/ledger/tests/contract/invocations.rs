@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{InvocationFilter, PageRequest, ReportInvocation};
+use toolgate_gate::ports::ledger::{InvocationFilter, PageRequest, RecordDenial};
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::grant::Grant;
+use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::service::ServiceVersion;
@@ -27,9 +28,16 @@ contract!(
 
 /// Writes this record down as it is.
 async fn store(caller: &Caller, invocation: Invocation) -> Invocation {
-    let stamp = caller.tenant.stamp_of(&invocation.actor);
-    let report = ReportInvocation { stamp, invocation: invocation.clone() };
-    caller.tenant.ledger.report_invocation(report).await.unwrap();
+    let denial = RecordDenial {
+        stamp: caller.tenant.stamp_of(&invocation.actor),
+        stage: "admit",
+        error: InvocationError { code: "FORBIDDEN".to_owned(), reason: "no".to_owned() },
+        returned: ToolReturned::forbidden(&invocation),
+        about_authority: false,
+        decision: None,
+        invocation: invocation.clone(),
+    };
+    caller.tenant.ledger.record_denial(denial).await.unwrap();
     invocation
 }
 

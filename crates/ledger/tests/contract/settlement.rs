@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate_gate::ports::ledger::{Admission, RecordDenial, ReportInvocation, Settle};
+use toolgate_gate::ports::ledger::{Admission, RecordDenial, Settle};
 use toolgate_gate::refusal::Code;
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::{ContextId, GrantContext};
@@ -27,7 +27,82 @@ contract!(
     a_refused_call_may_know_next_to_nothing,
     a_reported_call_has_its_record_and_its_event,
     refused_and_reported_calls_cannot_be_settled,
+    a_refusal_never_overwrites_an_admitted_call,
+    a_refusal_that_quotes_a_nul_is_recorded,
+    a_report_counts_at_its_grant_and_at_every_grant_above_it,
+    a_report_through_a_grant_that_has_ended_is_refused,
 );
+
+fn denial_of(caller: &Caller, invocation: &Invocation, error: InvocationError) -> RecordDenial {
+    RecordDenial {
+        stamp: caller.tenant.stamp_of(&caller.agent),
+        stage: "admit",
+        returned: ToolReturned::forbidden(invocation),
+        about_authority: true,
+        decision: None,
+        error: error.clone(),
+        invocation: Invocation { status: InvocationStatus::Denied, error: Some(error), ..invocation.clone() },
+    }
+}
+
+async fn a_refusal_never_overwrites_an_admitted_call(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let call = caller.running(&caller.grant(None).await).await;
+    let denial = || denial_of(&caller, &call.invocation, error("LEDGER_UNAVAILABLE"));
+
+    refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(denial())).await;
+    assert_eq!(caller.record(call.invocation.id).await, Some(call.invocation.clone()), "it is still running");
+
+    caller.settle(&call, "{}").await;
+    refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(denial())).await;
+    assert_eq!(caller.record(call.invocation.id).await.unwrap().status, InvocationStatus::Success);
+}
+
+async fn a_refusal_that_quotes_a_nul_is_recorded(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let mut invocation = caller.invocation(&caller.grant(None).await);
+    invocation.tool = "charges\0.create".to_owned();
+    invocation.parameters = json!({"a\0b": "c\0d"}).as_object().cloned().unwrap();
+    let error = InvocationError { code: "PARAMETERS_INVALID".to_owned(), reason: "there is no `a\0b`".to_owned() };
+
+    fixture.ledger().record_denial(denial_of(&caller, &invocation, error)).await.unwrap();
+
+    let kept = caller.record(invocation.id).await.unwrap();
+    assert_eq!(kept.error.unwrap().reason, "there is no `a\u{2400}b`");
+    assert_eq!((kept.tool.as_str(), kept.parameters), ("charges\u{2400}.create", invocation.parameters));
+    let events = caller.tenant.events_of("tool.denied").await;
+    assert_eq!(events[0]["data"]["reason"], json!("there is no `a\0b`"));
+}
+
+async fn a_report_counts_at_its_grant_and_at_every_grant_above_it(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let root = caller.grant(2).await;
+    let grant = caller.delegate(&root, None).await;
+    let report = async || {
+        let invocation = Invocation { status: InvocationStatus::Success, reported: true, ..caller.invocation(&grant) };
+        caller.report(&grant, invocation).await
+    };
+    assert_eq!(caller.admit(&grant).await, Admission::Admitted);
+    fixture.ledger().report_invocation(report().await).await.unwrap();
+
+    let full = report().await;
+    let refusal = refused(&caller.tenant, Code::GrantRateLimited, fixture.ledger().report_invocation(full)).await;
+
+    assert!(refusal.reason().contains(&root.id.to_string()), "{refusal}");
+    assert!(matches!(caller.admit(&grant).await, Admission::Refused(_)), "calls and reports share the hour");
+}
+
+async fn a_report_through_a_grant_that_has_ended_is_refused(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let root = caller.grant(None).await;
+    let grant = caller.delegate(&root, None).await;
+    let report = caller.report(&grant, caller.invocation(&grant)).await;
+    caller.tenant.suspend(root.id).await.unwrap();
+    refused(&caller.tenant, Code::VersionConflict, fixture.ledger().report_invocation(report.clone())).await;
+    caller.tenant.resume(root.id).await.unwrap();
+    caller.tenant.revoke(grant.id).await.unwrap();
+    refused(&caller.tenant, Code::VersionConflict, fixture.ledger().report_invocation(report)).await;
+}
 
 fn context() -> GrantContext {
     let id = |text| Some(ContextId::parse(text).unwrap());
@@ -258,7 +333,7 @@ async fn a_reported_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
         context: context(),
         ..caller.invocation(&grant)
     };
-    let report = ReportInvocation { stamp: caller.tenant.stamp_of(&caller.agent), invocation: invocation.clone() };
+    let report = caller.report(&grant, invocation.clone()).await;
 
     fixture.ledger().report_invocation(report).await.unwrap();
 
@@ -275,9 +350,9 @@ async fn refused_and_reported_calls_cannot_be_settled(fixture: &LedgerFixture) {
     let call = caller.call(&caller.grant(None).await).await;
     for status in [InvocationStatus::Denied, InvocationStatus::Error, InvocationStatus::Success] {
         let mut call = call.clone();
-        call.invocation = Invocation { status, ..caller.invocation(&caller.grant(None).await) };
-        let stamp = caller.tenant.stamp_of(&caller.agent);
-        let report = ReportInvocation { stamp, invocation: call.invocation.clone() };
+        let grant = caller.grant(None).await;
+        call.invocation = Invocation { status, ..caller.invocation(&grant) };
+        let report = caller.report(&grant, call.invocation.clone()).await;
         fixture.ledger().report_invocation(report).await.unwrap();
         refused(&caller.tenant, Code::Internal, fixture.ledger().settle(Arc::new(caller.settlement(&call, "{}"))))
             .await;

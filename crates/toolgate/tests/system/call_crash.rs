@@ -145,7 +145,7 @@ fn check(user: &ToolUser, upstream: &Upstream, told: &[Told], closes_at_start: b
 }
 
 /// By the command line, as an auditor does it.
-fn assert_log_verifies(world: &World) {
+pub fn assert_log_verifies(world: &World) {
     let head = world.admin().get("/api/v1/audit/head").ok();
     let export = world.gate.cli().args(["audit", "export", "-o", "audit.jsonl"]).output().unwrap();
     assert!(export.status.success(), "{}", String::from_utf8_lossy(&export.stderr));

@@ -3,6 +3,10 @@
 use serde_json::json;
 use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 use toolgate_testkit::postgres::{Durability, PrivateCluster};
+use toolgate_testkit::upstream::{Reply, Upstream};
+
+use crate::tool_user::{ToolUser, bearer};
+use crate::world::{World, setup, text};
 
 #[test]
 fn a_database_that_crashes_and_comes_back_loses_nothing_acknowledged() {
@@ -34,6 +38,42 @@ fn a_database_that_crashes_and_comes_back_loses_nothing_acknowledged() {
     let (_, vaults) = gate.request("GET", "/api/v1/vaults", None);
     let names: Vec<_> = vaults["vaults"].as_array().unwrap().iter().map(|vault| vault["name"].clone()).collect();
     assert_eq!(names, ["kept", "after", "after", "after"], "what was refused was not done");
+}
+
+#[test]
+fn a_call_that_ran_and_could_not_be_settled_is_unknown_and_not_denied() {
+    // Given a call that the service is about to carry out.
+    let mut cluster = PrivateCluster::create(Durability::Disk).unwrap();
+    let world = World::of(&setup().reaching_loopback().database(&cluster.url()), None);
+    let upstream = Upstream::start(|_| Reply::json(200, json!({"done": true})));
+    let user = ToolUser::of(&world, bearer(&upstream));
+    upstream.hold();
+    let calling = std::thread::spawn({
+        let user = user.clone();
+        move || user.calls_with("any", json!({"amount": 7}), json!({"idempotency_key": "once"}))
+    });
+    upstream.wait_for(1);
+
+    // When the database goes away before it is settled.
+    cluster.stop().unwrap();
+    upstream.release();
+    let reply = calling.join().unwrap();
+
+    // Then nobody is told that nothing was changed: the outcome is unknown, and the record of the call is named.
+    let body = reply.expect(409);
+    assert_eq!((&body["status"], &body["error"]["code"]), (&json!("unknown"), &json!("OUTCOME_UNKNOWN")), "{body}");
+    assert_eq!((&body["error"]["stage"], &body["error"]["cause"]), (&json!("settle"), &json!("LEDGER_UNAVAILABLE")));
+    let invocation = text(&body, "/invocation_id");
+    assert_eq!(text(&body, "/error/invocation_id"), invocation);
+
+    // And the record stays that of an admitted call, which is not made twice.
+    cluster.start().unwrap();
+    wait_until_ready(&world.gate);
+    let record = user.record(&reply);
+    assert_eq!((&record["id"], &record["status"]), (&json!(invocation), &json!("running")));
+    let again = user.calls_with("any", json!({"amount": 7}), json!({"idempotency_key": "once"}));
+    again.refused(409, "IDEMPOTENCY_IN_PROGRESS");
+    assert_eq!(upstream.count(), 1);
 }
 
 fn wait_until_ready(gate: &GateProcess) {

@@ -212,6 +212,11 @@ pub struct RecordDenial {
 pub struct ReportInvocation {
     /// Who and when, and by which right.
     pub stamp: Mandate,
+    /// The grants of the lineage from the top down, each with its limit per hour: all must be usable, and it counts at
+    /// each.
+    pub lineage: Vec<(GrantId, Option<u64>)>,
+    /// The credential that it went through.
+    pub credential: CredentialId,
     /// The call.
     pub invocation: Invocation,
 }

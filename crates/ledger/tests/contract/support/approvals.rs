@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
-    Admit, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding, UpdatePrincipal,
+    Admit, Beat, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding, UpdatePrincipal,
 };
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{
@@ -101,9 +101,12 @@ pub async fn ask_in(tenant: &TestTenant, process: ProcessId, approval: Approval)
     approval
 }
 
-/// Writes a question down.
+/// Writes a question down whose call waits in a process that lives as long as it can be answered.
 pub async fn ask(tenant: &TestTenant, approval: Approval) -> Approval {
-    ask_in(tenant, process(tenant), approval).await
+    let process = process(tenant);
+    let beat = Beat { process, time: approval.expires_at, attended: Vec::new() };
+    tenant.ledger.beat(beat).await.unwrap();
+    ask_in(tenant, process, approval).await
 }
 
 /// An approval as it is now.

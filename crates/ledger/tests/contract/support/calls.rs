@@ -4,7 +4,7 @@ use serde_json::json;
 use std::sync::Arc;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
-    Admission, Admit, Consent, Freshness, Holding, InvocationFilter, PageRequest, Settle,
+    Admission, Admit, Consent, Freshness, Holding, InvocationFilter, PageRequest, ReportInvocation, Settle,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::{Constraints, Cost};
@@ -114,6 +114,18 @@ impl Caller {
     }
 
     /// The same, under an idempotency key and for a request of this digest.
+    /// The report of a call that was made elsewhere through this grant.
+    pub async fn report(&self, grant: &Grant, invocation: Invocation) -> ReportInvocation {
+        let holding = self.holding(grant.id).await;
+        let lineage = holding.lineage.ancestors().iter().chain([holding.lineage.grant()]);
+        ReportInvocation {
+            stamp: self.tenant.stamp_of(&invocation.actor),
+            lineage: lineage.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
+            credential: holding.credential.id,
+            invocation,
+        }
+    }
+
     pub async fn call_keyed(&self, grant: &Grant, key: &str, digest: &str) -> Admit {
         keyed(self.call(grant).await, key, digest)
     }

@@ -11,6 +11,21 @@ use crate::world::{Actor, World, id, on_both_engines, setup, text, until};
 on_both_engines! {
     a_call_whose_caller_went_away_is_settled_all_the_same,
     a_revocation_does_not_wait_for_calls_that_were_admitted_before,
+    a_refusal_is_recorded_for_a_caller_that_disconnects_at_once,
+}
+
+fn a_refusal_is_recorded_for_a_caller_that_disconnects_at_once(world: &World) {
+    let shop = Shop::open(world);
+    let grant = shop.grant(json!({"scopes": ["charges.read"]}));
+    for number in 0..20 {
+        let key = format!("gone-{number}");
+        let body = json!({"tool": "payments.charges.create", "parameters": {"amount": 1}, "idempotency_key": key});
+        drop(begin(world, &shop.agent, &body));
+        let path = format!("/api/v1/invocations?idempotency_key={key}");
+        let record = until("the refusal is recorded", || shop.admin.get(&path).ok()["invocations"].get(0).cloned());
+        assert_eq!((&record["status"], &record["grant_id"]), (&json!("denied"), &grant["id"]), "{record}");
+    }
+    assert_eq!(shop.upstream.count(), 0);
 }
 
 /// Sends a call and does not read the answer.

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use toolgate_testkit::upstream::Reply as Answer;
 
 use super::shop::{Shop, TOKEN};
-use crate::world::{World, names, on_both_engines, text};
+use crate::call_crash::assert_log_verifies;
+use crate::world::{World, id, names, on_both_engines, text};
 
 on_both_engines! {
     an_invocation_is_told_as_the_rfc_tells_it,
@@ -14,6 +15,71 @@ on_both_engines! {
     the_fingerprint_is_the_same_for_the_same_request_and_no_other,
     a_refused_call_is_recorded_by_the_same_rule,
     the_arguments_hash_is_that_of_the_canonical_parameters,
+    a_refusal_is_recorded_with_the_grant_and_the_service_that_it_is_about,
+    a_refusal_that_quotes_a_nul_is_recorded_and_told,
+    what_is_nested_as_deep_as_it_may_be_is_exported_and_verified,
+}
+
+/// Looks that the record and the event of a refusal name what the response names.
+fn is_recorded_with(shop: &Shop, refused: &Value, grant: &Value, tool: &str) {
+    let invocation = text(refused, "/invocation_id");
+    let record = shop.record(invocation);
+    let told = (&record["grant_id"], &record["service"], &record["tool"]);
+    assert_eq!(told, (&grant["id"], &json!("payments"), &json!(tool)), "{refused}");
+    let events = shop.events_of(invocation);
+    let [event] = events.as_slice() else { panic!("one event: {events:?}") };
+    let data = &event["data"];
+    assert_eq!((&event["type"], &data["service"]), (&json!("tool.denied"), &json!("payments")), "{event}");
+    assert_eq!((&data["grant_id"], &data["tool"]), (&grant["id"], &json!(tool)), "{event}");
+}
+
+fn a_refusal_is_recorded_with_the_grant_and_the_service_that_it_is_about(world: &World) {
+    let shop = Shop::open(world);
+    let grant = shop.grant(json!({"scopes": ["charges.read"]}));
+    let create = json!({"amount": 1, "currency": "usd"});
+    let change = |what: &str| shop.admin.ask("POST", &format!("/api/v1/grants/{}/{what}", id(&grant)), None).ok();
+    let lacking = shop.call("payments.charges.create", create);
+    assert_eq!(lacking.refused(403, "GRANT_SCOPE_INSUFFICIENT")["grant_id"], grant["id"]);
+    is_recorded_with(&shop, &lacking.json(), &grant, "charges.create");
+    let unknown = shop.call("payments.nothing", json!({}));
+    assert_eq!(unknown.refused(403, "GRANT_SCOPE_INSUFFICIENT")["grant_id"], grant["id"]);
+    is_recorded_with(&shop, &unknown.json(), &grant, "nothing");
+    let wrong = shop.call("payments.charges.read", json!({"nope": 1}));
+    is_recorded_with(&shop, &wrong.json(), &grant, "charges.read");
+    change("suspend");
+    let suspended = shop.call("payments.charges.read", json!({}));
+    assert_eq!(suspended.refused(403, "GRANT_SUSPENDED")["grant_id"], grant["id"]);
+    is_recorded_with(&shop, &suspended.json(), &grant, "charges.read");
+    change("revoke");
+    let revoked = shop.call("payments.charges.read", json!({}));
+    assert_eq!(revoked.refused(403, "GRANT_REVOKED")["grant_id"], grant["id"]);
+    is_recorded_with(&shop, &revoked.json(), &grant, "charges.read");
+    // A grant of another agent is none, and is not recorded as one.
+    let foreign = shop.grant_to("other", json!({}));
+    let body = json!({"tool": "payments.charges.read", "grant_id": foreign["id"]});
+    let hidden = shop.agent.invokes(body);
+    hidden.refused(404, "GRANT_NOT_FOUND");
+    assert_eq!(shop.record(text(&hidden.json(), "/invocation_id"))["grant_id"], Value::Null);
+}
+
+fn a_refusal_that_quotes_a_nul_is_recorded_and_told(world: &World) {
+    let shop = Shop::open(world);
+    shop.grant(json!({}));
+    let refused = shop.call("payments.charges.read", json!({"a\0b": 1}));
+    refused.refused(400, "PARAMETERS_INVALID");
+    let record = shop.record(text(&refused.json(), "/invocation_id"));
+    assert_eq!((&record["status"], &record["error"]["code"]), (&json!("denied"), &json!("PARAMETERS_INVALID")));
+}
+
+fn what_is_nested_as_deep_as_it_may_be_is_exported_and_verified(world: &World) {
+    let shop = Shop::open(world);
+    shop.grant(json!({}));
+    let mut deep = json!(1);
+    for _ in 0..62 {
+        deep = json!([deep]);
+    }
+    shop.call("payments.anything", json!({"deep": deep})).ok();
+    assert_log_verifies(world);
 }
 
 fn an_invocation_is_told_as_the_rfc_tells_it(world: &World) {

@@ -11,7 +11,8 @@ on_both_engines! {
     every_way_of_ending_can_be_reported,
     only_ones_own_grants_can_be_reported_on,
     a_report_that_does_not_fit_is_refused_by_name,
-    a_report_counts_against_no_limit_and_claims_no_key,
+    a_report_counts_against_the_rate_of_its_grant_and_claims_no_key,
+    a_report_needs_a_grant_that_is_usable,
 }
 
 fn report(grant: &Value, more: Value) -> Value {
@@ -102,13 +103,31 @@ fn a_report_that_does_not_fit_is_refused_by_name(world: &World) {
     assert_eq!(shop.admin.get("/api/v1/invocations").ok()["invocations"], json!([]));
 }
 
-fn a_report_counts_against_no_limit_and_claims_no_key(world: &World) {
+fn a_report_counts_against_the_rate_of_its_grant_and_claims_no_key(world: &World) {
     let shop = Shop::open(world);
-    let grant = shop.grant(json!({"constraints": {"max_invocations_per_hour": 1}}));
+    let grant = shop.grant(json!({"constraints": {"max_invocations_per_hour": 3}}));
+    let make = || shop.agent.post("/api/v1/invocations", &report(&grant, json!({"idempotency_key": "k1"})));
     for _ in 0..2 {
-        shop.agent.post("/api/v1/invocations", &report(&grant, json!({"idempotency_key": "k1"}))).created();
+        make().created();
     }
     let answer = shop.agent.invokes(read(json!({"idempotency_key": "k1"}))).ok();
     assert_eq!(answer.get("replayed"), None);
     assert_eq!(text(&answer, "/result/id"), "ch_7");
+    make().refused(429, "GRANT_RATE_LIMITED");
+    shop.agent.invokes(read(json!({}))).refused(429, "GRANT_RATE_LIMITED");
+}
+
+fn a_report_needs_a_grant_that_is_usable(world: &World) {
+    let shop = Shop::open(world);
+    let grant = shop.grant(json!({}));
+    let make = || shop.agent.post("/api/v1/invocations", &report(&grant, json!({})));
+    let change = |what: &str| shop.admin.ask("POST", &format!("/api/v1/grants/{}/{what}", id(&grant)), None).ok();
+    make().created();
+    change("suspend");
+    make().refused(403, "GRANT_SUSPENDED");
+    change("resume");
+    make().created();
+    change("revoke");
+    make().refused(403, "GRANT_REVOKED");
+    assert_eq!(shop.admin.get("/api/v1/invocations").ok()["invocations"].as_array().unwrap().len(), 2);
 }

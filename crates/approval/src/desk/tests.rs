@@ -1,0 +1,86 @@
+//! Calls that wait, on real ledgers.
+
+use serde_json::json;
+use toolgate_gate::ports::entropy::random;
+use toolgate_gate::ports::ledger::{CreateKey, DecideApproval};
+use toolgate_model::approval::{Category, Channel, Decision, Vote};
+use toolgate_model::principal_scope::HeldScopes;
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
+
+use super::*;
+use crate::fixture::approval;
+
+fn ask(tenant: &TestTenant) -> Ask {
+    let approval = Approval {
+        tenant: tenant.id.clone(),
+        session: None,
+        created_at: tenant.now(),
+        expires_at: tenant.later(3600),
+        ..approval("bank.transfer", Category::Exec, json!({"amount": 1}))
+    };
+    Ask { stamp: tenant.stamp_of(&approval.agent), approval, attended: false }
+}
+
+/// Stores a yes, of an approver who disconnects before anybody in this process is told.
+async fn approve_and_disconnect(tenant: &TestTenant, approval: &Approval) {
+    let by = tenant.agent("alice").await;
+    let key = tenant.new_key(&by, "the key of alice");
+    let id = key.id;
+    tenant.ledger.create_key(CreateKey { stamp: tenant.stamp(), key }).await.unwrap();
+    let vote = Vote {
+        by: by.clone(),
+        decision: Decision::Approve,
+        channel: Channel::Http,
+        reason: None,
+        answer: None,
+        wish: None,
+        at: tenant.now(),
+    };
+    let command = DecideApproval {
+        stamp: tenant.stamp_of(&by),
+        id: approval.id,
+        vote,
+        key: id,
+        decider_revision: 1,
+        scopes: HeldScopes::default(),
+        standing: None,
+        notice: None,
+        idempotency_key: None,
+        request_digest: String::new(),
+    };
+    tenant.ledger.decide_approval(command).await.unwrap();
+}
+
+async fn a_decision_is_heard(fixture: LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    tenant.agent("agent").await;
+    let process = ProcessId::new(tenant.now(), random().unwrap());
+    let desk = Arc::new(Desk::new(Arc::clone(&tenant.ledger), Arc::new(tenant.clock.clone()), process));
+    let ask = ask(&tenant);
+    let approval = ask.approval.clone();
+    let (asked, mut waits) = tokio::sync::mpsc::unbounded_channel();
+    let waiting = tokio::spawn({
+        let desk = Arc::clone(&desk);
+        async move {
+            let tell = |_: &Approval| asked.send(()).unwrap();
+            desk.approve(ask, &tell, Box::pin(std::future::pending())).await
+        }
+    });
+    waits.recv().await.unwrap();
+
+    approve_and_disconnect(&tenant, &approval).await;
+    desk.collect().await.unwrap();
+
+    assert_eq!(waiting.await.unwrap().unwrap().approval, Some(approval.id));
+    assert_eq!(tenant.events_of("approval.granted").await[0]["actor"], json!(principal("alice")));
+}
+
+#[tokio::test]
+async fn a_decision_whose_approver_disconnects_is_heard_on_sqlite() {
+    a_decision_is_heard(LedgerFixture::sqlite().await).await;
+}
+
+#[tokio::test]
+async fn a_decision_whose_approver_disconnects_is_heard_on_postgresql() {
+    a_decision_is_heard(LedgerFixture::postgres().await).await;
+}

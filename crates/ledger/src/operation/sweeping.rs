@@ -1,0 +1,84 @@
+//! Sweeps: work on rows of all tenants, in batches. A row that cannot be read is passed over and reported at the end: it
+//! must not keep the rows of other tenants from their turn.
+
+use std::collections::BTreeSet;
+
+use toolgate_gate::refusal::{Code, Refusal};
+
+use crate::sql::{Row, SqlError};
+
+/// What one batch came to.
+pub struct Swept {
+    /// How many rows were dealt with.
+    pub done: u32,
+    /// Whether the batch was full, so that there may be more.
+    pub full: bool,
+    /// The rows that cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+/// Rows as they were read.
+pub struct Readable<T> {
+    /// Those that can be.
+    pub items: Vec<T>,
+    /// What is wrong with the others.
+    pub unreadable: Vec<String>,
+}
+
+impl<T> Readable<T> {
+    /// Reads each row.
+    pub fn of(rows: &[Row], read: impl Fn(&Row) -> Result<T, SqlError>) -> Self {
+        let mut readable = Self { items: Vec::with_capacity(rows.len()), unreadable: Vec::new() };
+        for row in rows {
+            match read(row) {
+                Ok(item) => readable.items.push(item),
+                Err(error) => readable.unreadable.push(error.to_string()),
+            }
+        }
+        readable
+    }
+
+    /// The items, where nothing but the log of the gate can be told of the others.
+    pub fn logged(self) -> Vec<T> {
+        for reason in &self.unreadable {
+            tracing::error!(%reason, "a row is passed over");
+        }
+        self.items
+    }
+}
+
+/// What all batches came to.
+#[derive(Default)]
+pub struct Sweep {
+    total: u64,
+    unreadable: BTreeSet<String>,
+}
+
+impl Sweep {
+    /// Adds a batch.
+    pub fn add(&mut self, batch: Swept) {
+        self.total += u64::from(batch.done);
+        self.unreadable.extend(batch.unreadable);
+    }
+
+    /// Adds another sweep.
+    pub fn join(&mut self, other: Self) {
+        self.total += other.total;
+        self.unreadable.extend(other.unreadable);
+    }
+
+    /// How many rows cannot be read: they stay where they are, ahead of the next batch.
+    pub fn passed_over(&self) -> u32 {
+        u32::try_from(self.unreadable.len()).unwrap_or(u32::MAX)
+    }
+
+    /// How many rows were dealt with, or which could not be.
+    pub fn report(self) -> Result<u64, Refusal> {
+        let Some(first) = self.unreadable.first() else { return Ok(self.total) };
+        let reason = format!(
+            "{} rows were passed over, and everything else was done: {first}; restore them from a backup",
+            self.unreadable.len()
+        );
+        Err(Refusal::new(Code::Internal, reason))
+    }
+}
