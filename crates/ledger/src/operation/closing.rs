@@ -40,7 +40,7 @@ impl Operation for CloseCalls {
         let before = if self.only_overdue { self.now.as_millis() } else { i64::MAX };
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
-            "SELECT {COLUMNS} FROM invocations WHERE status = 'running' AND deadline < $1 ORDER BY deadline \
+            "SELECT {COLUMNS} FROM invocations WHERE status = 'running' AND deadline < $1 ORDER BY deadline, id \
              LIMIT $2 OFFSET $3{skip}"
         );
         let rows = transaction.query(&sql, values![Value::Integer(before), BATCH, self.passed_over]).await?;

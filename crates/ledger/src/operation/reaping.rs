@@ -47,7 +47,7 @@ impl Operation for EndOverdue {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
-            "SELECT {COLUMNS} FROM approvals WHERE status = 'pending' AND expires_at <= $1 ORDER BY expires_at \
+            "SELECT {COLUMNS} FROM approvals WHERE status = 'pending' AND expires_at <= $1 ORDER BY expires_at, id \
              LIMIT $2 OFFSET $3{skip}"
         );
         let rows = transaction.query(&sql, values![self.now, BATCH, self.passed_over]).await?;
@@ -74,7 +74,7 @@ impl Operation for EndOrphans {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let (dead, skip) = (self.dead.condition(), T::FOR_UPDATE_SKIPPING);
         let sql = format!(
-            "SELECT {COLUMNS} FROM approvals WHERE status = 'pending' AND {dead} ORDER BY process, created_at \
+            "SELECT {COLUMNS} FROM approvals WHERE status = 'pending' AND {dead} ORDER BY process, created_at, id \
              LIMIT $3 OFFSET $4{skip}"
         );
         let [process, alive_since] = self.dead.parameters(self.now);
@@ -111,7 +111,7 @@ impl Operation for EndAbandoned {
             "SELECT {COLUMNS} FROM approvals WHERE {dead} AND arguments_kept = 1 AND resolved_at IS NOT NULL \
              AND resolved_at > $3 AND status = 'approved' AND used_by IS NULL AND NOT EXISTS (SELECT 1 FROM invocations \
              WHERE invocations.tenant = approvals.tenant AND invocations.id = approvals.invocation) \
-             ORDER BY resolved_at LIMIT $4 OFFSET $5{skip}"
+             ORDER BY resolved_at, id LIMIT $4 OFFSET $5{skip}"
         );
         let [process, alive_since] = self.dead.parameters(self.now);
         let since = if self.all { Value::Integer(i64::MIN) } else { Value::from(self.now.minus(ON_ITS_WAY)) };
@@ -209,7 +209,7 @@ impl Operation for ForgetArguments {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Swept, Failure> {
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
-            "SELECT {COLUMNS} FROM approvals WHERE arguments_kept = 1 AND resolved_at <= $1 ORDER BY resolved_at \
+            "SELECT {COLUMNS} FROM approvals WHERE arguments_kept = 1 AND resolved_at <= $1 ORDER BY resolved_at, id \
              LIMIT $2 OFFSET $3{skip}"
         );
         let rows = transaction.query(&sql, values![self.now.minus(KEPT_FOR), BATCH, self.passed_over]).await?;

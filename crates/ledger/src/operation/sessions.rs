@@ -115,7 +115,7 @@ impl Operation for CloseSessions {
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
             "SELECT {COLUMNS}, tenant FROM tool_sessions WHERE expires_at <= $1 AND NOT {RUNNING} \
-             ORDER BY expires_at LIMIT $2 OFFSET $3{skip}"
+             ORDER BY expires_at, id LIMIT $2 OFFSET $3{skip}"
         );
         let rows = transaction.query(&sql, values![Value::Integer(before), BATCH, self.passed_over]).await?;
         let with_tenant = |row: &Row| Ok((row.parsed(6, TenantId::parse)?, read(row)?));
