@@ -121,13 +121,13 @@ fn a_report_needs_a_grant_that_is_usable(world: &World) {
     let shop = Shop::open(world);
     let grant = shop.grant(json!({}));
     let make = || shop.agent.post("/api/v1/invocations", &report(&grant, json!({})));
-    let change = |what: &str| shop.admin.ask("POST", &format!("/api/v1/grants/{}/{what}", id(&grant)), None).ok();
+    let path = format!("/api/v1/grants/{}", id(&grant));
     make().created();
-    change("suspend");
+    shop.admin.patch(&format!("{path}/suspend"), &json!({"reason": "an incident"})).ok();
     make().refused(403, "GRANT_SUSPENDED");
-    change("resume");
+    shop.admin.ask("PATCH", &format!("{path}/resume"), None).ok();
     make().created();
-    change("revoke");
+    shop.admin.delete(&path).ok();
     make().refused(403, "GRANT_REVOKED");
     assert_eq!(shop.admin.get("/api/v1/invocations").ok()["invocations"].as_array().unwrap().len(), 2);
 }
