@@ -27,13 +27,12 @@ use crate::ports::entropy::random_for_id;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal, Stage};
 
-use self::presence::Presence;
-
 pub use self::admit::{Admitted, Target};
 pub use self::denial::Denial;
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalLeave};
 pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
+pub use self::presence::{Presence, Waiting};
 pub use self::seams::Rehearsal;
 pub use self::sessions::SessionRequest;
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
@@ -97,6 +96,8 @@ pub struct CallRequest {
     pub observer: Option<Observer>,
     /// Why the agent makes it, in its own words: for policies and guardians.
     pub reasoning: Option<String>,
+    /// Whether the caller still waits, where the transport knows; otherwise for as long as it awaits the outcome.
+    pub presence: Option<Presence>,
     /// From where it comes.
     pub address: IpAddr,
 }
@@ -255,8 +256,9 @@ impl Gate {
         request: CallRequest,
         own: Own,
     ) -> Result<CallAnswer, Denial> {
+        let (_waiting, own_presence) = Presence::new();
+        let presence = request.presence.clone().unwrap_or(own_presence);
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
-        let (_waiting, presence) = Presence::new();
         let Own { tool: own_tool, asked, takes_changes, waits, answered } = own;
         let call = Call { own_tool, asked, takes_changes, waits, answered, presence, ..call };
         let (tenant, id) = (call.caller.tenant().clone(), call.id);

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{CreateKey, DecideApproval};
+use toolgate_gate::ports::ledger::DecideApproval;
 use toolgate_model::approval::{Category, Channel, Decision, Vote};
-use toolgate_model::principal_scope::HeldScopes;
-use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
+use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
 use super::*;
+use crate::NoLinks;
 use crate::fixture::approval;
 
 fn ask(tenant: &TestTenant) -> Ask {
@@ -18,15 +18,19 @@ fn ask(tenant: &TestTenant) -> Ask {
         expires_at: tenant.later(3600),
         ..approval("bank.transfer", Category::Exec, json!({"amount": 1}))
     };
-    Ask { stamp: tenant.stamp_of(&approval.agent), approval, attended: false }
+    Ask {
+        stamp: tenant.stamp_of(&approval.agent),
+        approval,
+        attended: false,
+        waits: true,
+        grants: Vec::new(),
+        most_of_agent: 20,
+    }
 }
 
 /// Stores a yes, of an approver who disconnects before anybody in this process is told.
 async fn approve_and_disconnect(tenant: &TestTenant, approval: &Approval) {
-    let by = tenant.agent("alice").await;
-    let key = tenant.new_key(&by, "the key of alice");
-    let id = key.id;
-    tenant.ledger.create_key(CreateKey { stamp: tenant.stamp(), key }).await.unwrap();
+    let by = tenant.administrator.clone();
     let vote = Vote {
         by: by.clone(),
         decision: Decision::Approve,
@@ -40,9 +44,6 @@ async fn approve_and_disconnect(tenant: &TestTenant, approval: &Approval) {
         stamp: tenant.stamp_of(&by),
         id: approval.id,
         vote,
-        key: id,
-        decider_revision: 1,
-        scopes: HeldScopes::default(),
         standing: None,
         notice: None,
         idempotency_key: None,
@@ -55,7 +56,9 @@ async fn a_decision_is_heard(fixture: LedgerFixture) {
     let tenant = fixture.tenant().await;
     tenant.agent("agent").await;
     let process = ProcessId::new(tenant.now(), random().unwrap());
-    let desk = Arc::new(Desk::new(Arc::clone(&tenant.ledger), Arc::new(tenant.clock.clone()), process));
+    let (ledger, clock) = (Arc::clone(&tenant.ledger), Arc::new(tenant.clock.clone()));
+    let desk = Arc::new(Desk::new(ledger, clock, process, Arc::new(NoLinks)));
+    desk.beat().await.unwrap();
     let ask = ask(&tenant);
     let approval = ask.approval.clone();
     let (asked, mut waits) = tokio::sync::mpsc::unbounded_channel();
@@ -72,7 +75,7 @@ async fn a_decision_is_heard(fixture: LedgerFixture) {
     desk.collect().await.unwrap();
 
     assert_eq!(waiting.await.unwrap().unwrap().approval, Some(approval.id));
-    assert_eq!(tenant.events_of("approval.granted").await[0]["actor"], json!(principal("alice")));
+    assert_eq!(tenant.events_of("approval.granted").await[0]["actor"], json!(tenant.administrator));
 }
 
 #[tokio::test]

@@ -161,6 +161,7 @@ impl Gate {
             label: None,
             observer: None,
             reasoning: None,
+            presence: None,
             address: question.address,
         };
         let (call, _) = self.begin(caller.clone(), request)?;

@@ -79,6 +79,7 @@ impl Gate {
             label: asked.label,
             observer: Some(observer),
             reasoning: None,
+            presence: None,
             address: asked.address,
         };
         let own = Own { tool: Some(tool), takes_changes: asked.takes_changes, ..Own::default() };

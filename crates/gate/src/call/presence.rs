@@ -5,14 +5,14 @@ use tokio::sync::watch;
 
 /// The task's side. The default is that of a caller who cannot leave.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Presence(Option<watch::Receiver<()>>);
+pub struct Presence(Option<watch::Receiver<()>>);
 
 /// The caller's side: dropped with the request.
-pub(crate) struct Waiting(#[expect(dead_code, reason = "kept for its drop")] watch::Sender<()>);
+pub struct Waiting(#[expect(dead_code, reason = "kept for its drop")] watch::Sender<()>);
 
 impl Presence {
     /// Both sides.
-    pub(crate) fn new() -> (Waiting, Self) {
+    pub fn new() -> (Waiting, Self) {
         let (waiting, presence) = watch::channel(());
         (Waiting(waiting), Self(Some(presence)))
     }

@@ -65,6 +65,7 @@ impl Gate {
             label: None,
             observer: None,
             reasoning: None,
+            presence: None,
             address: rehearsal.address,
         };
         self.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await

@@ -203,6 +203,7 @@ impl Office {
             label: None,
             observer: None,
             reasoning: None,
+            presence: None,
             address: HERE,
         };
         match self.gate.invoke(self.caller().await, request).await {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::{CallAnswer, CallError, CallRequest};
+use toolgate_gate::call::{CallAnswer, CallError, CallRequest, Presence};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::CallLabel;
 use toolgate_model::context::{ContextId, GrantContext};
@@ -63,13 +63,20 @@ pub(super) struct ContextBody {
     agent_id: Option<PrincipalId>,
 }
 
-pub(super) async fn invoke(
-    State(app): State<Arc<App>>,
-    calling: Calling,
-    headers: HeaderMap,
-    Body(body): Body<InvokeBody>,
-) -> Result<Response, Denied> {
-    let Calling { caller, agent, address } = calling;
+/// Reads and makes the call in a task of its own: a client that disconnects while the request is read takes the call back,
+/// and its refusal is recorded all the same.
+pub(super) async fn invoke(State(app): State<Arc<App>>, request: Request) -> Result<Response, Denied> {
+    let (_waiting, presence) = Presence::new();
+    let answering = tokio::spawn(async move { answer(app, request, presence).await });
+    let broken = |_| Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
+    answering.await.map_err(broken)?
+}
+
+async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<Response, Denied> {
+    let (mut parts, body) = request.into_parts();
+    let Calling { caller, agent, address } = Calling::from_request_parts(&mut parts, &app).await?;
+    let headers = parts.headers.clone();
+    let Body(body) = Body::<InvokeBody>::from_request(Request::from_parts(parts, body), &app).await?;
     let context = body.context.unwrap_or_default();
     let request = CallRequest {
         tool: one("tool", [body.tool, body.tool_name])?.ok_or_else(|| missing("tool"))?,
@@ -86,6 +93,7 @@ pub(super) async fn invoke(
         label: body.call_id,
         observer: None,
         reasoning: body.reasoning,
+        presence: Some(presence),
         address,
     };
     if let Err(error) = check_identifier(&request.tool) {
@@ -96,7 +104,8 @@ pub(super) async fn invoke(
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "reasoning").into());
     }
     if progress::is_wanted(&headers) {
-        return Ok(progress::stream(app, caller, request));
+        // What is told goes out with the response: the caller waits for as long as that is read.
+        return Ok(progress::stream(app, caller, CallRequest { presence: None, ..request }));
     }
     let outcome = app.gate.invoke(caller, request).await;
     app.metrics.called(&outcome);

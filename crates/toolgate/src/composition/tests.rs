@@ -207,6 +207,7 @@ impl House {
             label: None,
             observer: None,
             reasoning: None,
+            presence: None,
             address: HERE,
         };
         let answer = self.gate.invoke(self.administrator().await, request).await;

@@ -45,6 +45,7 @@ impl Gate {
             label: None,
             observer: None,
             reasoning: question.event.reasoning.as_deref().map(str::to_owned),
+            presence: None,
             address: question.address,
         }
     }

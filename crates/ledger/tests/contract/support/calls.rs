@@ -113,7 +113,6 @@ impl Caller {
         found.filter(|principal| principal.removed_at.is_none()).map(|principal| principal.revision)
     }
 
-    /// The same, under an idempotency key and for a request of this digest.
     /// The report of a call that was made elsewhere through this grant.
     pub async fn report(&self, grant: &Grant, invocation: Invocation) -> ReportInvocation {
         let holding = self.holding(grant.id).await;
@@ -126,6 +125,7 @@ impl Caller {
         }
     }
 
+    /// A call under an idempotency key and for a request of this digest.
     pub async fn call_keyed(&self, grant: &Grant, key: &str, digest: &str) -> Admit {
         keyed(self.call(grant).await, key, digest)
     }
