@@ -1,7 +1,8 @@
-//! For any versions of a service, any grants on them and any calls: what was judged is byte for byte what is executed, and
-//! nothing is executed that needs an approver where there is none.
+//! For any versions of a service, any grants on them and any calls: what was judged, and what an approver was shown, is byte
+//! for byte what is executed, also where a definition is replaced while its call waits.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -11,13 +12,15 @@ use toolgate_gate::call::{Admitted, Target};
 use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
 use toolgate_gate::ports::source::{Access, Execution, ServiceAnswer, Source};
 use toolgate_gate::refusal::Refusal;
+use toolgate_model::approval::{Approval, Decision};
 use toolgate_model::descriptor::ApprovalNeed;
 use toolgate_model::guard::{Content, Denial, DenialCause, Hook, Verdict};
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
-use super::office::Office;
+use super::office::{Office, register};
+use super::person::Person;
 
-const CASES: u32 = 48;
+const CASES: u32 = 64;
 
 /// One version of the service, with a credential that is pinned to it and a grant on that.
 #[derive(Debug, Clone)]
@@ -27,13 +30,19 @@ struct Version {
     /// How the one parameter is sent.
     renamed: bool,
     per_hour: Option<u64>,
+    /// Whether its definition is replaced by another one while the first call waits for its approval.
+    replaced: bool,
 }
 
-/// What was judged, and what was executed: definition and arguments, as texts.
+/// What happened, in order.
 #[derive(Debug, Clone, PartialEq)]
 enum Seen {
+    /// A guardian let a call of this definition pass with these arguments.
     Judged { definition: String, arguments: String },
-    Executed { definition: String, arguments: String, body: Value, approval: bool },
+    /// An approver was shown this, and decided so.
+    Shown { request: String, arguments: String, decision: Decision },
+    /// This was executed.
+    Executed { definition: String, request: String, arguments: String, body: Value, approval: bool },
 }
 
 #[derive(Clone, Default)]
@@ -42,6 +51,12 @@ struct Witness(Arc<Mutex<Vec<Seen>>>);
 impl Witness {
     fn saw(&self, seen: Seen) {
         self.0.lock().unwrap().push(seen);
+    }
+
+    fn was_shown(&self, approval: &Approval, decision: Decision) {
+        let action = approval.action.as_ref().expect("what is executed after a yes");
+        let arguments = approval.arguments.as_ref().expect("the arguments are shown").to_string();
+        self.saw(Seen::Shown { request: format!("{} {}", action.method, action.host), arguments, decision });
     }
 }
 
@@ -80,14 +95,13 @@ impl Guardian for Witness {
 #[async_trait]
 impl Source for Witness {
     async fn execute(&self, admitted: &Admitted, _: Option<Access<'_>>) -> Execution {
-        let body = match admitted.target() {
-            Some(Target::Connector { request, .. }) => request.body.as_ref().map(|body| body.bytes.clone()),
-            _ => None,
-        };
+        let Some(Target::Connector { request, .. }) = admitted.target() else { panic!("a request to the service") };
+        let body = request.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
         self.saw(Seen::Executed {
             definition: admitted.definition().to_json().to_string(),
+            request: format!("{} {}", request.method.as_str(), request.url.host_str().unwrap()),
             arguments: admitted.parameters().to_string(),
-            body: serde_json::from_slice(&body.unwrap_or_default()).unwrap_or(Value::Null),
+            body: serde_json::from_slice(&body).unwrap_or(Value::Null),
             approval: admitted.definition().approval == Some(ApprovalNeed::Always),
         });
         Ok(ServiceAnswer::said(json!({"done": true})))
@@ -95,14 +109,20 @@ impl Source for Witness {
 }
 
 fn versions() -> impl Strategy<Value = Vec<Version>> {
-    let version = (any::<bool>(), any::<bool>(), any::<bool>(), prop::option::of(1..3_u64));
-    let version =
-        version.prop_map(|(approval, forbidden, renamed, per_hour)| Version { approval, forbidden, renamed, per_hour });
+    let version = (any::<bool>(), prop::bool::weighted(0.2), any::<bool>(), prop::option::of(1..3_u64), any::<bool>());
+    let version = version.prop_map(|(approval, forbidden, renamed, per_hour, replaced)| Version {
+        approval,
+        forbidden,
+        renamed,
+        per_hour,
+        replaced,
+    });
     prop::collection::vec(version, 1..4)
 }
 
-fn definition(number: usize, version: &Version) -> Value {
-    let mut http = json!({"method": "POST", "path": format!("/v{number}")});
+/// The definition of a version. Each has a host of its own, and so has what replaces it: an approver can tell them apart.
+fn definition(number: usize, version: &Version, edition: &str) -> Value {
+    let mut http = json!({"method": "POST", "path": "/pay"});
     if version.renamed {
         http["parameters"] = json!({"amount": {"in": "body", "name": "amt"}});
     }
@@ -113,17 +133,39 @@ fn definition(number: usize, version: &Version) -> Value {
     if version.forbidden {
         tool["labels"] = json!(["forbidden"]);
     }
-    json!({
-        "service": "pay", "version": number.to_string(), "base_url": "https://service.example", "tools": {"pay": tool}
-    })
+    let base = format!("https://{edition}-{number}.service.example");
+    json!({"service": "pay", "version": number.to_string(), "base_url": base, "tools": {"pay": tool}})
 }
 
-async fn holds(fixture: &LedgerFixture, versions: &[Version], amounts: &[u64]) {
+/// Answers how many calls were executed after an approval.
+async fn holds(fixture: &LedgerFixture, versions: &[Version], amounts: &[u64], decision: Decision) -> usize {
     let witness = Witness::default();
+    let tenant = fixture.tenant().await;
+    let replacements: Vec<Value> = versions
+        .iter()
+        .enumerate()
+        .filter(|(_, version)| version.replaced)
+        .map(|(number, version)| definition(number, version, "second"))
+        .collect();
+    let replacements = Arc::new(Mutex::new(replacements));
+    let person = Person::new(&tenant, {
+        let (witness, tenant) = (witness.clone(), tenant.clone());
+        move |approval: Approval| {
+            let (witness, tenant) = (witness.clone(), tenant.clone());
+            let replacement = replacements.lock().unwrap().pop();
+            Box::pin(async move {
+                witness.was_shown(&approval, decision);
+                if let Some(replacement) = replacement {
+                    register(&tenant, &replacement, true).await;
+                }
+                decision
+            })
+        }
+    });
     let (guardian, source) = (Arc::new(witness.clone()), Arc::new(witness.clone()));
-    let office = Office::with(fixture, guardian, source).await;
+    let office = Office::with(fixture, tenant, guardian, source, Arc::new(person)).await;
     for (number, version) in versions.iter().enumerate() {
-        office.service(&definition(number, version)).await;
+        office.service(&definition(number, version, "first")).await;
         let pinned = json!({"service_version": number.to_string()});
         let credential = office.credential("pay", &["pay"], pinned, true).await;
         let limit = |grant: &mut toolgate_model::grant::Grant| {
@@ -131,35 +173,41 @@ async fn holds(fixture: &LedgerFixture, versions: &[Version], amounts: &[u64]) {
         };
         office.grant(&credential, limit).await;
     }
+    let mut approved = 0;
     for amount in amounts {
         let before = witness.0.lock().unwrap().len();
         let refused = office.invoke_refuses("pay.pay", &json!({"amount": amount})).await;
         let seen = witness.0.lock().unwrap()[before..].to_vec();
-        let executed = seen.iter().find_map(|one| match one {
-            Seen::Executed { definition, arguments, body, approval } => Some((definition, arguments, body, approval)),
-            Seen::Judged { .. } => None,
-        });
-        assert_eq!(refused, executed.is_none(), "{seen:?}");
-        let Some((definition, arguments, body, approval)) = executed else { continue };
+        let executed: Vec<&Seen> = seen.iter().filter(|one| matches!(one, Seen::Executed { .. })).collect();
+        assert_eq!(executed.len(), usize::from(!refused), "{seen:?}");
+        let [Seen::Executed { definition, request, arguments, body, approval }] = executed[..] else { continue };
         let judged = Seen::Judged { definition: definition.clone(), arguments: arguments.clone() };
         assert!(seen.contains(&judged), "executed, and not what was judged: {seen:?}");
-        assert!(!approval && !definition.contains("forbidden"), "{seen:?}");
+        assert!(!definition.contains("forbidden"), "{seen:?}");
+        let (request, arguments) = (request.clone(), arguments.clone());
+        let meant: Value = serde_json::from_str(&arguments).unwrap();
+        let shown = Seen::Shown { request, arguments, decision: Decision::Approve };
+        assert!(!approval || seen.contains(&shown), "executed, and not what was shown: {seen:?}");
         let sent = body.as_object().and_then(|body| body.values().next()).cloned();
-        let meant: Value = serde_json::from_str(arguments).unwrap();
         assert_eq!(sent.as_ref(), meant.get("amount"), "{seen:?}");
+        approved += usize::from(*approval);
     }
+    approved
 }
 
 #[test]
-fn what_was_judged_is_what_is_executed() {
+fn what_was_judged_and_shown_is_what_is_executed() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let fixture = runtime.block_on(LedgerFixture::sqlite());
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let amounts = prop::collection::vec(0..4_u64, 1..5);
-    let ran = runner.run(&(versions(), amounts), |(versions, amounts)| {
-        runtime.block_on(holds(&fixture, &versions, &amounts));
+    let decision = prop_oneof![4 => Just(Decision::Approve), 1 => Just(Decision::Deny)];
+    let approved = AtomicUsize::new(0);
+    let ran = runner.run(&(versions(), amounts, decision), |(versions, amounts, decision)| {
+        approved.fetch_add(runtime.block_on(holds(&fixture, &versions, &amounts, decision)), Ordering::Relaxed);
         Ok(())
     });
     ran.unwrap();
+    assert_ne!(approved.into_inner(), 0, "nothing was executed after an approval, so nothing was compared");
 }

@@ -10,6 +10,7 @@
 
 mod executed;
 mod office;
+mod person;
 mod properties;
 mod refusals;
 mod results;

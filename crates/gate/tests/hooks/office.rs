@@ -1,5 +1,5 @@
 //! A gate on SQLite with fakes where nothing is decided: material that opens or does not, a service that answers always,
-//! and nobody who could approve anything.
+//! and nobody who could approve anything unless a test brings an approver.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::call::{Admitted, AskForm, CallRequest, HookAnswer, HookQuestion, HookTerms, UnknownTools};
 use toolgate_gate::gate::{Gate, Ports, Settings};
 use toolgate_gate::identify::Caller;
-use toolgate_gate::ports::approver::Unattended;
+use toolgate_gate::ports::approver::{Approver, Unattended};
 use toolgate_gate::ports::guardian::Guardian;
 use toolgate_gate::ports::ledger::{ApplyPolicies, ApplyService, Freshness, PolicyChange};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
@@ -94,21 +94,29 @@ impl Office {
     pub async fn open(fixture: &LedgerFixture, agent: impl FnOnce(&mut Principal)) -> Self {
         let policies = PolicyEngine::new(Arc::clone(fixture.ledger()), Arc::new(fixture.clock().clone()));
         let guardian = Guardians::new(Arc::new(policies), Vec::new(), Arc::new(LogAlarm::default()));
-        Self::made_of(fixture, agent, Arc::new(guardian), Arc::new(FakeSource)).await
+        let tenant = fixture.tenant().await;
+        Self::made_of(fixture, tenant, agent, Arc::new(guardian), Arc::new(FakeSource), Arc::new(Unattended)).await
     }
 
-    /// The same with this guardian and this source.
-    pub async fn with(fixture: &LedgerFixture, guardian: Arc<dyn Guardian>, source: Arc<dyn Source>) -> Self {
-        Self::made_of(fixture, |_| {}, guardian, source).await
+    /// The same for this tenant, with this guardian, this source and this approver.
+    pub async fn with(
+        fixture: &LedgerFixture,
+        tenant: TestTenant,
+        guardian: Arc<dyn Guardian>,
+        source: Arc<dyn Source>,
+        approver: Arc<dyn Approver>,
+    ) -> Self {
+        Self::made_of(fixture, tenant, |_| {}, guardian, source, approver).await
     }
 
     async fn made_of(
         fixture: &LedgerFixture,
+        tenant: TestTenant,
         agent: impl FnOnce(&mut Principal),
         guardian: Arc<dyn Guardian>,
         source: Arc<dyn Source>,
+        approver: Arc<dyn Approver>,
     ) -> Self {
-        let tenant = fixture.tenant().await;
         let clock = Arc::new(fixture.clock().clone());
         let ports = Ports {
             ledger: Arc::clone(fixture.ledger()),
@@ -117,7 +125,7 @@ impl Office {
             source,
             guardian,
             policy_book: Arc::new(CedarBook),
-            approver: Arc::new(Unattended),
+            approver,
         };
         let gate = Arc::new(Gate::new(ports, Arc::clone(fixture.signer()), Settings::default()));
         let id = principal("clerk");
@@ -135,9 +143,7 @@ impl Office {
 
     /// Registers a service.
     pub async fn service(&self, definition: &Value) {
-        let definition = ServiceDefinition::from_json(definition).unwrap();
-        let command = ApplyService { stamp: self.tenant.stamp(), definition, replace: false };
-        self.tenant.ledger.apply_service(command).await.unwrap();
+        register(&self.tenant, definition, false).await;
     }
 
     /// A credential for this service, that opens or does not.
@@ -276,6 +282,12 @@ impl Office {
     pub async fn decisions(&self) -> Vec<Value> {
         self.tenant.events_of("hook.decided").await.into_iter().map(|event| event["data"].clone()).collect()
     }
+}
+
+/// Registers a service, or replaces its definition.
+pub async fn register(tenant: &TestTenant, definition: &Value, replace: bool) {
+    let definition = ServiceDefinition::from_json(definition).unwrap();
+    tenant.ledger.apply_service(ApplyService { stamp: tenant.stamp(), definition, replace }).await.unwrap();
 }
 
 /// The same as part of an execution of a session.

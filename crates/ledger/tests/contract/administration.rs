@@ -96,7 +96,12 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
     let caller = Caller { tenant: tenant.clone(), agent: agent.clone(), key: tenant.new_key(&agent, "none").id };
     let reason = || "late".to_owned();
     let rotation = RotateCredential { stamp: stamp(), metadata: Some(Map::new()), ..tenant.rotation(&credential) };
-    let report = ReportInvocation { stamp: stamp(), ..caller.report(&grant, caller.invocation(&grant)).await };
+    let report = ReportInvocation {
+        stamp: stamp(),
+        lineage: vec![(grant.id, None)],
+        credential: credential.id,
+        invocation: caller.invocation(&grant),
+    };
     let registration = CreatePrincipal { stamp: stamp(), ..tenant.registration(tenant.new_principal(&agent)) };
     let decision = DecideApproval { stamp: stamp(), ..word(tenant, &asked, by.actor(), Decision::Approve) };
     let standing = StandingApprovalId::new(tenant.now(), random().unwrap());
