@@ -4,26 +4,14 @@
 //! Each stage takes the value of the one before, and only `admit` makes an [`Admitted`], without which nothing can be
 //! carried out. A refusal at any stage is written down before it is answered.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Map, Value};
-use toolgate_model::approval::{Approval, ApprovalSession, CallLabel, LONGEST_WAIT, SessionName, Workspace};
-use toolgate_model::context::GrantContext;
-use toolgate_model::guard::{Content, Dialect, Hook, HookDecision, PolicyRef, TraceIds};
-use toolgate_model::hook::{CallTrace, RunId};
-use toolgate_model::id::{ApprovalId, GrantId, InvocationId, SessionId, StandingApprovalId};
-use toolgate_model::invocation::IdempotencyKey;
-use toolgate_model::permission::Permission;
-use toolgate_model::principal::{PrincipalId, PrincipalKind, TenantId};
-use toolgate_model::service::ServiceVersion;
-use toolgate_model::time::Timestamp;
+use toolgate_model::guard::HookDecision;
+use toolgate_model::id::{GrantId, InvocationId};
+use toolgate_model::principal::TenantId;
 
-use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random_for_id;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal, Stage};
 
@@ -33,9 +21,14 @@ pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalLeave};
 pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
 pub use self::presence::{Presence, Waiting};
+pub use self::progress::{Modified, Observer, Progress};
+pub use self::request::CallRequest;
 pub use self::seams::Rehearsal;
 pub use self::sessions::SessionRequest;
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
+
+pub(crate) use self::request::{AskedHook, Call, ToolStanding};
+use self::request::{Own, require_permitted};
 
 mod action;
 mod admit;
@@ -51,8 +44,10 @@ mod guard;
 pub(crate) mod hooks;
 mod inspect;
 mod presence;
+mod progress;
 pub(crate) mod refused;
 pub(crate) mod renewals;
+mod request;
 mod resolve;
 mod seams;
 mod sessions;
@@ -64,155 +59,6 @@ pub(crate) mod under_way;
 const JUDGEMENTS: u32 = 4;
 /// The same for calls that are judged by counts, in which every call of the same agent on another replica is a change.
 const COUNTED_JUDGEMENTS: u32 = 64;
-
-/// A call as a transport decodes it.
-#[derive(Debug, Clone)]
-pub struct CallRequest {
-    /// The tool, as the caller names it: `service.tool`, or a scope that only one tool has.
-    pub tool: String,
-    /// The version of the service's definition; `None` is what the credential says, or the newest.
-    pub version: Option<ServiceVersion>,
-    /// The grant to use; `None` lets the gate pick.
-    pub grant: Option<GrantId>,
-    /// For whom; `None` is the caller itself.
-    pub agent: Option<PrincipalId>,
-    /// The parameters.
-    pub parameters: Map<String, Value>,
-    /// The caller's name for this call.
-    pub idempotency_key: Option<IdempotencyKey>,
-    /// The intent, plan and task that it belongs to.
-    pub context: GrantContext,
-    /// The execution that it belongs to; `None` is one of its own.
-    pub run: Option<RunId>,
-    /// The multi-step use of a tool that it is part of.
-    pub session: Option<SessionId>,
-    /// The conversation that it belongs to, and the directory that this works in.
-    pub approval_session: Option<(SessionName, Option<Workspace>)>,
-    /// How long it waits for a person, where its tool does not say; `None` is as its session or the gate says.
-    pub approval_wait: Option<Duration>,
-    /// What the caller calls it.
-    pub label: Option<CallLabel>,
-    /// Who is told how far it has come.
-    pub observer: Option<Observer>,
-    /// Why the agent makes it, in its own words: for policies and guardians.
-    pub reasoning: Option<String>,
-    /// Whether the caller still waits, where the transport knows; otherwise for as long as it awaits the outcome.
-    pub presence: Option<Presence>,
-    /// From where it comes.
-    pub address: IpAddr,
-}
-
-/// What a call brings along that no catalog has.
-struct Own {
-    tool: Option<Arc<Tool>>,
-    asked: Option<Arc<AskedHook>>,
-    takes_changes: bool,
-    /// Whether it waits for an approver's decision. Otherwise it is refused with the approval, which stays open.
-    waits: bool,
-    /// The approval that the same call was refused with before.
-    answered: Option<ApprovalId>,
-}
-
-impl Default for Own {
-    fn default() -> Self {
-        Self { tool: None, asked: None, takes_changes: true, waits: true, answered: None }
-    }
-}
-
-/// Is told how far a call has come.
-pub type Observer = tokio::sync::mpsc::UnboundedSender<Progress>;
-
-/// How far a call has come.
-#[derive(Debug, Clone)]
-pub enum Progress {
-    /// It waits for a person.
-    Asked(Box<Approval>),
-    /// Earlier answers cover it.
-    Covered(Vec<StandingApprovalId>),
-    /// Guardians changed it.
-    Modified(Box<Modified>),
-    /// It is about to be carried out.
-    Admitted(InvocationId),
-}
-
-/// What guardians made of a call.
-#[derive(Debug, Clone)]
-pub struct Modified {
-    /// Its parameters now.
-    pub parameters: Value,
-    /// Why.
-    pub reason: Option<String>,
-    /// The rule behind it.
-    pub policy: Option<PolicyRef>,
-}
-
-/// A call on its way.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) id: InvocationId,
-    pub(crate) caller: Caller,
-    pub(crate) agent: PrincipalId,
-    pub(crate) tool: String,
-    pub(crate) version: Option<ServiceVersion>,
-    pub(crate) grant: Option<GrantId>,
-    /// INVARIANT: an object.
-    pub(crate) parameters: Value,
-    pub(crate) idempotency_key: Option<IdempotencyKey>,
-    pub(crate) context: GrantContext,
-    pub(crate) run: Option<RunId>,
-    pub(crate) session: Option<SessionId>,
-    pub(crate) approval_session: Option<ApprovalSession>,
-    pub(crate) approval_wait: Option<Duration>,
-    pub(crate) label: Option<CallLabel>,
-    pub(crate) observer: Option<Observer>,
-    pub(crate) reasoning: Option<String>,
-    /// Whether whoever asks can take changed parameters.
-    pub(crate) takes_changes: bool,
-    /// Whether it waits for an approver's decision.
-    pub(crate) waits: bool,
-    /// The approval that the same call was refused with before.
-    pub(crate) answered: Option<ApprovalId>,
-    /// The question of another agent's runtime that it stands for.
-    pub(crate) asked: Option<Arc<AskedHook>>,
-    /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
-    pub(crate) own_tool: Option<Arc<Tool>>,
-    /// Whether the caller still waits for the response.
-    pub(crate) presence: Presence,
-    pub(crate) address: IpAddr,
-    pub(crate) arrived: Timestamp,
-}
-
-/// A question of another agent's runtime, as far as only guardians need to know of it.
-#[derive(Debug)]
-pub(crate) struct AskedHook {
-    pub(crate) hook: Hook,
-    pub(crate) dialect: Dialect,
-    pub(crate) ids: TraceIds,
-    pub(crate) user: Option<String>,
-    pub(crate) method: Option<String>,
-    /// What the tool is to the gate.
-    pub(crate) standing: ToolStanding,
-    /// What whoever asks calls the tool.
-    pub(crate) tool: Option<String>,
-    pub(crate) content: Content<'static>,
-}
-
-/// What a tool that another runtime asks about is to the gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToolStanding {
-    /// One of its own: the agent must have what it needs to call it here.
-    Governed,
-    /// One that only the runtime knows, judged by policies and guardians.
-    Foreign,
-    /// The same, and an approver must agree to every call.
-    ForeignAsks,
-}
-
-impl ToolStanding {
-    pub(crate) fn is_governed(self) -> bool {
-        self == Self::Governed
-    }
-}
 
 /// How far a refused call came, for its record.
 #[derive(Clone, Default)]
@@ -426,91 +272,5 @@ impl Gate {
         let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
         reached.grant = authorized.preferred();
         self.constrain(call, authorized).map_err(|refusal| refusal.at(Stage::Constrain))
-    }
-
-    /// Makes a call of a request, and says whether its caller may make it at all.
-    fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
-        let arrived = self.clock.now();
-        if request.approval_wait.is_some_and(|wait| wait.is_zero() || wait > LONGEST_WAIT) {
-            let reason = format!("an approval can be waited for from 1 to {} seconds", LONGEST_WAIT.as_secs());
-            return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttl_seconds"));
-        }
-        let agent = request.agent.unwrap_or_else(|| caller.id().clone());
-        let permitted = require_permitted(&caller, &agent);
-        let parameters = Value::Object(request.parameters);
-        let owner = caller.id().clone();
-        let call = Call {
-            id: InvocationId::new(arrived, random_for_id()?),
-            // Whoever may not speak for another is written down as itself.
-            agent: if permitted.is_ok() { agent } else { caller.id().clone() },
-            caller,
-            tool: request.tool,
-            version: request.version,
-            grant: request.grant,
-            parameters,
-            idempotency_key: request.idempotency_key,
-            context: request.context,
-            run: request.run,
-            session: request.session,
-            approval_session: request.approval_session.map(|(name, workspace)| ApprovalSession {
-                owner: owner.clone(),
-                name,
-                workspace,
-            }),
-            approval_wait: request.approval_wait,
-            label: request.label,
-            observer: request.observer,
-            own_tool: None,
-            reasoning: request.reasoning,
-            takes_changes: true,
-            waits: true,
-            answered: None,
-            asked: None,
-            presence: Presence::default(),
-            address: request.address,
-            arrived,
-        };
-        Ok((call, permitted))
-    }
-}
-
-/// Whether somebody may call anything at all, for this agent.
-fn require_permitted(caller: &Caller, agent: &PrincipalId) -> Result<(), Refusal> {
-    caller.require_acting_for(agent)?;
-    caller.require(Permission::InvokeTools)
-}
-
-impl Call {
-    fn trace(&self, found: Option<&fit::Candidate>) -> CallTrace {
-        let is_agent = |kind: PrincipalKind| kind == PrincipalKind::Agent;
-        let own = || self.agent == *self.caller.id() && is_agent(self.caller.principal().kind);
-        let agent = found.and_then(|candidate| candidate.agent.as_ref());
-        CallTrace {
-            run: self.run.clone(),
-            session: self.session,
-            by_agent: agent.map_or_else(own, |agent| is_agent(agent.kind)),
-            transport: found.map(|candidate| candidate.tool.backing.transport()).unwrap_or_default(),
-        }
-    }
-
-    /// A call whose caller is gone before the admission is not made: nobody would learn of its result.
-    fn require_present(&self) -> Result<(), Refusal> {
-        if self.presence.is_gone() {
-            let reason = "the caller disconnected before the call was admitted; nothing was run";
-            return Err(Refusal::new(Code::CallCancelled, reason));
-        }
-        Ok(())
-    }
-
-    /// Tells whoever wants to know how far it has come.
-    fn tell(&self, progress: impl FnOnce() -> Progress) {
-        if let Some(observer) = &self.observer {
-            // Whoever does not listen any more does not want to know.
-            let _ = observer.send(progress());
-        }
-    }
-
-    fn milliseconds_until(&self, now: Timestamp) -> u64 {
-        u64::try_from(now.as_millis().saturating_sub(self.arrived.as_millis())).unwrap_or(0)
     }
 }
