@@ -3,9 +3,9 @@
 //! ordinary data stays as it is, byte for byte.
 //!
 //! Found is the secret itself, also where any of its characters are escaped for JSON, URLs, forms or HTML, repeatedly and
-//! in any mixture (see [`readings`]), and in UTF-16; its base64 in either alphabet, at any alignment inside a longer text
-//! and wrapped into lines; and its hex. Of secrets of several lines, such as private keys, also each longer line on its
-//! own. A secret of fewer than four bytes is found only as a word of its own, and in no encoding.
+//! in any mixture (see `redaction/readings.rs`), and in UTF-16; its base64 in either alphabet, at any alignment inside a
+//! longer text and wrapped into lines; and its hex. Of secrets of several lines, such as private keys, also each longer
+//! line on its own. A secret of fewer than four bytes is found only as a word of its own, and in no encoding.
 //!
 //! Not found are transformations of another kind (compressed, encrypted, reversed, cut into pieces): bodies are
 //! decompressed before they come here. They also come here whole: a border between two chunks cannot hide anything.
