@@ -1,7 +1,7 @@
 //! The caller of a request: the key in its headers, shown to the gate. What else stands in the query is read along with
 //! it, so that no handler can forget that somebody asked for something it does not know.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -15,13 +15,42 @@ use toolgate_model::principal::PrincipalId;
 
 use crate::body::Nothing;
 use crate::limiter::Stranger;
+use crate::listener::places::Place;
 use crate::openintent::error::Denied;
 use crate::parameters;
 use crate::router::App;
 
-/// The other end of the connection; put into each request by the listener.
-#[derive(Debug, Clone, Copy)]
-pub struct Peer(pub SocketAddr);
+/// The client of a request; put into each by the listener.
+#[derive(Clone)]
+pub struct Peer {
+    /// Its address: that of the connection, or what a trusted proxy says.
+    pub address: IpAddr,
+    place: Option<Arc<Place>>,
+}
+
+impl Peer {
+    pub(crate) fn new(address: IpAddr, place: Place) -> Self {
+        Self { address, place: Some(Arc::new(place)) }
+    }
+
+    /// One without a connection.
+    #[cfg(test)]
+    pub(crate) fn at(address: IpAddr) -> Self {
+        Self { address, place: None }
+    }
+
+    /// Whether only probes are served on its connection.
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.is_reserved())
+    }
+
+    /// A key on its connection was verified.
+    fn verified(&self) {
+        if let Some(place) = &self.place {
+            place.verified();
+        }
+    }
+}
 
 /// A request without parameters whose caller the gate has identified. A handler that takes this, or [`Asked`], cannot be
 /// reached without a key.
@@ -50,7 +79,7 @@ impl FromRequestParts<Arc<App>> for Calling {
         let Nothing {} = parameters::query(&parts.uri)?;
         // The SDK names itself in the header of every request: that says nothing about for whom this one is.
         let agent = agent.filter(|agent| agent != caller.id());
-        Ok(Self { caller, agent, address: peer(&parts.extensions)?.ip() })
+        Ok(Self { caller, agent, address: peer(&parts.extensions)?.address })
     }
 }
 
@@ -82,10 +111,11 @@ pub(crate) async fn identify(
     freshness: Freshness,
 ) -> Result<(Caller, Option<PrincipalId>), Refusal> {
     let presented = presented_key(&parts.headers)?;
-    let source = peer(&parts.extensions)?.ip();
-    let caller = app.gate.identify(presented, source, freshness).await.inspect_err(|refusal| {
+    let source = peer(&parts.extensions)?;
+    let caller = app.gate.identify(presented, source.address, freshness).await.inspect_err(|refusal| {
         app.metrics.refused_key(refusal.code());
     })?;
+    source.verified();
     if let Some(stranger) = parts.extensions.remove::<Stranger>() {
         stranger.accepted();
     }
@@ -93,10 +123,9 @@ pub(crate) async fn identify(
     Ok((caller, agent.map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?))
 }
 
-/// The other end of the connection that a request came by.
-pub(crate) fn peer(extensions: &Extensions) -> Result<SocketAddr, Refusal> {
-    let peer = extensions.get::<Peer>().map(|Peer(address)| *address);
-    peer.ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))
+/// The client of a request.
+pub(crate) fn peer(extensions: &Extensions) -> Result<&Peer, Refusal> {
+    extensions.get::<Peer>().ok_or_else(|| Refusal::new(Code::Internal, "the connection has no address"))
 }
 
 /// The key in the headers, which nobody has checked.

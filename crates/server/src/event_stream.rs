@@ -91,7 +91,7 @@ impl<F: Following> Streaming<F> {
             if let Some(page) = self.following.page(&self.app, &self.caller).await? {
                 return self.shown(page).await;
             }
-            if self.app.ending.begins_within(F::PAUSE).await {
+            if self.app.shutdown.drains_within(F::PAUSE).await {
                 return Ok(None);
             }
             silent += F::PAUSE;

@@ -6,7 +6,6 @@ pub mod aos;
 pub mod approvals;
 pub mod body;
 pub mod caller;
-pub mod ending;
 mod event_stream;
 pub mod host;
 pub mod lanes;
@@ -19,8 +18,9 @@ pub mod operations;
 pub mod parameters;
 pub mod policies;
 pub mod router;
+pub mod shutdown;
 
 pub use lanes::Lanes;
 pub use limiter::Limiter;
-pub use listener::{Limits, serve};
+pub use listener::{Endpoint, Limits, Serving, serve};
 pub use router::{App, router};

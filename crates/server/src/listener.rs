@@ -1,257 +1,310 @@
-//! Accepting connections: bounded in number, in headers and in patience, and drained before the program ends.
+//! Accepting connections: bounded in number and in time, in the clear or by TLS, and drained before the program ends.
 
-use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::response::{IntoResponse, Response};
-use http::Request;
-use hyper::body::{Body as _, Incoming};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
-use toolgate_gate::refusal::{Code, Refusal};
-use tower::ServiceExt;
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::time::Instant;
 
+use self::accepting::Backoff;
+use self::activity::{Activity, Timeouts};
+use self::connection::Shared;
+use self::places::{NoPlace, Places};
+use self::stream::{Stream, Transport};
 use crate::caller::Peer;
-use crate::lanes::{Lanes, Place};
-use crate::openintent::error::Denied;
+use crate::lanes::Lanes;
+use crate::shutdown::{Phase, Shutdown};
 
-/// From this many bytes on a request is read, checked and answered aside: that takes long enough to be noticed by others.
-const LARGE: u64 = 8 * 1024;
+pub use self::forwarded::{ForwardedHeader, TrustedProxies};
+pub use self::tls::{Tls, TlsError, TlsSettings};
+
+mod accepting;
+mod activity;
+mod connection;
+mod forwarded;
+mod offload;
+pub(crate) mod places;
+mod proxy_protocol;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tls;
 
 /// What one client, or all together, may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time.
     pub connections: usize,
-    /// How long the headers of a request may take to arrive.
-    pub header_patience: Duration,
-    /// How long requests under way may take when the program is asked to end.
-    pub drain_patience: Duration,
+    /// Connections of one address at a time on which no key was verified.
+    pub connections_of_address: usize,
+    /// How long the head of a request may take to arrive; for the first one that is from the accepted connection on.
+    pub head_timeout: Duration,
+    /// How long a connection may be without a request.
+    pub idle_timeout: Duration,
+    /// How long requests in flight may take when the program is asked to end.
+    pub drain_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4096, header_patience: Duration::from_secs(15), drain_patience: Duration::from_secs(30) }
+        Self {
+            connections: 4096,
+            connections_of_address: 512,
+            head_timeout: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(75),
+            drain_timeout: Duration::from_secs(30),
+        }
     }
 }
 
-/// Serves until `stop` is ready, then lets the requests under way finish.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    limits: Limits,
-    lanes: &Lanes,
-    stop: impl Future<Output = ()>,
-) {
-    let places = Arc::new(Semaphore::new(limits.connections));
-    let under_way = GracefulShutdown::new();
+/// Where connections come in.
+pub enum Endpoint {
+    /// An address.
+    Tcp {
+        /// Where it listens.
+        listener: TcpListener,
+        /// TLS, or none.
+        tls: Option<Arc<Tls>>,
+        /// Whether each connection begins with a header of the PROXY protocol.
+        proxy_protocol: bool,
+    },
+    /// A file, for programs of this machine.
+    Unix(UnixListener),
+}
+
+/// A connection that was accepted, before anything was read from it.
+enum Accepted {
+    Tcp { stream: TcpStream, address: IpAddr },
+    Unix(UnixStream),
+}
+
+/// What is served, and to whom.
+pub struct Serving {
+    /// All requests go there.
+    pub router: Router,
+    /// What clients may take.
+    pub limits: Limits,
+    /// Who is believed about the addresses of clients.
+    pub proxies: TrustedProxies,
+    /// Tells when to end.
+    pub shutdown: Arc<Shutdown>,
+}
+
+/// Serves until the shutdown drains, then lets the requests in flight finish.
+pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, lanes: &Lanes) {
+    let Serving { router, limits, proxies, shutdown } = serving;
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.header_patience).max_headers(100);
+    // The connection itself watches its deadlines, in every protocol alike.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_headers(100);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(100).max_header_list_size(32 * 1024);
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        let place = tokio::select! {
-            () = &mut stop => break,
-            place = Arc::clone(&places).acquire_owned() => place,
-        };
-        let accepted = tokio::select! {
-            () = &mut stop => break,
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                // Out of file descriptors, most likely: let other tasks give some back.
-                tokio::task::yield_now().await;
-                continue;
-            }
-        };
-        let Some(lane) = lanes.place() else { break };
-        let stream = match move_to(&lane, stream) {
-            Ok(stream) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken over");
-                continue;
-            }
-        };
-        let connection = connection(&builder, stream, Peer(peer), router.clone(), lane.aside.clone());
-        let connection = under_way.watch(connection);
-        let handle = lane.handle.clone();
-        handle.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended with an error");
-            }
-            drop((place, lane));
-        });
-    }
-    drop(listener);
-    tokio::select! {
-        () = under_way.shutdown() => {}
-        () = tokio::time::sleep(limits.drain_patience) => tracing::warn!("some requests did not end in time"),
-    }
-}
-
-/// Has the lane told when there is something to read or room to write.
-fn move_to(lane: &Place, stream: TcpStream) -> std::io::Result<TcpStream> {
-    let stream = stream.into_std()?;
-    let _entered = lane.handle.enter();
-    TcpStream::from_std(stream)
-}
-
-fn connection(
-    builder: &Builder<TokioExecutor>,
-    stream: TcpStream,
-    peer: Peer,
-    router: Router,
-    aside: Handle,
-) -> hyper_util::server::conn::auto::Connection<
-    'static,
-    TokioIo<TcpStream>,
-    impl hyper::service::Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send + 'static>
-    + 'static,
-    TokioExecutor,
-> {
-    // Answers are small and waited for.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY was not taken");
-    }
-    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        let large = is_large(request.body());
-        let answer = router.clone().oneshot(request.map(Body::new));
-        let aside = aside.clone();
-        async move { if large { Aside(aside.spawn(answer)).await } else { answer.await } }
-    });
-    builder.serve_connection(TokioIo::new(stream), service).into_owned()
-}
-
-/// Whether a request may take long to read: it says that it is large, or does not say how large it is.
-fn is_large(body: &Incoming) -> bool {
-    body.size_hint().exact().is_none_or(|bytes| bytes >= LARGE)
-}
-
-/// An answer that is made aside; given up when nobody waits for it any more, as on the lane itself.
-struct Aside(JoinHandle<Result<Response, Infallible>>);
-
-impl Future for Aside {
-    type Output = Result<Response, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(match ready!(Pin::new(&mut self.0).poll(context)) {
-            Ok(answer) => answer,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => {
-                    let reason = "the gate is ending, and gave this request up; look whether it was carried out";
-                    Ok(Denied::from(Refusal::new(Code::LedgerUnavailable, reason)).into_response())
-                }
-            },
-        })
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::SocketAddr;
-    use std::sync::mpsc;
-
-    use axum::routing::post;
-    use tokio::sync::oneshot;
-
-    use super::*;
-
-    /// Serves this on one lane while `client` runs, which is given the address.
-    fn while_served(router: Router, client: impl FnOnce(SocketAddr) + Send + 'static) {
-        let lanes = Lanes::start_many(1, Duration::from_secs(1)).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = listener.local_addr().unwrap();
-            let client = tokio::task::spawn_blocking(move || client(address));
-            let (stop, stopped) = oneshot::channel::<()>();
-            let serving = serve(listener, router, Limits::default(), &lanes, async { drop(stopped.await) });
-            let ((), ended) = tokio::join!(serving, async {
-                let ended = client.await;
-                drop(stop);
-                ended
-            });
-            ended.unwrap();
-        });
-        lanes.end();
-    }
-
-    fn send(address: SocketAddr, headers: &str, body: &[u8]) -> std::net::TcpStream {
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        write!(stream, "POST / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n{headers}\r\n\r\n").unwrap();
-        stream.write_all(body).unwrap();
-        stream
-    }
-
-    #[test]
-    fn large_requests_and_those_of_unknown_size_are_answered_aside() {
-        let thread = post(|body: String| async move {
-            let thread = std::thread::current();
-            format!("{} bytes on {}", body.len(), thread.name().unwrap_or_default())
-        });
-        while_served(Router::new().route("/", thread), |address| {
-            let answer = |headers: &str, body: &[u8]| {
-                let mut answer = String::new();
-                send(address, headers, body).read_to_string(&mut answer).unwrap();
-                answer
-            };
-            let large = usize::try_from(LARGE).unwrap();
-            let of_size = |size: usize| answer(&format!("Content-Length: {size}"), &vec![b'x'; size]);
-
-            assert!(of_size(0).ends_with("0 bytes on lane-0"));
-            assert!(of_size(large - 1).ends_with("8191 bytes on lane-0"));
-            assert!(of_size(large).ends_with("8192 bytes on aside"));
-            let chunked = answer("Transfer-Encoding: chunked", b"1\r\nx\r\n0\r\n\r\n");
-            assert!(chunked.ends_with("1 bytes on aside"), "{chunked}");
-        });
-    }
-
-    #[test]
-    fn what_is_answered_aside_is_given_up_when_the_client_is_gone() {
-        struct Tells(mpsc::Sender<()>);
-        impl Drop for Tells {
-            fn drop(&mut self) {
-                let _ = self.0.send(());
+    builder.http2().keep_alive_interval(limits.idle_timeout / 3).keep_alive_timeout(limits.head_timeout);
+    let shared = Arc::new(Shared { router, builder, shutdown: Arc::clone(&shutdown), proxies });
+    let places = Arc::new(Places::new(limits.connections, limits.connections_of_address));
+    let timeouts = Timeouts { head: limits.head_timeout, idle: limits.idle_timeout };
+    let doors = endpoints.into_iter().map(|endpoint| {
+        let door = Door { endpoint, shared: Arc::clone(&shared), places: Arc::clone(&places), timeouts };
+        let shutdown = &shutdown;
+        async move {
+            tokio::select! {
+                () = drains(shutdown) => {}
+                () = door.accept_all(lanes) => {}
             }
         }
-        let (tell, told) = mpsc::channel();
-        let (begin, begun) = mpsc::channel();
-        let waits = post(move |_: String| async move {
-            let _tells = Tells(tell);
-            begin.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        while_served(Router::new().route("/", waits), move |address| {
-            let stream = send(address, "Content-Length: 10000", &[b'x'; 10000]);
-            begun.recv().unwrap();
-            assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty), "it waits");
+    });
+    futures_util::future::join_all(doors).await;
+    if tokio::time::timeout(limits.drain_timeout, places.all_returned()).await.is_err() {
+        tracing::warn!("some requests did not end in time");
+    }
+}
 
-            drop(stream);
+async fn drains(shutdown: &Shutdown) {
+    let mut phase = shutdown.phase();
+    while phase != Phase::Draining {
+        phase = shutdown.after(phase).await;
+    }
+}
 
-            assert_eq!(told.recv(), Ok(()));
-        });
+/// One endpoint with what its connections need.
+struct Door {
+    endpoint: Endpoint,
+    shared: Arc<Shared>,
+    places: Arc<Places>,
+    timeouts: Timeouts,
+}
+
+impl Door {
+    async fn accept_all(&self, lanes: &Lanes) {
+        let mut backoff = Backoff::default();
+        let mut turned_away = TurnedAway::default();
+        loop {
+            let accepted = match self.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    if let Some(pause) = backoff.failed(&error) {
+                        tokio::time::sleep(pause).await;
+                    }
+                    continue;
+                }
+            };
+            backoff.accepted();
+            let place = match self.places.take(self.counted(&accepted)) {
+                Ok(place) => place,
+                Err(why) => {
+                    turned_away.one(why);
+                    continue;
+                }
+            };
+            let Some(lane) = lanes.place() else { return };
+            let peer = Peer::new(accepted.address(), place);
+            let transport = match accepted.on(&lane.handle) {
+                Ok(transport) => transport,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken over");
+                    continue;
+                }
+            };
+            let task = Connecting {
+                shared: Arc::clone(&self.shared),
+                tls: self.tls(),
+                proxy_protocol: self.expects_proxy_header(),
+                activity: Arc::new(Activity::new(self.timeouts)),
+                deadline: Instant::now() + self.timeouts.head,
+                peer,
+            };
+            let (handle, offload) = (lane.handle.clone(), lane.aside.clone());
+            handle.spawn(async move {
+                task.run(transport, offload).await;
+                drop(lane);
+            });
+        }
+    }
+
+    async fn accept(&self) -> std::io::Result<Accepted> {
+        match &self.endpoint {
+            Endpoint::Tcp { listener, .. } => {
+                let (stream, address) = listener.accept().await?;
+                Ok(Accepted::Tcp { stream, address: address.ip().to_canonical() })
+            }
+            Endpoint::Unix(listener) => Ok(Accepted::Unix(listener.accept().await?.0)),
+        }
+    }
+
+    /// The address that a connection counts for: a trusted proxy brings the connections of many clients.
+    fn counted(&self, accepted: &Accepted) -> Option<IpAddr> {
+        match accepted {
+            Accepted::Tcp { address, .. } if !self.shared.proxies.contains(*address) => Some(*address),
+            _ => None,
+        }
+    }
+
+    fn tls(&self) -> Option<Arc<Tls>> {
+        match &self.endpoint {
+            Endpoint::Tcp { tls, .. } => tls.clone(),
+            Endpoint::Unix(_) => None,
+        }
+    }
+
+    fn expects_proxy_header(&self) -> bool {
+        matches!(&self.endpoint, Endpoint::Tcp { proxy_protocol: true, .. })
+    }
+}
+
+impl Accepted {
+    /// From where it comes; a socket of this machine is loopback.
+    fn address(&self) -> IpAddr {
+        match self {
+            Self::Tcp { address, .. } => *address,
+            Self::Unix(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        }
+    }
+
+    /// Has this runtime told when there is something to read or room to write.
+    fn on(self, runtime: &tokio::runtime::Handle) -> std::io::Result<Transport> {
+        match self {
+            Self::Tcp { stream, .. } => {
+                // Responses are small and waited for.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "TCP_NODELAY was not taken");
+                }
+                let stream = stream.into_std()?;
+                let _entered = runtime.enter();
+                TcpStream::from_std(stream).map(Transport::Tcp)
+            }
+            Self::Unix(stream) => {
+                let stream = stream.into_std()?;
+                let _entered = runtime.enter();
+                UnixStream::from_std(stream).map(Transport::Unix)
+            }
+        }
+    }
+}
+
+/// A connection until HTTP is spoken on it.
+struct Connecting {
+    shared: Arc<Shared>,
+    tls: Option<Arc<Tls>>,
+    proxy_protocol: bool,
+    activity: Arc<Activity>,
+    deadline: Instant,
+    peer: Peer,
+}
+
+impl Connecting {
+    async fn run(mut self, transport: Transport, offload: tokio::runtime::Handle) {
+        let begun = tokio::time::timeout_at(self.deadline, self.begin(transport)).await;
+        let transport = match begun {
+            Ok(Ok(transport)) => transport,
+            Ok(Err(error)) => return tracing::debug!(%error, "a connection could not be begun"),
+            Err(_) => return tracing::debug!("a connection was not begun in time"),
+        };
+        let stream = Stream::new(transport, Arc::clone(&self.activity));
+        connection::serve(&self.shared, stream, self.peer, &self.activity, offload).await;
+    }
+
+    /// Reads what comes before HTTP.
+    async fn begin(&mut self, transport: Transport) -> std::io::Result<Transport> {
+        let Transport::Tcp(mut stream) = transport else { return Ok(transport) };
+        if self.proxy_protocol {
+            if !self.shared.proxies.contains(self.peer.address) {
+                return Err(std::io::Error::other("it does not come from a trusted proxy"));
+            }
+            if let Some(client) = proxy_protocol::read(&mut stream).await? {
+                self.peer.address = client;
+            }
+        }
+        let Some(tls) = &self.tls else { return Ok(Transport::Tcp(stream)) };
+        let acceptor = tokio_rustls::TlsAcceptor::from(tls.current());
+        Ok(Transport::Tls(Box::new(acceptor.accept(stream).await?)))
+    }
+}
+
+/// Connections that found no place: the first of a while is logged, with how many there were since.
+#[derive(Default)]
+struct TurnedAway {
+    count: u64,
+    logged: Option<Instant>,
+}
+
+impl TurnedAway {
+    const PAUSE: Duration = Duration::from_secs(10);
+
+    fn one(&mut self, why: NoPlace) {
+        self.count += 1;
+        if self.logged.is_some_and(|logged| logged.elapsed() < Self::PAUSE) {
+            return;
+        }
+        let count = std::mem::take(&mut self.count);
+        self.logged = Some(Instant::now());
+        match why {
+            NoPlace::Full => tracing::warn!(count, "connections were closed: server.max_connections are open"),
+            NoPlace::Address => tracing::warn!(
+                count,
+                "connections were closed: their address has server.max_connections_per_address open without a verified key"
+            ),
+        }
     }
 }

@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{Method, StatusCode};
 use serde_json::json;
-use toolgate_gate::refusal::Refusal;
+use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::router::{App, Route};
+use crate::shutdown::Phase;
 
 pub mod metrics;
 pub mod openapi;
@@ -32,7 +33,11 @@ async fn health() -> Json<serde_json::Value> {
 /// Ready when the ledger takes writes and the key provider seals.
 async fn readiness(State(app): State<Arc<App>>) -> Response {
     let (ledger, keys) = tokio::join!(app.gate.check_ledger(), app.gate.check_key_provider());
-    let ready = ledger.is_ok() && keys.is_ok();
+    let stopping = match app.shutdown.phase() {
+        Phase::Serving => Ok(()),
+        Phase::LameDuck | Phase::Draining => Err(Refusal::new(Code::Overloaded, "the gate is about to stop")),
+    };
+    let ready = ledger.is_ok() && keys.is_ok() && stopping.is_ok();
     let part = |result: &Result<(), Refusal>| match result {
         Ok(()) => json!({"status": "ok"}),
         Err(refusal) => json!({"status": "failed", "code": refusal.code().as_str(), "message": refusal.reason()}),
@@ -42,6 +47,7 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
         "status": if ready { "ready" } else { "not ready" },
         "ledger": part(&ledger),
         "key_provider": part(&keys),
+        "shutdown": part(&stopping),
     });
     (status, Json(body)).into_response()
 }

@@ -12,13 +12,13 @@ use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::aos::{self, HookSettings};
 use crate::approvals;
-use crate::ending::Ending;
 use crate::limiter::Limiter;
 use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
 use crate::operations::{self};
 use crate::policies;
+use crate::shutdown::Shutdown;
 
 /// What the handlers share.
 pub struct App {
@@ -34,8 +34,8 @@ pub struct App {
     pub openwop: openwop::Settings,
     /// What is agreed with the runtimes that ask at hooks.
     pub hooks: HookSettings,
-    /// Whether the program was asked to end.
-    pub ending: Ending,
+    /// How far the shutdown of the program has come.
+    pub shutdown: Arc<Shutdown>,
 }
 
 /// One route. The list of them is what the router is made of and what tests go through.

@@ -155,6 +155,8 @@ codes! {
     MethodNotAllowed, Invalid => "METHOD_NOT_ALLOWED",
     /// The call was cut off; the service may have carried it out or not.
     OutcomeUnknown, Conflict => "OUTCOME_UNKNOWN",
+    /// The gate has as much to do as it takes on, or is about to stop.
+    Overloaded, Unavailable => "OVERLOADED",
     /// Parameters that the tool does not take.
     ParametersInvalid, Invalid => "PARAMETERS_INVALID",
     /// The caller lacks a permission.

@@ -36,6 +36,6 @@ impl FromRequestParts<Arc<App>> for Asking {
         let (caller, agent) = identify(parts, app, Freshness::Newest).await?;
         let agent = agent.filter(|agent| agent != caller.id());
         let query = parameters::query(&parts.uri).map(|Nothing {}| ());
-        Ok(Self { caller, agent, address: peer(&parts.extensions)?.ip(), query })
+        Ok(Self { caller, agent, address: peer(&parts.extensions)?.address, query })
     }
 }

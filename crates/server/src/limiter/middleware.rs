@@ -25,7 +25,7 @@ pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: N
         return next.run(request).await;
     };
     let address = match peer(request.extensions()) {
-        Ok(peer) => peer.ip(),
+        Ok(peer) => peer.address,
         Err(refusal) => return Denied::from(refusal).into_response(),
     };
     // Headers that carry no single key are refused later on, with what is wrong with them.

@@ -46,7 +46,7 @@ pub(super) async fn explain(
         version: query.version,
         parameters: query.parameters.as_deref().map(read_parameters).transpose()?,
         context: GrantContext { intent_id: query.intent_id, plan_id: query.plan_id, task_id: query.task_id },
-        address: peer(&extensions)?.ip(),
+        address: peer(&extensions)?.address,
     };
     let explanation = app.gate.explain(&caller, question).await?;
     let steps: Vec<Value> = explanation.steps.iter().map(step_shape).collect();

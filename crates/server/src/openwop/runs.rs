@@ -128,7 +128,7 @@ pub(super) async fn poll(
             return Err(no_run().into());
         }
         let complete = trace.status() != RUNNING && !trace.cut;
-        if !trace.events.is_empty() || complete || pauses == 0 || app.ending.begins_within(PAUSE).await {
+        if !trace.events.is_empty() || complete || pauses == 0 || app.shutdown.drains_within(PAUSE).await {
             return Ok(Json(json!({"events": trace.events, "isComplete": complete})));
         }
         caller = app.gate.identify_again(&caller).await?;

@@ -58,7 +58,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Sent<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Flat> {
         let (mut parts, body) = request.into_parts();
         let Asked(caller, Nothing {}) = Asked::from_request_parts(&mut parts, app).await?;
-        let address = peer(&parts.extensions)?.ip();
+        let address = peer(&parts.extensions)?.address;
         let body = body::json(Request::from_parts(parts, body), app.max_body).await?;
         Ok(Self { caller, address, body })
     }

@@ -46,7 +46,7 @@ async fn ask(router: &Router, path: &str, headers: &[(&str, &str)]) -> Response 
         request = request.header(*name, *value);
     }
     let mut request = request.body(Body::empty()).unwrap();
-    request.extensions_mut().insert(Peer("192.0.2.1:4711".parse().unwrap()));
+    request.extensions_mut().insert(Peer::at("192.0.2.1".parse().unwrap()));
     router.clone().oneshot(request).await.unwrap()
 }
 

@@ -1,0 +1,196 @@
+//! One connection: from its first byte to its end, which comes by its client, by a deadline or by the shutdown.
+
+use std::convert::Infallible;
+use std::future::{Ready, poll_fn, ready};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::future::Either;
+use http::{HeaderValue, Method, Request, Version, header};
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use toolgate_gate::refusal::{Code, Refusal};
+use tower::ServiceExt;
+
+use super::activity::{Activity, InFlight};
+use super::offload::Offloaded;
+use super::stream::Stream;
+use crate::caller::Peer;
+use crate::listener::TrustedProxies;
+use crate::openintent::error::Denied;
+use crate::shutdown::{Phase, Shutdown};
+
+/// From this many bytes on a request is read, checked and answered by another thread: that takes long enough to be noticed
+/// by others.
+const LARGE: u64 = 8 * 1024;
+/// A response of at most this size lies in the buffers of the socket once it is written, so that a connection is idle from
+/// then on.
+const BUFFERED: u64 = 64 * 1024;
+/// How long a connection that was asked to close may take.
+const CLOSING: Duration = Duration::from_secs(2);
+/// The deadline of a connection that has none.
+const NEVER: Duration = Duration::from_secs(30 * 24 * 3600);
+/// What is served when only probes are.
+const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) router: Router,
+    pub(super) builder: Builder<TokioExecutor>,
+    pub(super) shutdown: Arc<Shutdown>,
+    pub(super) proxies: TrustedProxies,
+}
+
+/// Serves a connection until it ends.
+pub(super) async fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer, activity: &Arc<Activity>, offload: Handle) {
+    let service = hyper::service::service_fn({
+        let (shared, activity) = (Arc::clone(shared), Arc::clone(activity));
+        move |request| respond(&shared, &activity, peer.clone(), &offload, request)
+    });
+    let connection = shared.builder.serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let mut deadline = pin!(tokio::time::sleep_until(next(activity)));
+    let mut next_phase = Box::pin(shared.shutdown.after(Phase::Serving));
+    let mut is_closing = false;
+    loop {
+        let event = poll_fn(|context| {
+            if let Poll::Ready(ended) = connection.as_mut().poll(context) {
+                return Poll::Ready(Event::Ended(ended.map_err(|error| error.to_string())));
+            }
+            // Whatever the connection just did may have brought its deadline nearer.
+            let now_due = next(activity);
+            if !is_closing && now_due < deadline.deadline() {
+                deadline.as_mut().reset(now_due);
+            }
+            if deadline.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Event::Deadline);
+            }
+            next_phase.as_mut().poll(context).map(Event::Phase)
+        });
+        match event.await {
+            Event::Ended(Ok(())) => return,
+            Event::Ended(Err(error)) => return tracing::debug!(error, "a connection ended with an error"),
+            Event::Deadline => match activity.deadline() {
+                _ if is_closing => return,
+                Some(due) if due <= Instant::now() => {
+                    if !activity.is_idle() {
+                        return tracing::debug!("a connection sent no complete request in time");
+                    }
+                    connection.as_mut().graceful_shutdown();
+                    is_closing = true;
+                    deadline.as_mut().reset(Instant::now() + CLOSING);
+                }
+                due => deadline.as_mut().reset(due.unwrap_or_else(|| Instant::now() + NEVER)),
+            },
+            Event::Phase(phase) => {
+                next_phase.set(shared.shutdown.after(phase));
+                // An idle connection of HTTP/1.1 is not closed in the lame duck phase: its client may be sending a request
+                // at this very moment. The response to it says that it is the last.
+                if phase == Phase::Draining || activity.is_http2() {
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+enum Event {
+    Ended(Result<(), String>),
+    Deadline,
+    Phase(Phase),
+}
+
+fn next(activity: &Activity) -> Instant {
+    activity.deadline().unwrap_or_else(|| Instant::now() + NEVER)
+}
+
+fn respond(
+    shared: &Arc<Shared>,
+    activity: &Arc<Activity>,
+    mut peer: Peer,
+    offload: &Handle,
+    mut request: Request<Incoming>,
+) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
+    let version = request.version();
+    let in_flight = activity.begin(version == Version::HTTP_2);
+    peer.address = shared.proxies.client(peer.address, request.headers());
+    let only_probes = peer.is_reserved();
+    let refused = only_probes && !PROBES.contains(&request.uri().path());
+    request.extensions_mut().insert(peer);
+    let large = is_large(request.body());
+    let (shared, offload) = (Arc::clone(shared), offload.clone());
+    let is_post = request.method() == Method::POST;
+    let response = async move {
+        let mut response = if refused {
+            let reason = "the gate has as many connections as it takes; try again, or raise server.max_connections";
+            Denied::from(Refusal::new(Code::Overloaded, reason)).into_response()
+        } else {
+            let response = shared.router.clone().oneshot(request.map(Body::new));
+            if large { Offloaded::new(&offload, response).await } else { response.await }?
+        };
+        if version != Version::HTTP_2 && (only_probes || shared.shutdown.phase() != Phase::Serving) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(hold(response, in_flight))
+    };
+    if is_post { begin(response) } else { Either::Left(response) }
+}
+
+/// Polls a response before it is handed to hyper, which drops it without that if the client closes its side right behind the
+/// request. What changes something, or must be recorded, is begun then.
+fn begin<F: Future>(response: F) -> Either<F, Either<Pin<Box<F>>, Ready<F::Output>>> {
+    let mut response = Box::pin(response);
+    // Whoever polls it next replaces the waker.
+    match response.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Either::Right(Either::Right(ready(output))),
+        Poll::Pending => Either::Right(Either::Left(response)),
+    }
+}
+
+/// Whether a request may take long to read: it says that it is large, or does not say how large it is.
+fn is_large(body: &Incoming) -> bool {
+    body.size_hint().exact().is_none_or(|bytes| bytes >= LARGE)
+}
+
+/// Keeps a request in flight until its response is written.
+fn hold(response: Response, in_flight: InFlight) -> Response {
+    if response.body().size_hint().exact().is_some_and(|bytes| bytes <= BUFFERED) {
+        return response;
+    }
+    response.map(|body| Body::new(Held { body, _in_flight: in_flight }))
+}
+
+/// The body of a response that takes a while.
+struct Held {
+    body: Body,
+    _in_flight: InFlight,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,54 @@
+//! Work on another thread, which is given up with whoever waits for it.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::response::{IntoResponse, Response};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use toolgate_gate::refusal::{Code, Refusal};
+
+use crate::openintent::error::Denied;
+
+/// A response that another thread makes. It is given up when nobody waits for it any more, as on the connection's own, and
+/// no earlier than after it was begun.
+pub(super) struct Offloaded {
+    response: JoinHandle<Option<Result<Response, Infallible>>>,
+    _waiting: oneshot::Sender<()>,
+}
+
+impl Offloaded {
+    pub(super) fn new(
+        to: &Handle,
+        response: impl Future<Output = Result<Response, Infallible>> + Send + 'static,
+    ) -> Self {
+        let (waiting, gone) = oneshot::channel();
+        let response = to.spawn(async move {
+            tokio::select! {
+                biased;
+                response = response => Some(response),
+                _ = gone => None,
+            }
+        });
+        Self { response, _waiting: waiting }
+    }
+}
+
+impl Future for Offloaded {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let given_up = match ready!(Pin::new(&mut self.response).poll(context)) {
+            Ok(Some(response)) => return Poll::Ready(response),
+            Ok(None) => None,
+            Err(error) => error.try_into_panic().ok(),
+        };
+        if let Some(panic) = given_up {
+            std::panic::resume_unwind(panic);
+        }
+        let reason = "the gate is ending, and gave this request up; look whether it was carried out";
+        Poll::Ready(Ok(Denied::from(Refusal::new(Code::LedgerUnavailable, reason)).into_response()))
+    }
+}

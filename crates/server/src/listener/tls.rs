@@ -1,0 +1,160 @@
+//! TLS: certificate and key from files, read again when they change, without a restart.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
+use thiserror::Error;
+use toolgate_model::merkle::{Hash, sha256};
+
+/// What the operator wants of TLS.
+#[derive(Debug, Clone)]
+pub struct TlsSettings {
+    /// The certificate with its chain, PEM.
+    pub certificate: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+    /// The authorities that client certificates come from, PEM; none asks for no certificate.
+    pub client_authorities: Option<PathBuf>,
+    /// Whether a client must have one.
+    pub client_required: bool,
+    /// Whether TLS 1.2 is spoken besides 1.3.
+    pub tls12: bool,
+}
+
+/// Why TLS cannot be spoken.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// A file that is no PEM, or is not there.
+    #[error("{path}: {reason}")]
+    File {
+        /// Which.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Certificate and key do not belong together, or something of that kind.
+    #[error("{certificate} and {key} cannot be used: {reason}")]
+    Pair {
+        /// The certificate's file.
+        certificate: String,
+        /// The key's file.
+        key: String,
+        /// What is wrong with them.
+        reason: rustls::Error,
+    },
+}
+
+/// The TLS of a listener, as its files say now.
+pub struct Tls {
+    settings: TlsSettings,
+    current: RwLock<Current>,
+}
+
+struct Current {
+    config: Arc<ServerConfig>,
+    /// What the files held.
+    digests: [Hash; 3],
+}
+
+impl Tls {
+    /// Reads the files.
+    pub fn open(settings: TlsSettings) -> Result<Self, TlsError> {
+        let files = Files::read(&settings)?;
+        let current = Current { config: Arc::new(files.config(&settings, None)?), digests: files.digests() };
+        Ok(Self { settings, current: RwLock::new(current) })
+    }
+
+    /// Reads the files again; returns whether they hold something else now. Where they cannot be used, what was read
+    /// before stays in use.
+    pub fn reload(&self) -> Result<bool, TlsError> {
+        let files = Files::read(&self.settings)?;
+        let digests = files.digests();
+        let before = self.current();
+        if self.current.read().unwrap_or_else(PoisonError::into_inner).digests == digests {
+            return Ok(false);
+        }
+        let config = Arc::new(files.config(&self.settings, Some(&before))?);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Current { config, digests };
+        Ok(true)
+    }
+
+    pub(super) fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).config)
+    }
+}
+
+struct Files {
+    certificate: Vec<u8>,
+    key: zeroize::Zeroizing<Vec<u8>>,
+    client_authorities: Option<Vec<u8>>,
+}
+
+impl Files {
+    fn read(settings: &TlsSettings) -> Result<Self, TlsError> {
+        let bytes = |path: &Path| std::fs::read(path).map_err(|error| unreadable(path, error));
+        Ok(Self {
+            certificate: bytes(&settings.certificate)?,
+            key: bytes(&settings.key)?.into(),
+            client_authorities: settings.client_authorities.as_deref().map(bytes).transpose()?,
+        })
+    }
+
+    fn digests(&self) -> [Hash; 3] {
+        let parts = [&*self.certificate, &*self.key, self.client_authorities.as_deref().unwrap_or_default()];
+        parts.map(sha256)
+    }
+
+    /// INVARIANT: rustls checks that the key belongs to the certificate before this returns.
+    fn config(&self, settings: &TlsSettings, before: Option<&ServerConfig>) -> Result<ServerConfig, TlsError> {
+        let chain = certificates(&settings.certificate, &self.certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| unreadable(&settings.key, error))?;
+        let versions: &[&SupportedProtocolVersion] = if settings.tls12 { &[&TLS13, &TLS12] } else { &[&TLS13] };
+        let pair = |reason| TlsError::Pair {
+            certificate: settings.certificate.display().to_string(),
+            key: settings.key.display().to_string(),
+            reason,
+        };
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(pair)?;
+        let builder = match (&settings.client_authorities, &self.client_authorities) {
+            (Some(path), Some(pem)) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates(path, pem)? {
+                    roots.add(certificate).map_err(|error| unreadable(path, error))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                let verifier = if settings.client_required { verifier } else { verifier.allow_unauthenticated() };
+                builder.with_client_cert_verifier(verifier.build().map_err(|error| unreadable(path, error))?)
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        match before {
+            // A session that was begun before the files changed can be resumed.
+            Some(before) => config.ticketer = Arc::clone(&before.ticketer),
+            None => config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().map_err(pair)?,
+        }
+        Ok(config)
+    }
+}
+
+fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let found = found.map_err(|error| unreadable(path, error))?;
+    if found.is_empty() {
+        return Err(unreadable(path, "there is no certificate in it"));
+    }
+    Ok(found)
+}
+
+fn unreadable(path: &Path, reason: impl ToString) -> TlsError {
+    TlsError::File { path: path.display().to_string(), reason: reason.to_string() }
+}
