@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_approval::Desk;
 use toolgate_approval::coverage::is_protected_place;
@@ -26,16 +25,19 @@ use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
 use toolgate_model::approval::Workspace as WorkspacePath;
 use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
-use toolgate_server::ending::Ending;
+use toolgate_server::listener::{TlsError, TrustedProxies};
 use toolgate_server::operations::metrics::Metrics;
-use toolgate_server::{App, Lanes, Limiter, router, serve};
+use toolgate_server::shutdown::{Phase, Shutdown};
+use toolgate_server::{App, Lanes, Limiter, Serving, router, serve};
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyError, KeyProvider, VaultSealer};
 use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
+use self::endpoints::Endpoints;
 use crate::audit_key::{self, AuditKeyError};
 use crate::configuration::{Configuration, KeySource, Store};
+use crate::descriptors;
 use crate::links::FileLinks;
-use crate::maintenance::Maintenance;
+use crate::maintenance::{Maintenance, Work};
 use crate::output;
 use crate::private_file::{PrivateFileError, create_directory, require_own, require_own_with_directory};
 use crate::sources::{Sources, workspace_tools};
@@ -44,6 +46,7 @@ use crate::webhooks::Webhooks;
 /// The ledger's file in the data directory.
 const LEDGER_FILE: &str = "ledger.sqlite3";
 
+mod endpoints;
 mod guardians;
 
 #[cfg(test)]
@@ -85,6 +88,17 @@ pub enum StartError {
         /// What the system said.
         reason: std::io::Error,
     },
+    /// The socket file is not to be had.
+    #[error("cannot listen on {path}: {reason}; choose another path with server.unix_socket")]
+    Socket {
+        /// Which.
+        path: String,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// No TLS.
+    #[error("server.tls: {0}")]
+    Tls(#[from] TlsError),
     /// The gate itself says no.
     #[error("{0}")]
     Gate(#[from] Refusal),
@@ -106,8 +120,22 @@ pub enum StartError {
 pub async fn run(configuration: Configuration, lanes: &Lanes) -> Result<(), StartError> {
     let mut stop = StopSignals::listen()?;
     let (started, bootstrap) = start(&configuration).await?;
-    announce(&configuration, started.address, bootstrap);
-    started.serve(lanes, stop.first()).await;
+    announce(&configuration, started.address(), bootstrap);
+    let shutdown = Arc::clone(&started.app.shutdown);
+    let stopped = async {
+        let signal = stop.first().await;
+        if signal == StopSignal::Terminate && !configuration.network.lame_duck.is_zero() {
+            tracing::info!(
+                seconds = configuration.network.lame_duck.as_secs(),
+                "going on for load balancers to turn away"
+            );
+            shutdown.enter(Phase::LameDuck);
+            // Another signal means that somebody does not want to wait.
+            let _ = tokio::time::timeout(configuration.network.lame_duck, stop.first()).await;
+        }
+        tracing::info!("finishing the requests in flight");
+    };
+    started.serve(lanes, stopped).await;
     tracing::info!("toolgate has ended");
     Ok(())
 }
@@ -118,8 +146,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     gate.check_key_provider().await?;
 
     // Before the first start makes a token: with the port taken, nobody would ever see it.
-    let listener = bind(configuration.listen).await?;
-    let address = listener.local_addr()?;
+    let endpoints = endpoints::open(&configuration.network).await?;
     let bootstrap = gate.bootstrap(configuration.admin_token.as_ref()).await?;
     let cut_off = despite_damage(gate.close_calls().await)?;
     if cut_off > 0 {
@@ -147,11 +174,14 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
         hooks: configuration.guardians.hooks.clone(),
-        ending: Ending::default(),
+        shutdown: Arc::new(Shutdown::default()),
     });
-    let maintenance = Maintenance::start(&app, &desk, webhooks, configuration.integrate_every);
-    let limits = configuration.limits;
-    Ok((Started { address, app, limits, listener, maintenance }, bootstrap))
+    let work = Work { webhooks, tls: endpoints.tls.clone(), integrate_every: configuration.integrate_every };
+    let maintenance = Maintenance::start(&app, &desk, work);
+    let limits = configuration.network.limits;
+    let limits = toolgate_server::Limits { connections: descriptors::connections(limits.connections), ..limits };
+    let proxies = configuration.network.proxies.clone();
+    Ok((Started { app, limits, proxies, endpoints, maintenance }, bootstrap))
 }
 
 /// A row that cannot be read belongs to one tenant, and keeps the gate of all of them from nothing.
@@ -167,17 +197,17 @@ fn despite_damage(swept: Result<u64, Refusal>) -> Result<u64, Refusal> {
 
 /// A gate that listens.
 pub struct Started {
-    address: SocketAddr,
     app: Arc<App>,
     limits: toolgate_server::Limits,
-    listener: TcpListener,
+    proxies: TrustedProxies,
+    endpoints: Endpoints,
     maintenance: Maintenance,
 }
 
 impl Started {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.endpoints.address
     }
 
     /// The gate itself, for whoever runs it.
@@ -187,15 +217,19 @@ impl Started {
 
     /// Answers in these lanes until `stop` is ready, and then for as long as something is under way.
     pub async fn serve(self, lanes: &Lanes, stop: impl Future<Output = ()>) {
-        let Self { app, limits, listener, maintenance, .. } = self;
+        let Self { app, limits, proxies, endpoints, maintenance } = self;
+        let Endpoints { all, socket, .. } = endpoints;
         let stopped = async {
             stop.await;
-            // Streams of events would hold the end up for as long as somebody follows them.
-            app.ending.begin();
+            // Also ends streams of events, which go on for as long as a client follows them.
+            app.shutdown.enter(Phase::Draining);
             // So would calls that wait for a person: nobody answers a gate that ends.
             app.gate.close_approvals().await;
         };
-        serve(listener, router(Arc::clone(&app)), limits, lanes, stopped).await;
+        let serving =
+            Serving { router: router(Arc::clone(&app)), limits, proxies, shutdown: Arc::clone(&app.shutdown) };
+        tokio::join!(serve(all, serving, lanes), stopped);
+        drop(socket);
         // Calls whose callers have gone away are still to be settled.
         app.gate.finish_calls().await;
         maintenance.finish().await;
@@ -330,10 +364,6 @@ async fn open_ledger(store: &Store) -> Result<Arc<dyn Ledger>, StartError> {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address).await.map_err(|reason| StartError::Listen { address, reason })
-}
-
 impl Configuration {
     /// The data directory, where there is one.
     fn data(&self) -> Option<&Path> {
@@ -346,13 +376,14 @@ impl Configuration {
 
 /// Says what there is to say at a start, and then, on standard output, the one line that programs wait for.
 fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Bootstrap) {
-    if !address.ip().is_loopback() {
+    let scheme = if configuration.network.tls.is_some() { "https" } else { "http" };
+    if scheme == "http" && !address.ip().is_loopback() {
         tracing::warn!(
             %address,
-            "listening beyond this machine without TLS: put a proxy that ends TLS in front, or keys travel in the clear"
+            "listening beyond this machine without TLS: have a proxy in front that terminates it, or keys travel in the clear"
         );
     }
-    let url = format!("http://{}", reachable(address));
+    let url = format!("{scheme}://{}", reachable(address));
     match bootstrap {
         Bootstrap::Existing => tracing::info!(
             "the administrator's token was shown at the first start; another administrator makes a new one with \
@@ -368,7 +399,7 @@ fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Boots
             next_steps(configuration, &url, token.expose())
         )),
     }
-    if let Err(error) = output::print(&format!("toolgate listening on http://{address}")) {
+    if let Err(error) = output::print(&format!("toolgate listening on {scheme}://{address}")) {
         tracing::warn!(%address, %error, "listening, but standard output does not take the line that says so");
     }
 }
@@ -407,6 +438,13 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
+/// A signal that asks the program to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopSignal {
+    Terminate,
+    Interrupt,
+}
+
 /// The signals that ask the program to end.
 struct StopSignals {
     terminate: Signal,
@@ -418,11 +456,12 @@ impl StopSignals {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    async fn first(&mut self) {
-        let name = tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+    async fn first(&mut self) -> StopSignal {
+        let signal = tokio::select! {
+            _ = self.terminate.recv() => StopSignal::Terminate,
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
         };
-        tracing::info!(signal = name, "finishing the requests under way");
+        tracing::info!(?signal, "asked to stop");
+        signal
     }
 }

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +13,6 @@ use toolgate_model::approval::{Attendance, Mode};
 use toolgate_model::principal::TenantId;
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
-use toolgate_server::Limits;
 use toolgate_server::openwop::{self, ToolList};
 use toolgate_workspace::{Bounds, SandboxWish};
 use tracing_subscriber::filter::Targets;
@@ -23,6 +21,7 @@ pub use self::environment::Environment;
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
 use self::keys::Key;
+pub use self::network::NetworkSettings;
 use self::resolve::{Resolved, resolve};
 pub use self::webhook::WebhookSettings;
 
@@ -31,6 +30,7 @@ mod example;
 mod file;
 mod guardians;
 pub mod keys;
+mod network;
 mod resolve;
 pub mod value;
 mod webhook;
@@ -85,12 +85,10 @@ pub struct Loaded {
 
 /// All that an operator decides.
 pub struct Configuration {
-    /// Where to listen.
-    pub listen: SocketAddr,
+    /// How clients reach the gate.
+    pub network: NetworkSettings,
     /// The largest body that is read.
     pub max_body_bytes: usize,
-    /// What clients may take.
-    pub limits: Limits,
     /// How many requests one client may send.
     pub rate_limit: Option<RateLimit>,
     /// Where everything is kept.
@@ -225,12 +223,7 @@ impl Loaded {
 
 impl Configuration {
     fn build(mut resolved: Resolved, environment: &mut Environment) -> Result<Self, ConfigurationError> {
-        let listen = resolved.address(&keys::LISTEN)?;
-        let limits = Limits {
-            connections: resolved.count(&keys::MAX_CONNECTIONS)?,
-            header_patience: resolved.seconds(&keys::HEADER_TIMEOUT)?,
-            drain_patience: resolved.seconds(&keys::DRAIN)?,
-        };
+        let network = network::read(&mut resolved)?;
         let day = Duration::from_secs(24 * 60 * 60);
         let days = u32::try_from(resolved.integer(&keys::GRANT_LIFETIME)?).unwrap_or(u32::MAX);
         let settings = Settings {
@@ -257,9 +250,8 @@ impl Configuration {
         let own_files = [resolved.file().cloned(), environment.configuration_home()];
         Ok(Self {
             own_files: own_files.into_iter().flatten().chain(guardians.files.iter().cloned()).collect(),
-            listen,
+            network,
             max_body_bytes: resolved.count(&keys::MAX_BODY_BYTES)?,
-            limits,
             rate_limit: rate_limit(&mut resolved)?,
             store: store(&mut resolved)?,
             key_source: key_source(&mut resolved, environment)?,
@@ -267,7 +259,7 @@ impl Configuration {
             integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
             settings,
             workspace: workspace(&mut resolved)?,
-            egress_allow: networks(&mut resolved)?,
+            egress_allow: networks(&mut resolved, &keys::EGRESS_ALLOW)?,
             guardians,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment)?,
@@ -334,9 +326,9 @@ fn rate_limit(resolved: &mut Resolved) -> Result<Option<RateLimit>, Configuratio
     }
 }
 
-fn networks(resolved: &mut Resolved) -> Result<Vec<IpNet>, ConfigurationError> {
-    let words = resolved.words(&keys::EGRESS_ALLOW).unwrap_or_default();
-    words.iter().map(|word| word.parse().map_err(|_| missing(&keys::EGRESS_ALLOW))).collect()
+fn networks(resolved: &mut Resolved, key: &Key) -> Result<Vec<IpNet>, ConfigurationError> {
+    let words = resolved.words(key).unwrap_or_default();
+    words.iter().map(|word| word.parse().map_err(|_| missing(key))).collect()
 }
 
 fn store(resolved: &mut Resolved) -> Result<Store, ConfigurationError> {

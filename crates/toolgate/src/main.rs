@@ -12,6 +12,7 @@ mod client;
 mod command;
 mod composition;
 mod configuration;
+mod descriptors;
 mod hook;
 mod links;
 mod logging;

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use toolgate_approval::Desk;
 use toolgate_gate::Refusal;
 use toolgate_server::App;
+use toolgate_server::listener::Tls;
 
 use crate::webhooks::{LOOK_EVERY, Tellings, Webhooks};
 
@@ -18,7 +20,18 @@ const HEAR_EVERY: Duration = Duration::from_millis(100);
 const REAP_EVERY: Duration = Duration::from_secs(30);
 const BEAT_EVERY: Duration = Duration::from_secs(5);
 const FLUSH_KEY_USES_EVERY: Duration = Duration::from_secs(15);
+const RELOAD_EVERY: Duration = Duration::from_secs(10);
 const LOOK_FOR_REKEY_EVERY: Duration = Duration::from_secs(1);
+
+/// What there is to do beside what every gate does.
+pub struct Work {
+    /// Whom approvals are told to.
+    pub webhooks: Option<Arc<Webhooks>>,
+    /// Certificates that may be renewed.
+    pub tls: Option<Arc<Tls>>,
+    /// How often events are taken into the log.
+    pub integrate_every: Duration,
+}
 
 /// The background work of one gate.
 pub struct Maintenance {
@@ -29,7 +42,8 @@ pub struct Maintenance {
 
 impl Maintenance {
     /// Starts it.
-    pub fn start(app: &Arc<App>, desk: &Arc<Desk>, webhooks: Option<Arc<Webhooks>>, integrate_every: Duration) -> Self {
+    pub fn start(app: &Arc<App>, desk: &Arc<Desk>, work: Work) -> Self {
+        let Work { webhooks, tls, integrate_every } = work;
         let (stop, stopped) = watch::channel(false);
         let mut loops = JoinSet::new();
         loops.spawn(integrate(Arc::clone(app), integrate_every, stopped.clone()));
@@ -40,6 +54,9 @@ impl Maintenance {
         loops.spawn(beat(Arc::clone(app), Arc::clone(desk), stopped.clone()));
         if let Some(webhooks) = webhooks {
             loops.spawn(tell(Arc::clone(app), webhooks, stopped.clone()));
+        }
+        if let Some(tls) = tls {
+            loops.spawn(reload_certificates(tls, stopped.clone()));
         }
         loops.spawn(rekey(Arc::clone(app), stopped));
         Self { app: Arc::clone(app), stop, loops }
@@ -108,6 +125,39 @@ async fn tell(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<b
         watched.note(tellings.look().await);
     }
     tellings.finish().await;
+}
+
+/// Reads certificates again that may have been renewed: watching the files would miss links that are changed above them.
+async fn reload_certificates(tls: Arc<Tls>, stopped: watch::Receiver<bool>) {
+    let mut hangups = match signal(SignalKind::hangup()) {
+        Ok(hangups) => hangups,
+        Err(error) => return tracing::error!(%error, "certificates are not reloaded: SIGHUP cannot be waited for"),
+    };
+    let mut ticks = Ticks::new(RELOAD_EVERY, stopped);
+    let mut failure = String::new();
+    loop {
+        let goes_on = tokio::select! {
+            goes_on = ticks.next() => goes_on,
+            _ = hangups.recv() => true,
+        };
+        if !goes_on {
+            return;
+        }
+        match tls.reload() {
+            Ok(false) => failure.clear(),
+            Ok(true) => {
+                failure.clear();
+                tracing::info!("the renewed certificate is in use");
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if error != failure {
+                    tracing::error!(error, "the certificate cannot be renewed; the one before stays in use");
+                    failure = error;
+                }
+            }
+        }
+    }
 }
 
 async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {

@@ -145,9 +145,12 @@ fn respond(
     if is_post { begin(response) } else { Either::Left(response) }
 }
 
+/// A response that was not polled, was polled, or is there.
+type Begun<F> = Either<F, Either<Pin<Box<F>>, Ready<<F as Future>::Output>>>;
+
 /// Polls a response before it is handed to hyper, which drops it without that if the client closes its side right behind the
 /// request. What changes something, or must be recorded, is begun then.
-fn begin<F: Future>(response: F) -> Either<F, Either<Pin<Box<F>>, Ready<F::Output>>> {
+fn begin<F: Future>(response: F) -> Begun<F> {
     let mut response = Box::pin(response);
     // Whoever polls it next replaces the waker.
     match response.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -10,17 +10,12 @@ use axum::routing::{get, post};
 use super::*;
 
 /// A listener that serves while it is tried.
+#[derive(Default)]
 struct Tried {
     limits: Limits,
     proxies: TrustedProxies,
     tls: Option<Arc<Tls>>,
     proxy_protocol: bool,
-}
-
-impl Default for Tried {
-    fn default() -> Self {
-        Self { limits: Limits::default(), proxies: TrustedProxies::default(), tls: None, proxy_protocol: false }
-    }
 }
 
 impl Tried {
@@ -135,6 +130,20 @@ fn what_is_offloaded_is_given_up_when_the_client_is_gone() {
         drop(stream);
 
         assert_eq!(told.recv(), Ok(()));
+    });
+}
+
+#[test]
+fn a_request_is_begun_although_its_client_is_gone_at_once() {
+    let (begin, begun) = mpsc::channel();
+    let handler = post(move || async move { begin.send(()).unwrap() });
+    Tried::default().serve(Router::new().route("/", handler), move |address, _| {
+        for size in [10, 10_000] {
+            for _ in 0..10 {
+                drop(send(address, &format!("Content-Length: {size}"), &vec![b'x'; size]));
+                assert_eq!(begun.recv(), Ok(()));
+            }
+        }
     });
 }
 
@@ -292,13 +301,7 @@ mod tls {
     }
 
     fn settings(directory: &Path) -> TlsSettings {
-        TlsSettings {
-            certificate: directory.join("cert.pem"),
-            key: directory.join("key.pem"),
-            client_authorities: None,
-            client_required: false,
-            tls12: false,
-        }
+        TlsSettings { certificate: directory.join("cert.pem"), key: directory.join("key.pem"), tls12: false }
     }
 
     fn get(

@@ -5,9 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
+use rustls::{ServerConfig, SupportedProtocolVersion};
 use thiserror::Error;
 use toolgate_model::merkle::{Hash, sha256};
 
@@ -18,10 +17,6 @@ pub struct TlsSettings {
     pub certificate: PathBuf,
     /// Its key, PEM.
     pub key: PathBuf,
-    /// The authorities that client certificates come from, PEM; none asks for no certificate.
-    pub client_authorities: Option<PathBuf>,
-    /// Whether a client must have one.
-    pub client_required: bool,
     /// Whether TLS 1.2 is spoken besides 1.3.
     pub tls12: bool,
 }
@@ -58,7 +53,7 @@ pub struct Tls {
 struct Current {
     config: Arc<ServerConfig>,
     /// What the files held.
-    digests: [Hash; 3],
+    digests: [Hash; 2],
 }
 
 impl Tls {
@@ -91,22 +86,16 @@ impl Tls {
 struct Files {
     certificate: Vec<u8>,
     key: zeroize::Zeroizing<Vec<u8>>,
-    client_authorities: Option<Vec<u8>>,
 }
 
 impl Files {
     fn read(settings: &TlsSettings) -> Result<Self, TlsError> {
         let bytes = |path: &Path| std::fs::read(path).map_err(|error| unreadable(path, error));
-        Ok(Self {
-            certificate: bytes(&settings.certificate)?,
-            key: bytes(&settings.key)?.into(),
-            client_authorities: settings.client_authorities.as_deref().map(bytes).transpose()?,
-        })
+        Ok(Self { certificate: bytes(&settings.certificate)?, key: bytes(&settings.key)?.into() })
     }
 
-    fn digests(&self) -> [Hash; 3] {
-        let parts = [&*self.certificate, &*self.key, self.client_authorities.as_deref().unwrap_or_default()];
-        parts.map(sha256)
+    fn digests(&self) -> [Hash; 2] {
+        [sha256(&self.certificate), sha256(&self.key)]
     }
 
     /// INVARIANT: rustls checks that the key belongs to the certificate before this returns.
@@ -120,22 +109,8 @@ impl Files {
             reason,
         };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(versions)
-            .map_err(pair)?;
-        let builder = match (&settings.client_authorities, &self.client_authorities) {
-            (Some(path), Some(pem)) => {
-                let mut roots = RootCertStore::empty();
-                for certificate in certificates(path, pem)? {
-                    roots.add(certificate).map_err(|error| unreadable(path, error))?;
-                }
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                let verifier = if settings.client_required { verifier } else { verifier.allow_unauthenticated() };
-                builder.with_client_cert_verifier(verifier.build().map_err(|error| unreadable(path, error))?)
-            }
-            _ => builder.with_no_client_auth(),
-        };
-        let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
+        let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions).map_err(pair)?;
+        let mut config = builder.with_no_client_auth().with_single_cert(chain, key).map_err(pair)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         match before {
             // A session that was begun before the files changed can be resumed.

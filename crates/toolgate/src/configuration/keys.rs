@@ -73,15 +73,37 @@ macro_rules! keys {
 
 keys! {
     LISTEN = "server.listen": Kind::Address, Fallback::Example, r#""127.0.0.1:7300""#, Some("--listen"), "TOOLGATE_LISTEN",
-        "Address and port to listen on. Toolgate speaks plain HTTP: before listening on anything but loopback, put a proxy that ends TLS in front.";
+        "Address and port to listen on. Beyond loopback this needs server.tls, or server.allow_plain_http.";
+    UNIX_SOCKET = "server.unix_socket": Kind::Path, Fallback::Nothing, r#""/run/toolgate/gate.sock""#, None, "TOOLGATE_UNIX_SOCKET",
+        "A socket file to listen on as well, with mode 0600, for programs that run as the same user. They count as 127.0.0.1. Default: none.";
+    ALLOW_PLAIN_HTTP = "server.allow_plain_http": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_ALLOW_PLAIN_HTTP",
+        "Allows to listen beyond loopback without TLS. Keys travel in the clear then, so have a proxy in front that terminates TLS.";
+    TLS_CERTIFICATE = "server.tls.certificate": Kind::Path, Fallback::Nothing, r#""/etc/toolgate/tls/cert.pem""#, None, "TOOLGATE_TLS_CERTIFICATE",
+        "The certificate for server.listen with its chain, PEM. It is read again within ten seconds of a change, and at SIGHUP. Default: none, plain HTTP.";
+    TLS_KEY = "server.tls.key": Kind::Path, Fallback::Nothing, r#""/etc/toolgate/tls/key.pem""#, None, "TOOLGATE_TLS_KEY",
+        "The private key of server.tls.certificate, PEM; given with it or not at all.";
+    TLS_MINIMUM_VERSION = "server.tls.minimum_version": Kind::Choice(&["1.2", "1.3"]), Fallback::Example, r#""1.2""#, None, "TOOLGATE_TLS_MINIMUM_VERSION",
+        "The oldest version of TLS that is spoken.";
+    TRUSTED_PROXIES = "server.trusted_proxies": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_TRUSTED_PROXIES",
+        "The addresses of proxies in front, as CIDRs; the variable takes them separated by commas. Only they are believed about the address of a client.";
+    FORWARDED_HEADER = "server.forwarded_header": Kind::Choice(&["x-forwarded-for", "forwarded"]), Fallback::Example, r#""x-forwarded-for""#, None, "TOOLGATE_FORWARDED_HEADER",
+        "The header in which trusted proxies name the client. The other one is not read.";
+    PROXY_PROTOCOL = "server.proxy_protocol": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_PROXY_PROTOCOL",
+        "Whether every connection to server.listen comes from a trusted proxy and begins with a header of the PROXY protocol, version 1 or 2.";
     MAX_BODY_BYTES = "server.max_body_bytes": Kind::Integer { least: 1024, most: 64 * 1024 * 1024 }, Fallback::Example, "1048576", None, "TOOLGATE_MAX_BODY_BYTES",
         "The largest request body that is read, in bytes.";
     MAX_CONNECTIONS = "server.max_connections": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "4096", None, "TOOLGATE_MAX_CONNECTIONS",
-        "How many connections are served at a time; more wait.";
+        "How many connections are served at a time. On a few more, /healthz, /readyz and /metrics are still answered and everything else gets 503; the rest are closed.";
+    MAX_CONNECTIONS_PER_ADDRESS = "server.max_connections_per_address": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "512", None, "TOOLGATE_MAX_CONNECTIONS_PER_ADDRESS",
+        "How many connections one address (of IPv6, one /64 network) may have open on which no valid key was presented. Trusted proxies are not counted.";
     HEADER_TIMEOUT = "server.header_timeout_seconds": Kind::Integer { least: 1, most: 3600 }, Fallback::Example, "15", None, "TOOLGATE_HEADER_TIMEOUT_SECONDS",
-        "How long the headers of a request may take to arrive, in seconds.";
+        "How long the headers of a request may take to arrive, in seconds; for the first request that is counted from the connection on, TLS included.";
+    IDLE_TIMEOUT = "server.idle_timeout_seconds": Kind::Integer { least: 1, most: 86_400 }, Fallback::Example, "75", None, "TOOLGATE_IDLE_TIMEOUT_SECONDS",
+        "How long a connection may stay open without a request, in seconds; longer than the proxy in front keeps its own.";
+    LAME_DUCK = "server.lame_duck_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "5", None, "TOOLGATE_LAME_DUCK_SECONDS",
+        "How long the gate goes on serving after SIGTERM while /readyz fails and connections are given up after their next response, in seconds, so that load balancers turn to other replicas. SIGINT, or a second SIGTERM, skips it.";
     DRAIN = "server.drain_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "30", None, "TOOLGATE_DRAIN_SECONDS",
-        "How long requests under way may take to finish after SIGTERM, in seconds.";
+        "How long requests in flight may take to finish after that, in seconds.";
     RATE_LIMIT_REQUESTS = "server.rate_limit.requests": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Nothing, "600", None, "TOOLGATE_RATE_LIMIT_REQUESTS",
         "How many requests one key, or one address without a key, may send in a period; more are answered with 429. Each gate counts for itself. Default: no limit.";
     RATE_LIMIT_PER_SECONDS = "server.rate_limit.per_seconds": Kind::Integer { least: 1, most: 2_678_400 }, Fallback::Nothing, "60", None, "TOOLGATE_RATE_LIMIT_PER_SECONDS",

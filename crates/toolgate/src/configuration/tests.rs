@@ -54,9 +54,9 @@ fn with_nothing_given_everything_has_its_default() {
     let scene = Scene::new();
     let loaded = scene.load().ok().unwrap();
     let configuration = &loaded.configuration;
-    assert_eq!(configuration.listen.to_string(), "127.0.0.1:7300");
+    assert_eq!(configuration.network.listen.to_string(), "127.0.0.1:7300");
     assert_eq!(configuration.max_body_bytes, 1024 * 1024);
-    assert_eq!(configuration.limits, Limits::default());
+    assert_eq!(configuration.network.limits, toolgate_server::Limits::default());
     assert_eq!(configuration.rate_limit, None);
     assert_eq!(configuration.settings, Settings::default());
     assert_eq!(configuration.integrate_every, Duration::from_millis(250));

@@ -129,6 +129,7 @@ fn listening_beyond_this_machine_is_warned_of() {
     let mut command = setup.command();
     let mut child = command
         .args(["serve", "--listen", "0.0.0.0:0"])
+        .env("TOOLGATE_ALLOW_PLAIN_HTTP", "true")
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()

@@ -11,7 +11,9 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use toolgate_server::{Lanes, Limits, serve};
+use toolgate_server::listener::TrustedProxies;
+use toolgate_server::shutdown::Shutdown;
+use toolgate_server::{Endpoint, Lanes, Limits, Serving, serve};
 
 use super::Failure;
 
@@ -45,7 +47,14 @@ impl Payments {
             .route("/v1/refunds", post(refund))
             .with_state(Arc::clone(&books));
         let serving = tokio::spawn(async move {
-            serve(listener, router, Limits::default(), &Lanes::here(), std::future::pending()).await;
+            let serving = Serving {
+                router,
+                limits: Limits::default(),
+                proxies: TrustedProxies::default(),
+                shutdown: Arc::new(Shutdown::default()),
+            };
+            let endpoint = Endpoint::Tcp { listener, tls: None, proxy_protocol: false };
+            serve(vec![endpoint], serving, &Lanes::here()).await;
         });
         Ok(Self { address, books, serving })
     }

@@ -94,7 +94,10 @@ fn configuration(host: &Host, root: &str) -> Result<Configuration, Failure> {
                         its --url";
         return Err(Failure::Usage(sentence.to_owned()));
     }
-    configuration.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    configuration.network.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    configuration.network.tls = None;
+    configuration.network.unix_socket = None;
+    configuration.network.proxy_protocol = false;
     // It serves one client, which is this process.
     configuration.rate_limit = None;
     let root = PathBuf::from(root);

@@ -1,0 +1,81 @@
+//! Where the gate listens, how it speaks there, and what clients may take.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toolgate_server::Limits;
+use toolgate_server::listener::{ForwardedHeader, TlsSettings, TrustedProxies};
+
+use super::ConfigurationError;
+use super::keys::{self, Key};
+use super::resolve::Resolved;
+
+/// How clients reach the gate.
+pub struct NetworkSettings {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The socket file, where there is one.
+    pub unix_socket: Option<PathBuf>,
+    /// TLS, or plain HTTP.
+    pub tls: Option<TlsSettings>,
+    /// Who is believed about the addresses of clients.
+    pub proxies: TrustedProxies,
+    /// Whether connections begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
+    /// What clients may take.
+    pub limits: Limits,
+    /// How long to go on serving after the request to stop.
+    pub lame_duck: Duration,
+}
+
+pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, ConfigurationError> {
+    let listen = resolved.address(&keys::LISTEN)?;
+    let tls = tls(resolved)?;
+    if tls.is_none() && !listen.ip().is_loopback() && !resolved.switch(&keys::ALLOW_PLAIN_HTTP) {
+        return Err(ConfigurationError::one(format!(
+            "server.listen is {listen}, where keys would travel in the clear: set server.tls.certificate and \
+             server.tls.key, or server.allow_plain_http = true behind a proxy that terminates TLS"
+        )));
+    }
+    let proxies = TrustedProxies {
+        networks: super::networks(resolved, &keys::TRUSTED_PROXIES)?,
+        header: match resolved.text(&keys::FORWARDED_HEADER)?.as_str() {
+            "forwarded" => ForwardedHeader::Forwarded,
+            _ => ForwardedHeader::XForwardedFor,
+        },
+    };
+    let proxy_protocol = resolved.switch(&keys::PROXY_PROTOCOL);
+    if proxy_protocol && proxies.networks.is_empty() {
+        return Err(ConfigurationError::one(
+            "server.proxy_protocol is on and nobody is trusted to speak it: set server.trusted_proxies",
+        ));
+    }
+    let limits = Limits {
+        connections: resolved.count(&keys::MAX_CONNECTIONS)?,
+        connections_of_address: resolved.count(&keys::MAX_CONNECTIONS_PER_ADDRESS)?,
+        head_timeout: resolved.seconds(&keys::HEADER_TIMEOUT)?,
+        idle_timeout: resolved.seconds(&keys::IDLE_TIMEOUT)?,
+        drain_timeout: resolved.seconds(&keys::DRAIN)?,
+    };
+    Ok(NetworkSettings {
+        listen,
+        unix_socket: resolved.optional_path(&keys::UNIX_SOCKET),
+        tls,
+        proxies,
+        proxy_protocol,
+        limits,
+        lame_duck: resolved.seconds(&keys::LAME_DUCK)?,
+    })
+}
+
+fn tls(resolved: &mut Resolved) -> Result<Option<TlsSettings>, ConfigurationError> {
+    let tls12 = resolved.text(&keys::TLS_MINIMUM_VERSION)? == "1.2";
+    let mut file = |key: &Key| resolved.optional_path(key);
+    match (file(&keys::TLS_CERTIFICATE), file(&keys::TLS_KEY)) {
+        (Some(certificate), Some(key)) => Ok(Some(TlsSettings { certificate, key, tls12 })),
+        (None, None) => Ok(None),
+        // Half of it would leave its owner believing that there is TLS.
+        _ => Err(ConfigurationError::one("server.tls needs both certificate and key; give both, or leave both out")),
+    }
+}

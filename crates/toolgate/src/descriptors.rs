@@ -1,0 +1,47 @@
+//! File descriptors: as many as the system allows, and never all of them for clients.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// How many are kept for the ledger, for services and for whatever else the gate opens.
+const RESERVED: u64 = 256;
+
+/// Raises the limit as far as it goes, and returns how many connections of clients there can be, at most so many as wanted.
+pub fn connections(wanted: usize) -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| maximum.is_none_or(|maximum| maximum > current))
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
+    {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+    }
+    let limit = getrlimit(Resource::Nofile).current;
+    let possible = within(limit, wanted);
+    if possible < wanted {
+        tracing::warn!(
+            limit,
+            wanted,
+            connections = possible,
+            "server.max_connections is more than the limit of open files leaves room for; raise LimitNOFILE, or ulimit -n"
+        );
+    }
+    possible
+}
+
+fn within(limit: Option<u64>, wanted: usize) -> usize {
+    let Some(limit) = limit else { return wanted };
+    let left = limit.saturating_sub(RESERVED).max(limit / 2).max(1);
+    wanted.min(usize::try_from(left).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_get_what_is_left_of_the_limit() {
+        assert_eq!(within(None, 4096), 4096);
+        assert_eq!(within(Some(65_536), 4096), 4096);
+        assert_eq!(within(Some(1024), 4096), 768);
+        assert_eq!(within(Some(256), 4096), 128);
+        assert_eq!(within(Some(0), 4096), 1);
+    }
+}
