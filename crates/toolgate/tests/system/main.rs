@@ -29,6 +29,7 @@ mod guardians;
 mod host;
 mod hostile_upstream;
 mod keys_and_files;
+mod network;
 mod oauth2;
 mod openapi;
 mod openintent_sdk;
