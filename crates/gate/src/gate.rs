@@ -26,9 +26,9 @@ use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
 use crate::ports::ledger::Ledger;
 use crate::ports::policy_book::PolicyBook;
-use crate::ports::sealer::Sealer;
+use crate::ports::sealer::{SealError, Sealer};
 use crate::ports::source::Source;
-use crate::refusal::Refusal;
+use crate::refusal::{Code, Refusal};
 
 /// What an operator decides about authority.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,6 +180,23 @@ impl Gate {
     /// Checks that the key provider seals and unseals.
     pub async fn check_key_provider(&self) -> Result<(), Refusal> {
         Ok(self.sealer.check().await?)
+    }
+
+    /// Checks that no credential is sealed under a master key that is not available.
+    pub async fn check_sealed(&self) -> Result<(), Refusal> {
+        let current = self.sealer.current_key().await?;
+        let under_others = self.ledger.sealed_under_other_keys(&current, None, 1).await?;
+        let Some(version) = under_others.first() else { return Ok(()) };
+        match self.sealer.unseal(&version.binding, &version.sealed).await {
+            Err(SealError::KeyMissing { key }) => {
+                let reason = format!(
+                    "credentials are sealed under master key {}, which is not available; restore it, or rotate them",
+                    key.0
+                );
+                Err(Refusal::new(Code::KeyProviderUnavailable, reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes what was committed into the audit log; answers how many events.

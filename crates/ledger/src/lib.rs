@@ -7,6 +7,7 @@
 pub mod cache;
 pub mod migration;
 pub mod operation;
+mod outage;
 pub mod postgres;
 pub mod sql;
 pub mod sql_ledger;

@@ -1,16 +1,19 @@
 //! The ledger on PostgreSQL: any number of replicas, with the transaction as the only judge between them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime, Timeouts};
 use thiserror::Error;
+use tokio::time::Instant;
 use tokio_postgres::{Config, IsolationLevel, NoTls};
 use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 
 use self::batch::Batches;
+use self::lease::Lease;
+use self::place::Place;
 use self::transaction::{PostgresTransaction, sql_error};
 use crate::migration::{POSTGRES, TooNew, outstanding};
 use crate::operation::admission::AdmitAll;
@@ -21,6 +24,8 @@ use crate::sql_ledger::Engine;
 
 mod batch;
 mod change;
+mod lease;
+mod place;
 mod tls;
 mod transaction;
 
@@ -65,16 +70,23 @@ pub struct PostgresEngine {
 #[derive(Clone)]
 struct Connections {
     pool: Pool,
+    place: Arc<Place>,
+    timeout: Duration,
     generation: Arc<AtomicU64>,
 }
 
 impl PostgresEngine {
-    /// Connects, checks the server and migrates where needed.
-    pub async fn open(url: &str, connections: usize) -> Result<Self, OpenError> {
-        let config: Config = url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
-        let of_calls = pool(config.clone(), BATCHING)?;
-        let pool = pool(config, connections.saturating_sub(BATCHING).max(1))?;
-        let connections = Connections { pool, generation: Arc::new(AtomicU64::new(1)) };
+    /// Connects, checks the server and migrates where needed. The timeout is that of one transaction with everything: the
+    /// wait for a connection, all statements and the commit. The server has timeouts of its own, which do not help where
+    /// it hangs or is out of reach.
+    pub async fn open(url: &str, connections: usize, timeout: Duration) -> Result<Self, OpenError> {
+        let mut config: Config =
+            url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
+        place::set_timeouts(&mut config);
+        let place = Arc::new(Place::of(&config));
+        let of_calls = pool(config.clone(), BATCHING, timeout)?;
+        let pool = pool(config, connections.saturating_sub(BATCHING).max(1), timeout)?;
+        let connections = Connections { pool, place, timeout, generation: Arc::new(AtomicU64::new(1)) };
         connections.check_server().await?;
         connections.migrate().await?;
         let admitting = Connections { pool: of_calls, ..connections.clone() };
@@ -123,33 +135,80 @@ impl Connections {
     }
 
     async fn client(&self) -> Result<deadpool_postgres::Object, SqlError> {
-        self.pool.get().await.map_err(|error| SqlError::Unavailable(error.to_string()))
+        self.pool.get().await.map_err(|error| SqlError::Unavailable(self.place.failure(&error)))
     }
 
     async fn write_once<O: Operation>(&self, operation: &O) -> Result<O::Output, Failure> {
-        let mut client = self.client().await?;
-        let transaction = client.transaction().await.map_err(|error| sql_error(&error))?;
-        let mut transaction = PostgresTransaction::new(transaction);
-        let output = operation.run(&mut transaction).await?;
-        transaction.commit().await.map_err(|error| match sql_error(&error) {
-            // Refused by the server: certainly not committed.
-            busy @ SqlError::Busy(_) if !error.is_closed() => Failure::Sql(busy),
-            reason => {
-                tracing::error!(%reason, "the ledger did not confirm a commit");
-                let said = "the ledger did not confirm the change; look whether it was made before trying again";
-                Failure::Refused(Refusal::new(Code::LedgerUnavailable, said))
+        let deadline = Instant::now() + self.timeout;
+        let mut lease = self.lease(deadline).await?;
+        let committing = AtomicBool::new(false);
+        let written = tokio::time::timeout_at(deadline, write_on(&mut lease, operation, &committing)).await;
+        match written {
+            Ok(outcome) => {
+                lease.give_back();
+                outcome
             }
-        })?;
-        Ok(output)
+            Err(_) => {
+                lease.close();
+                Err(if committing.into_inner() { unconfirmed(&self.place.silent()) } else { self.silent() })
+            }
+        }
     }
 
     async fn read_once<O: Operation>(&self, operation: &O) -> Result<O::Output, Failure> {
-        let mut client = self.client().await?;
-        let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-        let transaction = snapshot.start().await.map_err(|error| sql_error(&error))?;
-        let mut transaction = PostgresTransaction::new(transaction);
-        operation.run(&mut transaction).await
+        let deadline = Instant::now() + self.timeout;
+        let mut lease = self.lease(deadline).await?;
+        match tokio::time::timeout_at(deadline, read_on(&mut lease, operation)).await {
+            Ok(outcome) => {
+                lease.give_back();
+                outcome
+            }
+            Err(_) => {
+                lease.close();
+                Err(self.silent())
+            }
+        }
     }
+
+    async fn lease(&self, deadline: Instant) -> Result<Lease, Failure> {
+        let client = tokio::time::timeout_at(deadline, self.client()).await.map_err(|_| self.silent())?;
+        Ok(Lease::new(client?))
+    }
+
+    fn silent(&self) -> Failure {
+        SqlError::Unavailable(self.place.silent()).into()
+    }
+}
+
+async fn write_on<O: Operation>(
+    lease: &mut Lease,
+    operation: &O,
+    committing: &AtomicBool,
+) -> Result<O::Output, Failure> {
+    let client = lease.client().ok_or_else(unavailable)?;
+    let transaction = client.transaction().await.map_err(|error| sql_error(&error))?;
+    let mut transaction = PostgresTransaction::new(transaction);
+    let output = operation.run(&mut transaction).await?;
+    committing.store(true, Ordering::Release);
+    transaction.commit().await.map_err(|error| match sql_error(&error) {
+        // Refused by the server: certainly not committed.
+        busy @ SqlError::Busy(_) if !error.is_closed() => Failure::Sql(busy),
+        reason => unconfirmed(&reason.to_string()),
+    })?;
+    Ok(output)
+}
+
+async fn read_on<O: Operation>(lease: &mut Lease, operation: &O) -> Result<O::Output, Failure> {
+    let client = lease.client().ok_or_else(unavailable)?;
+    let snapshot = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+    let transaction = snapshot.start().await.map_err(|error| sql_error(&error))?;
+    operation.run(&mut PostgresTransaction::new(transaction)).await
+}
+
+fn unconfirmed(reason: &str) -> Failure {
+    tracing::error!(reason, "the ledger did not confirm a commit");
+    let said = "the ledger did not confirm the change; look whether it was made before trying again";
+    Failure::Refused(Refusal::new(Code::LedgerUnavailable, said))
 }
 
 impl Connections {
@@ -212,27 +271,31 @@ fn together<J: Joint>(commands: Vec<J::Command>) -> Result<J, Refusal> {
     Ok(J::of(parts))
 }
 
-fn pool(config: Config, connections: usize) -> Result<Pool, OpenError> {
+fn pool(config: Config, connections: usize, timeout: Duration) -> Result<Pool, OpenError> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = match tls::connector(&config)? {
         Some(connector) => Manager::from_config(config, connector, recycling),
         None => Manager::from_config(config, NoTls, recycling),
     };
-    let wait = Some(Duration::from_secs(5));
+    let wait = Some(timeout.min(Duration::from_secs(5)));
+    let statement_timeout = timeout.as_millis();
     Pool::builder(manager)
         .max_size(connections)
         // Who was used last knows the statements and has the tables at hand.
         .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .timeouts(Timeouts { wait, create: wait, recycle: wait })
-        .post_create(Hook::async_fn(|client, _| {
+        .post_create(Hook::async_fn(move |client, _| {
             Box::pin(async move {
                 // A server set to answer before the disk has it would break what an acknowledgement means.
-                let settings = "SET lock_timeout = '10s'; SET statement_timeout = '60s'; \
+                let settings = format!(
+                    "SET lock_timeout = '10s'; SET statement_timeout = {statement_timeout}; \
                      SET idle_in_transaction_session_timeout = '60s'; \
+                     SET client_connection_check_interval = '2s'; \
                      SELECT set_config('synchronous_commit', 'on', false) \
-                     WHERE current_setting('synchronous_commit') = 'off'";
-                client.batch_execute(settings).await.map_err(HookError::Backend)
+                     WHERE current_setting('synchronous_commit') = 'off'"
+                );
+                client.batch_execute(&settings).await.map_err(HookError::Backend)
             })
         }))
         .build()

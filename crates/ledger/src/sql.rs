@@ -65,7 +65,7 @@ impl Failure {
                 Refusal::new(Code::VersionConflict, "the same thing was changed at the same moment; try again")
             }
             Self::Sql(SqlError::Busy(reason) | SqlError::Unavailable(reason)) => {
-                tracing::error!(%reason, "the ledger is not available");
+                crate::outage::failed(&reason);
                 unavailable()
             }
         }

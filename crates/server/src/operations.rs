@@ -1,6 +1,7 @@
 //! What operators look at: is it alive, is it ready, what does it count, what does it serve.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -12,6 +13,9 @@ use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::router::{App, Route};
 use crate::shutdown::Phase;
+
+/// How long `/readyz` waits for each part.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub mod metrics;
 pub mod openapi;
@@ -30,9 +34,22 @@ async fn health() -> Json<serde_json::Value> {
     Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
 }
 
-/// Ready when the ledger takes writes and the key provider seals.
+/// A probe that waits is no answer to whether the gate is ready.
+async fn within(check: impl Future<Output = Result<(), Refusal>>) -> Result<(), Refusal> {
+    tokio::time::timeout(CHECK_TIMEOUT, check).await.unwrap_or_else(|_| {
+        let reason = format!("there was no answer within {} seconds", CHECK_TIMEOUT.as_secs());
+        Err(Refusal::new(Code::LedgerUnavailable, reason))
+    })
+}
+
+/// Ready when the ledger takes writes, the key provider seals, and nothing is sealed under a key that is gone.
 async fn readiness(State(app): State<Arc<App>>) -> Response {
-    let (ledger, keys) = tokio::join!(app.gate.check_ledger(), app.gate.check_key_provider());
+    let ledger = app.gate.check_ledger();
+    let keys = async {
+        app.gate.check_key_provider().await?;
+        app.gate.check_sealed().await
+    };
+    let (ledger, keys) = tokio::join!(within(ledger), within(keys));
     let stopping = match app.shutdown.phase() {
         Phase::Serving => Ok(()),
         Phase::LameDuck | Phase::Draining => Err(Refusal::new(Code::Overloaded, "the gate is about to stop")),

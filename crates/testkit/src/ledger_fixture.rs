@@ -124,6 +124,8 @@ fn open_sqlite(directory: &tempfile::TempDir) -> Arc<dyn Ledger> {
 }
 
 async fn open_postgres(url: &str) -> Arc<dyn Ledger> {
-    let engine = PostgresEngine::open(url, CONNECTIONS).await.expect("a ledger on PostgreSQL");
+    let engine = PostgresEngine::open(url, CONNECTIONS, std::time::Duration::from_secs(60))
+        .await
+        .expect("a ledger on PostgreSQL");
     Arc::new(SqlLedger::new(engine))
 }

@@ -29,11 +29,11 @@ use toolgate_server::listener::{TlsError, TrustedProxies};
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
 use toolgate_server::{App, Lanes, Limiter, Serving, router, serve};
-use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyError, KeyProvider, VaultSealer};
+use toolgate_vault::{KeyError, VaultSealer};
 use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
 use self::endpoints::Endpoints;
-use crate::audit_key::{self, AuditKeyError};
+use crate::audit_key::AuditKeyError;
 use crate::configuration::{Configuration, KeySource, Store};
 use crate::descriptors;
 use crate::links::FileLinks;
@@ -48,6 +48,7 @@ const LEDGER_FILE: &str = "ledger.sqlite3";
 
 mod endpoints;
 mod guardians;
+mod keys;
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,26 @@ pub enum StartError {
     /// No audit key.
     #[error(transparent)]
     AuditKey(#[from] AuditKeyError),
+    /// The audit key is lost.
+    #[error(
+        "the audit key file {path} is gone, and the log of this ledger is signed by {public_key}; restore the file from a copy"
+    )]
+    AuditKeyLost {
+        /// Where it should be.
+        path: String,
+        /// Which it was.
+        public_key: String,
+    },
+    /// The master key is lost.
+    #[error(
+        "the master key file {path} is gone, and credentials are sealed under {keys}; restore the file from a copy, or, if no copy is left, start once with --accept-lost-master-key and enter the credentials again"
+    )]
+    MasterKeyLost {
+        /// Where it should be.
+        path: String,
+        /// Which keys seal something.
+        keys: String,
+    },
     /// No data directory.
     #[error("the data directory {path} cannot be made: {reason}; pass --data with one that can")]
     Data {
@@ -253,9 +274,9 @@ struct Opened {
 
 async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> {
     require_own_files(configuration)?;
-    let provider = open_key_provider(configuration)?;
     let ledger = open_ledger(&configuration.store).await?;
-    let audit_key = audit_key::open(&configuration.audit_key_file, configuration.data())?;
+    let provider = keys::open_provider(configuration, &*ledger).await?;
+    let audit_key = keys::open_audit_key(configuration, &*ledger).await?;
     let sealer = VaultSealer::new(provider);
     let clock = Arc::new(SystemClock);
     let workspace = open_workspace(configuration)?;
@@ -344,22 +365,14 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
     Ok(Some(workspace))
 }
 
-fn open_key_provider(configuration: &Configuration) -> Result<Arc<dyn KeyProvider>, StartError> {
-    Ok(match &configuration.key_source {
-        KeySource::File(path) => Arc::new(FileProvider::open(path, configuration.data())?),
-        KeySource::Environment { current, previous } => Arc::new(EnvironmentProvider::new(current, previous.as_ref())?),
-        KeySource::Command { words, timeout } => Arc::new(CommandProvider::new(words, *timeout)?),
-    })
-}
-
 async fn open_ledger(store: &Store) -> Result<Arc<dyn Ledger>, StartError> {
     match store {
         Store::Embedded { data } => {
             create_directory(data).map_err(|reason| StartError::Data { path: data.display().to_string(), reason })?;
             Ok(Arc::new(SqlLedger::new(SqliteEngine::open(&data.join(LEDGER_FILE))?)))
         }
-        Store::Postgres { url, connections } => {
-            Ok(Arc::new(SqlLedger::new(PostgresEngine::open(url.expose(), *connections).await?)))
+        Store::Postgres { url, connections, timeout } => {
+            Ok(Arc::new(SqlLedger::new(PostgresEngine::open(url.expose(), *connections, *timeout).await?)))
         }
     }
 }

@@ -95,6 +95,8 @@ pub struct Configuration {
     pub store: Store,
     /// Where the master key is.
     pub key_source: KeySource,
+    /// Whether a new master key may be made although credentials are sealed under a lost one.
+    pub accept_lost_master_key: bool,
     /// The file of the key that signs the audit log.
     pub audit_key_file: PathBuf,
     /// How often events are taken into the log.
@@ -152,6 +154,8 @@ pub enum Store {
         url: Secret,
         /// How many connections at most.
         connections: usize,
+        /// How long one transaction may take.
+        timeout: Duration,
     },
 }
 
@@ -255,6 +259,7 @@ impl Configuration {
             rate_limit: rate_limit(&mut resolved)?,
             store: store(&mut resolved)?,
             key_source: key_source(&mut resolved, environment)?,
+            accept_lost_master_key: false,
             audit_key_file: resolved.path(&keys::AUDIT_KEY_FILE)?,
             integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
             settings,
@@ -333,7 +338,11 @@ fn networks(resolved: &mut Resolved, key: &Key) -> Result<Vec<IpNet>, Configurat
 
 fn store(resolved: &mut Resolved) -> Result<Store, ConfigurationError> {
     match resolved.secret(&keys::DATABASE_URL) {
-        Some(url) => Ok(Store::Postgres { url, connections: resolved.count(&keys::CONNECTIONS)? }),
+        Some(url) => Ok(Store::Postgres {
+            url,
+            connections: resolved.count(&keys::CONNECTIONS)?,
+            timeout: resolved.seconds(&keys::LEDGER_TIMEOUT)?,
+        }),
         None => Ok(Store::Embedded { data: resolved.path(&keys::DATA)? }),
     }
 }

@@ -13,7 +13,8 @@ use crate::refusal::{Code, Refusal};
 
 /// A shorter token could be guessed.
 const SHORTEST_TOKEN: usize = 16;
-const AUDIT_KEY_SETTING: &str = "audit_public_key";
+/// Where the ledger says by which key its log is signed.
+pub const AUDIT_KEY_SETTING: &str = "audit_public_key";
 
 /// How the administrator's token came about.
 pub enum Bootstrap {

@@ -54,14 +54,14 @@ async fn a_database_of_a_newer_toolgate_is_refused() {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute("INSERT INTO schema_migrations (number) VALUES (99)").await.unwrap();
-    let refused = PostgresEngine::open(url, 1).await.err().unwrap();
+    let refused = PostgresEngine::open(url, 1, std::time::Duration::from_secs(60)).await.err().unwrap();
     assert!(matches!(refused, postgres::OpenError::TooNew(_)), "{refused}");
 }
 
 #[tokio::test]
 async fn replicas_that_start_at_the_same_moment_migrate_once() {
     let database = toolgate_testkit::postgres::TestDatabase::create().await;
-    let opening = (0..8).map(|_| PostgresEngine::open(database.url(), 2));
+    let opening = (0..8).map(|_| PostgresEngine::open(database.url(), 2, std::time::Duration::from_secs(60)));
     for opened in futures_util::future::join_all(opening).await {
         opened.unwrap();
     }

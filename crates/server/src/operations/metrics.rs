@@ -171,11 +171,11 @@ pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) ->
         "DELETE" => "DELETE",
         _ => "other",
     };
-    app.metrics.under_way.inc();
     let begun = tokio::time::Instant::now();
+    let counted = Counted::new(&app.metrics.under_way);
     let answer = limit(app.limiter.as_ref(), request, next).await;
+    drop(counted);
     let took = begun.elapsed();
-    app.metrics.under_way.dec();
     app.metrics.durations.observe(took.as_secs_f64());
     if let Some(limited) = answer.extensions().get::<Limited>() {
         app.metrics.limited.get_or_create(&ScopeLabel { scope: limited.scope.as_str() }).inc();
@@ -184,6 +184,22 @@ pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) ->
     tracing::debug!(method, route, status, ?took, "answered");
     app.metrics.requests.get_or_create(&RequestLabels { method, route, status }).inc();
     answer
+}
+
+/// A request in the gauge of those in flight, also where its client disconnects and it is given up.
+struct Counted<'a>(&'a Gauge);
+
+impl<'a> Counted<'a> {
+    fn new(gauge: &'a Gauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 /// Shows the counters.

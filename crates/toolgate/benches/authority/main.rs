@@ -48,7 +48,7 @@ pub async fn sqlite() -> Subject {
 
 pub async fn postgres() -> Subject {
     let database = TestDatabase::create().await;
-    let engine = PostgresEngine::open(database.url(), 64).await.unwrap();
+    let engine = PostgresEngine::open(database.url(), 64, std::time::Duration::from_secs(60)).await.unwrap();
     let seeder = Seeder::postgres(database.url()).await;
     let ledger = Arc::new(SqlLedger::new(engine));
     Subject { name: "PostgreSQL", ledger, seeder, _directory: None, _database: Some(database) }

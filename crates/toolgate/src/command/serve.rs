@@ -22,6 +22,9 @@ const LAST_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Serve {
     #[command(flatten)]
     flags: ServeFlags,
+    /// Make a new master key although credentials are sealed under a lost one; they must be entered again
+    #[arg(long)]
+    accept_lost_master_key: bool,
 }
 
 /// What `serve` and `config check` take alike.
@@ -53,7 +56,8 @@ impl ServeFlags {
 impl Serve {
     /// Serves until it is asked to end.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Loaded { configuration, warnings, .. } = self.flags.load()?;
+        let Loaded { mut configuration, warnings, .. } = self.flags.load()?;
+        configuration.accept_lost_master_key = self.accept_lost_master_key;
         logging::start(configuration.log_format, configuration.log_level.clone());
         for warning in warnings {
             tracing::warn!("{warning}");

@@ -120,6 +120,8 @@ keys! {
         "PostgreSQL 15 or later as the ledger instead of the embedded one. A password is better given by the variable than here. Default: none.";
     CONNECTIONS = "ledger.connections": Kind::Integer { least: 3, most: 1000 }, Fallback::Example, "16", None, "TOOLGATE_DATABASE_CONNECTIONS",
         "How many connections to PostgreSQL one gate holds at most; two of them are for calls alone.";
+    LEDGER_TIMEOUT = "ledger.timeout_seconds": Kind::Integer { least: 1, most: 300 }, Fallback::Example, "15", None, "TOOLGATE_LEDGER_TIMEOUT_SECONDS",
+        "How long one transaction on PostgreSQL may take, the wait for a connection included, in seconds. A connection on which it takes longer is closed.";
     PROVIDER = "keys.provider": Kind::Choice(&["file", "environment", "command"]), Fallback::Example, r#""file""#, None, "TOOLGATE_KEY_PROVIDER",
         "Where the master key is: in a file, in the variables TOOLGATE_MASTER_KEY and TOOLGATE_MASTER_KEY_PREVIOUS, or behind a command that wraps and unwraps.";
     KEY_FILE = "keys.file": Kind::Path, Fallback::ConfigurationHome("master.key"), r#""/etc/toolgate/master.key""#, None, "TOOLGATE_KEY_FILE",

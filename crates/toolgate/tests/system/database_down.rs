@@ -1,7 +1,7 @@
 //! When PostgreSQL goes away, everything is refused with a clear code; when it comes back, the gate goes on by itself.
 
 use serde_json::json;
-use toolgate_testkit::gate_process::{GateProcess, GateSetup};
+use toolgate_testkit::gate_process::{GateProcess, GateSetup, signal};
 use toolgate_testkit::postgres::{Durability, PrivateCluster};
 use toolgate_testkit::upstream::{Reply, Upstream};
 
@@ -74,6 +74,53 @@ fn a_call_that_ran_and_could_not_be_settled_is_unknown_and_not_denied() {
     let again = user.calls_with("any", json!({"amount": 7}), json!({"idempotency_key": "once"}));
     again.refused(409, "IDEMPOTENCY_IN_PROGRESS");
     assert_eq!(upstream.count(), 1);
+}
+
+/// Sends a signal to every process that serves a connection of a gate; returns how many there are.
+fn signal_backends(url: &str, name: &str) -> usize {
+    let found = crate::world::block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        client.query(sql, &[]).await.unwrap().iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>()
+    });
+    for process in &found {
+        signal(name, u32::try_from(*process).unwrap());
+    }
+    found.len()
+}
+
+#[test]
+fn connections_that_hang_are_given_up_and_replaced() {
+    // Given a gate whose connections have been used.
+    let cluster = PrivateCluster::create(Durability::Disk).unwrap();
+    let setup = GateSetup::new(env!("CARGO_BIN_EXE_toolgate")).database(&cluster.url());
+    let gate = setup.environment("TOOLGATE_LEDGER_TIMEOUT_SECONDS", "1").start();
+    assert_eq!(gate.request("POST", "/api/v1/vaults", Some(&json!({"name": "before"}))).0, 201);
+
+    // When the processes behind them stop moving, and the server goes on otherwise.
+    assert!(signal_backends(&cluster.url(), "STOP") > 0);
+
+    // Then every request is answered, and soon with success: by new connections.
+    crate::world::until("the gate works by new connections", || {
+        let (status, body) = gate.request("POST", "/api/v1/vaults", Some(&json!({"name": "after"})));
+        assert!([201, 503].contains(&status), "{status} {body}");
+        (status == 201).then_some(())
+    });
+    crate::world::until("the gate is ready", || (gate.request("GET", "/readyz", None).0 == 200).then_some(()));
+    signal_backends(&cluster.url(), "CONT");
+    gate.stop();
+}
+
+#[test]
+fn a_server_that_refuses_is_named_with_its_own_reason() {
+    let cluster = PrivateCluster::create(Durability::Disk).unwrap();
+    let elsewhere = cluster.url().replace("/postgres", "/nowhere");
+    assert_ne!(elsewhere, cluster.url());
+    let ended = GateSetup::new(env!("CARGO_BIN_EXE_toolgate")).database(&elsewhere).start_refused();
+    let message = &ended.stderr;
+    assert!(message.contains("database `nowhere` at ") && message.contains("as role `"), "{message}");
+    assert!(message.contains("database \"nowhere\" does not exist (3D000)"), "{message}");
 }
 
 fn wait_until_ready(gate: &GateProcess) {

@@ -3,6 +3,7 @@
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::{Value, json};
 use toolgate_testkit::gate_process::GateSetup;
 
 fn setup() -> GateSetup {
@@ -49,6 +50,58 @@ fn keys_and_a_ledger_that_others_could_replace_stop_the_start() {
     assert_eq!(setup.start().stop().status.code(), Some(0));
 }
 
+/// Stores a credential, so that something is sealed.
+fn seal_something(gate: &toolgate_testkit::gate_process::GateProcess) {
+    let (_, vault) = gate.request("POST", "/api/v1/vaults", Some(&json!({"name": "keys"})));
+    let credential = json!({
+        "service": "payments", "label": "live", "auth_type": "api_key", "scopes_available": ["pay"],
+        "material": {"api_key": "sk_live_0123456789"}
+    });
+    let path = format!("/api/v1/vaults/{}/credentials", vault["id"].as_str().unwrap());
+    let (status, body) = gate.request("POST", &path, Some(&credential));
+    assert_eq!(status, 201, "{body}");
+}
+
+#[test]
+fn a_lost_master_key_is_not_replaced_while_anything_is_sealed_under_it() {
+    let setup = setup();
+    let gate = setup.start();
+    seal_something(&gate);
+    gate.stop();
+    let path = setup.configuration_home().join("master.key");
+    let key: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let kept = setup.configuration_home().join("kept.key");
+    std::fs::rename(&path, &kept).unwrap();
+    let ended = setup.start_refused();
+    let message = &ended.stderr;
+    let id = key["current"].as_str().expect("the id of the current key");
+    assert!(message.contains(&path.display().to_string()) && message.contains(id), "{message}");
+    assert!(message.contains("--accept-lost-master-key"), "{message}");
+    assert!(!path.exists(), "nothing is written");
+
+    // Where the operator has no copy left the gate starts, and says what does not open.
+    let gate = setup.clone().argument("--accept-lost-master-key").start();
+    let (status, ready) = gate.request("GET", "/readyz", None);
+    let message = ready["key_provider"]["message"].as_str().unwrap_or_default();
+    assert!(status == 503 && message.contains(id), "{status} {ready}");
+    gate.stop();
+
+    std::fs::rename(&kept, &path).unwrap();
+    let gate = setup.start();
+    assert_eq!(gate.request("GET", "/readyz", None).0, 200);
+}
+
+#[test]
+fn a_lost_audit_key_is_not_replaced_once_the_log_was_begun() {
+    let setup = setup();
+    setup.start().stop();
+    let path = setup.configuration_home().join("audit.key");
+    std::fs::rename(&path, setup.configuration_home().join("kept.key")).unwrap();
+    let message = setup.start_refused().stderr;
+    assert!(message.contains(&path.display().to_string()) && message.contains("toolgate+"), "{message}");
+    assert!(!path.exists(), "nothing is written");
+}
+
 #[test]
 fn a_ledger_accepts_only_the_audit_key_that_its_log_was_begun_with() {
     let setup = setup();
@@ -56,6 +109,9 @@ fn a_ledger_accepts_only_the_audit_key_that_its_log_was_begun_with() {
     let path = setup.configuration_home().join("audit.key");
     let kept = setup.configuration_home().join("kept.key");
     std::fs::rename(&path, &kept).unwrap();
+    let another = self::setup();
+    another.start().stop();
+    std::fs::copy(another.configuration_home().join("audit.key"), &path).unwrap();
     let ended = setup.start_refused();
     assert_eq!(ended.status.code(), Some(1));
     assert!(ended.stderr.contains("give back the key file"), "{}", ended.stderr);

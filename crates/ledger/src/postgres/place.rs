@@ -1,0 +1,105 @@
+//! The server: where it is, and what is said when it cannot be used. No password is in it.
+
+use std::time::Duration;
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+/// How long the other side may be silent before the system gives a connection up. The settings of the URL go first.
+const SILENCE: Duration = Duration::from_secs(15);
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// What the library takes where nothing is said.
+const LIBRARY_KEEPALIVE_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Sets deadlines for connections whose other side has gone away without a word.
+pub(super) fn set_timeouts(config: &mut Config) {
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(SILENCE);
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(Duration::from_secs(5));
+    }
+    if config.get_keepalives_idle() == LIBRARY_KEEPALIVE_IDLE {
+        config.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL).keepalives_retries(3);
+    }
+}
+
+/// Which server, which database and as whom.
+#[derive(Debug)]
+pub(super) struct Place(String);
+
+impl Place {
+    pub(super) fn of(config: &Config) -> Self {
+        let ports = config.get_ports();
+        let hosts: Vec<String> = config
+            .get_hosts()
+            .iter()
+            .enumerate()
+            .map(|(number, host)| {
+                let port = ports.get(number).or(ports.first()).copied().unwrap_or(5432);
+                match host {
+                    Host::Tcp(name) => format!("{name}:{port}"),
+                    Host::Unix(directory) => format!("{}/.s.PGSQL.{port}", directory.display()),
+                }
+            })
+            .collect();
+        let user = config.get_user().unwrap_or("the current user");
+        let database = config.get_dbname().unwrap_or(user);
+        Self(format!("database `{database}` at {} as role `{user}`", hosts.join(" or ")))
+    }
+
+    /// Why there is no connection, in the server's own words where it has said something.
+    pub(super) fn failure(&self, error: &PoolError) -> String {
+        match error {
+            PoolError::Backend(error) => format!("{}: {}", self.0, cause(error)),
+            PoolError::Timeout(_) => format!("{}: no connection could be had in time", self.0),
+            other => format!("{}: {other}", self.0),
+        }
+    }
+
+    /// That nothing came.
+    pub(super) fn silent(&self) -> String {
+        format!("{}: there was no response in time", self.0)
+    }
+}
+
+/// What the server said, or the last link of the chain of errors, which is what the system said.
+fn cause(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return format!("{} ({})", said.message(), said.code().code());
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_names_host_database_and_role_and_no_password() {
+        let place = |url: &str| Place::of(&url.parse().unwrap()).silent();
+        assert_eq!(
+            place("postgres://gate:hunter2@db.internal:5433/tools"),
+            "database `tools` at db.internal:5433 as role `gate`: there was no response in time"
+        );
+        assert_eq!(
+            place("host=/run/postgresql user=gate"),
+            "database `gate` at /run/postgresql/.s.PGSQL.5432 as role `gate`: there was no response in time"
+        );
+    }
+
+    #[test]
+    fn what_the_url_says_goes_first() {
+        let mut config: Config = "postgres://a@b/c?tcp_user_timeout=3000&connect_timeout=2".parse().unwrap();
+        set_timeouts(&mut config);
+        assert_eq!(config.get_connect_timeout(), Some(&Duration::from_secs(2)));
+        assert_eq!(config.get_keepalives_idle(), KEEPALIVE_IDLE);
+        assert_ne!(config.get_tcp_user_timeout(), Some(&SILENCE));
+    }
+}

@@ -1,0 +1,56 @@
+//! The keys of a ledger. Those that it was begun with must be there: a lost one is never replaced by a new one, under which
+//! nothing that is sealed opens and nothing that is signed goes on.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolgate_gate::authority::bootstrap::AUDIT_KEY_SETTING;
+use toolgate_gate::ports::ledger::Ledger;
+use toolgate_model::checkpoint::SigningKey;
+use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyProvider};
+
+use super::StartError;
+use crate::audit_key;
+use crate::configuration::{Configuration, KeySource};
+
+/// The provider of the master key. Makes the file where there is none and nothing is sealed yet.
+pub async fn open_provider(
+    configuration: &Configuration,
+    ledger: &dyn Ledger,
+) -> Result<Arc<dyn KeyProvider>, StartError> {
+    Ok(match &configuration.key_source {
+        KeySource::File(path) => {
+            if !configuration.accept_lost_master_key && is_missing(path) {
+                refuse_lost(path, ledger).await?;
+            }
+            Arc::new(FileProvider::open(path, configuration.data())?)
+        }
+        KeySource::Environment { current, previous } => Arc::new(EnvironmentProvider::new(current, previous.as_ref())?),
+        KeySource::Command { words, timeout } => Arc::new(CommandProvider::new(words, *timeout)?),
+    })
+}
+
+async fn refuse_lost(path: &Path, ledger: &dyn Ledger) -> Result<(), StartError> {
+    let usage = ledger.key_usage().await?;
+    let keys: Vec<String> = usage.into_iter().filter(|usage| usage.wraps > 0).map(|usage| usage.key.0).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    Err(StartError::MasterKeyLost { path: path.display().to_string(), keys: keys.join(", ") })
+}
+
+/// The key that signs the log. Makes the file where there is none and nothing is signed yet.
+pub async fn open_audit_key(configuration: &Configuration, ledger: &dyn Ledger) -> Result<SigningKey, StartError> {
+    let path = &configuration.audit_key_file;
+    if is_missing(path)
+        && let Some(public_key) = ledger.setting(AUDIT_KEY_SETTING).await?
+    {
+        return Err(StartError::AuditKeyLost { path: path.display().to_string(), public_key });
+    }
+    Ok(audit_key::open(path, configuration.data())?)
+}
+
+/// Whether there is certainly nothing: whatever else is wrong with a path is found when it is read.
+fn is_missing(path: &Path) -> bool {
+    path.try_exists().is_ok_and(|exists| !exists)
+}
