@@ -74,6 +74,7 @@ async fn a_decision_is_heard(fixture: LedgerFixture) {
     approve_and_disconnect(&tenant, &approval).await;
     desk.collect().await.unwrap();
 
+    assert_eq!(desk.waiting(), 0, "nobody has told the call");
     assert_eq!(waiting.await.unwrap().unwrap().approval, Some(approval.id));
     assert_eq!(tenant.events_of("approval.granted").await[0]["actor"], json!(tenant.administrator));
 }
