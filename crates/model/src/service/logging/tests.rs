@@ -107,6 +107,14 @@ fn each_member_has_its_own_share_whatever_a_caller_puts_into_the_others() {
 }
 
 #[test]
+fn one_large_member_leaves_the_others_their_room() {
+    let recipients: Vec<String> = (0..40).map(|number| format!("{number}@example.com")).collect();
+    let noise = vec!["x".repeat(200); 39];
+    let kept = summary(json!({}), json!({"a": noise, "recipients": recipients}));
+    assert_eq!(kept["recipients"], json!(recipients), "{kept}");
+}
+
+#[test]
 fn members_of_the_schema_come_before_any_number_of_others() {
     let mut parameters: Map<String, Value> = (0..5000).map(|number| (format!("a{number}"), json!(1))).collect();
     parameters.insert("memo".to_owned(), json!("m".repeat(3000)));
