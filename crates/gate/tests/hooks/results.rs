@@ -81,3 +81,17 @@ async fn a_result_that_names_another_tool_than_its_execution_is_denied() {
         assert_eq!(answer.kind, VerdictKind::Deny, "{tool}");
     }
 }
+
+#[tokio::test]
+async fn a_request_that_is_denied_begins_no_execution() {
+    let fixture = LedgerFixture::sqlite().await;
+    let office = office(&fixture).await;
+    for execution in ["e-1", "e-2"] {
+        assert_eq!(call(&office, "files.night", execution, "s-1").await, VerdictKind::Deny);
+    }
+    // Its id is free for a call that is allowed, and says nothing about a result that names its tool.
+    assert_eq!(call(&office, "files.weather", "e-1", "s-1").await, VerdictKind::Allow);
+    for (tool, execution) in [(None, "e-1"), (Some("files.weather"), "e-1"), (Some("files.weather"), "e-2")] {
+        assert_eq!(result(&office, tool, execution, "s-1").await, VerdictKind::Allow, "{tool:?} {execution}");
+    }
+}
