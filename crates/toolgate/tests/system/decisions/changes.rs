@@ -14,6 +14,7 @@ on_both_engines! {
     always_covers_neither_another_definition_nor_another_place,
     the_card_names_credential_method_and_host,
     a_rule_about_the_time_sees_the_time_after_the_wait,
+    a_rule_about_results_sees_the_time_at_which_the_result_came,
     a_replay_is_what_the_policies_of_today_let_pass,
 }
 
@@ -107,6 +108,28 @@ fn a_rule_about_the_time_sees_the_time_after_the_wait(world: &World) {
     until("the time is over", || (payments.admin.time() > end).then_some(()));
     waiting.decided(&payments.ann, "approve", json!({})).refused(403, "POLICY_DENIED");
     assert_eq!(payments.service.count(), 0);
+}
+
+fn a_rule_about_results_sees_the_time_at_which_the_result_came(world: &World) {
+    let payments = Payments::open(world);
+    payments.registers("1", json!({}));
+    payments.grant(&payments.credential("live key", json!({})), json!({}));
+    let end = payments.admin.soon();
+    let written = end.to_string();
+    let written = written.get(..23).unwrap();
+    payments.applies(&format!(
+        "@id(\"over\")\nforbid (principal, action in Action::\"result\", resource)\n\
+         when {{ context.time.now > datetime(\"{written}Z\") }};"
+    ));
+    payments.service.hold();
+    let caller = payments.agent.clone();
+    let calling = std::thread::spawn(move || caller.invokes(refund(json!({}))));
+    payments.service.wait_for(1);
+    until("the time is over", || (payments.admin.time() > end).then_some(()));
+    payments.service.release();
+    let withheld = calling.join().unwrap().json();
+    assert_eq!(withheld["error"]["code"], "POLICY_DENIED", "{withheld}");
+    assert!(!withheld.to_string().contains("/v1/refunds"), "{withheld}");
 }
 
 fn a_replay_is_what_the_policies_of_today_let_pass(world: &World) {
