@@ -29,6 +29,7 @@ contract!(
     of_many_who_register_one_version_one_does,
     no_two_tools_share_one_full_name,
     of_two_who_make_one_full_name_at_once_one_does,
+    of_two_credentials_that_make_one_full_name_at_once_one_is_made,
 );
 
 /// A service with one tool.
@@ -101,6 +102,24 @@ async fn of_two_who_make_one_full_name_at_once_one_does(fixture: &LedgerFixture)
         let commands = (with_tool(&here, &one, "y.z"), with_tool(&there, &other, "z"));
         let (first, second) =
             tokio::join!(here.ledger.apply_service(commands.0), there.ledger.apply_service(commands.1));
+        assert_eq!([first.is_ok(), second.is_ok()].into_iter().filter(|made| *made).count(), 1, "{first:?} {second:?}");
+    }
+}
+
+async fn of_two_credentials_that_make_one_full_name_at_once_one_is_made(fixture: &LedgerFixture) {
+    let here = fixture.tenant().await;
+    let there = here.through(fixture.replica().await);
+    let vaults = [here.vault().await.id, here.vault().await.id];
+    for round in 0..8 {
+        let (one, other) = (format!("x{round}"), format!("x{round}.y"));
+        let [first, second] = [(&one, "y.z", vaults[0]), (&other, "z", vaults[1])].map(|(service, scope, vault)| {
+            let scopes_available = serde_json::from_value::<ScopeSet>(json!([scope])).unwrap();
+            let service = ServiceName::parse(service).unwrap();
+            let credential = Credential { service, scopes_available, version: 0, ..here.new_credential(vault) };
+            CreateCredential { stamp: here.stamp(), credential, sealed: None }
+        });
+        let (first, second) =
+            tokio::join!(here.ledger.create_credential(first), there.ledger.create_credential(second));
         assert_eq!([first.is_ok(), second.is_ok()].into_iter().filter(|made| *made).count(), 1, "{first:?} {second:?}");
     }
 }
