@@ -31,6 +31,7 @@ contract!(
     a_call_that_was_approved_and_died_before_it_was_made_is_orphaned,
     an_approved_call_that_was_made_or_refused_is_not_orphaned,
     an_approval_that_cannot_be_read_keeps_no_other_from_its_end,
+    an_approval_that_cannot_be_read_keeps_no_other_from_being_told_and_forgotten,
 );
 
 /// Longer than a process may be silent.
@@ -94,6 +95,24 @@ async fn an_approval_that_cannot_be_read_keeps_no_other_from_its_end(fixture: &L
     assert_eq!(reported.code(), Code::Internal);
     assert!(reported.reason().starts_with("120 rows were passed over"), "{reported}");
     assert_eq!(now(&sound, &asked).await.status, ApprovalStatus::TimedOut);
+}
+
+async fn an_approval_that_cannot_be_read_keeps_no_other_from_being_told_and_forgotten(fixture: &LedgerFixture) {
+    let (damaged, sound) = (fixture.tenant().await, fixture.tenant().await);
+    let process = process(&damaged);
+    let lost = ask_in(&damaged, process, question(&damaged)).await;
+    deny(&damaged, &lost, "alice").await.unwrap();
+    sound.clock.advance(Duration::from_millis(1));
+    let asked = ask_in(&sound, process, question(&sound)).await;
+    let denied = deny(&sound, &asked, "alice").await.unwrap();
+    run(fixture, &format!("UPDATE approvals SET body = '{{' WHERE tenant = '{}'", damaged.id)).await;
+
+    assert_eq!(collect(&sound, process).await, [denied]);
+    sound.wait(24 * 3600);
+    let reported = sound.ledger.reap_approvals(process, sound.now()).await.unwrap_err();
+
+    assert_eq!(reported.code(), Code::Internal);
+    assert_eq!(now(&sound, &asked).await.arguments, None);
 }
 
 async fn reap(tenant: &TestTenant, process: ProcessId) -> u64 {

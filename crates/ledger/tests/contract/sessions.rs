@@ -12,7 +12,7 @@ use toolgate_model::id::SessionId;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
 use super::support::calls::{Caller, DEADLINE, another, refusal_of};
-use super::support::refused;
+use super::support::{refused, run};
 
 contract!(
     a_session_leaves_an_event_at_each_end_in_its_run,
@@ -25,6 +25,7 @@ contract!(
     a_session_whose_call_was_cut_off_is_closed_after_that,
     what_is_overdue_is_closed_as_failed_once_in_all_tenants,
     many_sessions_are_closed_in_one_go,
+    a_session_that_cannot_be_read_keeps_no_other_from_being_closed,
     replicas_that_close_at_the_same_time_close_each_session_once,
     a_call_that_races_the_end_of_its_session_is_made_before_it_or_not_at_all,
 );
@@ -59,6 +60,21 @@ async fn close(caller: &Caller, session: &ToolSession, completed: bool) -> Resul
 
 async fn close_overdue(caller: &Caller) -> u64 {
     caller.tenant.ledger.close_sessions(caller.tenant.now()).await.unwrap()
+}
+
+async fn a_session_that_cannot_be_read_keeps_no_other_from_being_closed(fixture: &LedgerFixture) {
+    let damaged = opened(fixture).await;
+    let sound = Caller::new(fixture).await;
+    open(&damaged, "run-1").await;
+    sound.tenant.clock.advance(Duration::from_millis(1));
+    let session = open(&sound, "run-2").await;
+    run(fixture, &format!("UPDATE tool_sessions SET principal = '' WHERE tenant = '{}'", damaged.tenant.id)).await;
+    sound.tenant.wait(LIFETIME);
+
+    let reported = sound.tenant.ledger.close_sessions(sound.tenant.now()).await.unwrap_err();
+
+    assert_eq!(reported.code(), Code::Internal);
+    refused(&sound.tenant, Code::SessionNotFound, close(&sound, &session, true)).await;
 }
 
 /// Past the first close after opening, which on SQLite takes every session for left over.
