@@ -8,24 +8,29 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, json};
 use toolgate_approval::{Desk, NoLinks};
+use toolgate_gate::authority::approvals::Answer;
 use toolgate_gate::authority::credentials::NewCredential;
 use toolgate_gate::authority::grants::NewGrant;
-use toolgate_gate::call::{Admitted, CallRequest};
+use toolgate_gate::call::{Admitted, CallRequest, Progress};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{Freshness, Ledger, RevokeKey};
+use toolgate_gate::ports::ledger::{ApplyService, Freshness, Ledger, RevokeKey};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
 use toolgate_gate::ports::source::{Access, Exchange, Execution, ServiceAnswer, Source, SourceFailure};
 use toolgate_gate::refusal::Code;
 use toolgate_gate::{Caller, Gate, Ports, Settings};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
 use toolgate_guardian::policy::{CedarBook, PolicyEngine};
+use toolgate_model::approval::{Channel, Decision};
 use toolgate_model::constraint::Constraints;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::{AuthType, Credential, ServiceName};
 use toolgate_model::id::ProcessId;
 use toolgate_model::invocation::InvocationStatus;
+use toolgate_model::permission::PermissionSet;
+use toolgate_model::principal::Principal;
 use toolgate_model::secret::{Material, Secret};
+use toolgate_model::service::ServiceDefinition;
 use toolgate_model::text::Line;
 use toolgate_testkit::clock::TestClock;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, scopes};
@@ -118,6 +123,28 @@ impl Sealer for Overtaken {
     }
 }
 
+/// A call of the tool that every house has.
+fn request() -> CallRequest {
+    CallRequest {
+        tool: "crm.contacts.read".to_owned(),
+        version: None,
+        grant: None,
+        agent: None,
+        parameters: Map::new(),
+        idempotency_key: None,
+        context: GrantContext::default(),
+        run: None,
+        session: None,
+        approval_session: None,
+        approval_wait: None,
+        label: None,
+        observer: None,
+        reasoning: None,
+        presence: None,
+        address: HERE,
+    }
+}
+
 /// A gate with a tenant.
 struct House {
     gate: Arc<Gate>,
@@ -192,25 +219,7 @@ impl House {
 
     /// Makes a call in which the service renews its tokens.
     async fn call(&self) {
-        let request = CallRequest {
-            tool: "crm.contacts.read".to_owned(),
-            version: None,
-            grant: None,
-            agent: None,
-            parameters: Map::new(),
-            idempotency_key: None,
-            context: GrantContext::default(),
-            run: None,
-            session: None,
-            approval_session: None,
-            approval_wait: None,
-            label: None,
-            observer: None,
-            reasoning: None,
-            presence: None,
-            address: HERE,
-        };
-        let answer = self.gate.invoke(self.administrator().await, request).await;
+        let answer = self.gate.invoke(self.administrator().await, request()).await;
         let answer = answer.unwrap_or_else(|denial| panic!("{}", denial.refusal));
         assert_eq!(answer.outcome.status, InvocationStatus::Success, "{:?}", answer.outcome);
         assert_eq!(answer.outcome.result, Some(json!({"renewed": true})));
@@ -279,4 +288,44 @@ async fn an_export_ends_with_the_key_that_it_was_begun_with(fixture: &LedgerFixt
     house.tenant.ledger.revoke_key(command).await.unwrap();
 
     assert_eq!(house.gate.continue_export(&mut export).await.unwrap_err().code(), Code::KeyRevoked);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approver_is_told_that_the_process_of_the_call_died_on_postgresql() {
+    let fixture = LedgerFixture::postgres().await;
+    let house = House::new(&fixture, Duration::ZERO).await;
+    house.credential(600).await;
+    let tools = json!({"contacts.read": {"approval": "always"}});
+    let definition = ServiceDefinition::from_json(&json!({"service": "crm", "version": "1", "tools": tools})).unwrap();
+    let command = ApplyService { stamp: house.tenant.stamp(), definition, replace: false };
+    house.tenant.ledger.apply_service(command).await.unwrap();
+    let (observer, mut progress) = tokio::sync::mpsc::unbounded_channel();
+    let (gate, caller) = (Arc::clone(&house.gate), house.administrator().await);
+    let calling = tokio::spawn(async move {
+        let request = CallRequest { observer: Some(observer), ..request() };
+        gate.invoke(caller, request).await
+    });
+    let Some(Progress::Asked(asked)) = progress.recv().await else { panic!("the call needs an approval") };
+    let approver = toolgate_testkit::ledger_fixture::principal("approver");
+    let permissions = PermissionSet::of_a_tenant_administrator();
+    let approver = Principal { permissions, ..house.tenant.new_principal(&approver) };
+    house.tenant.ledger.create_principal(house.tenant.registration(approver.clone())).await.unwrap();
+    house.tenant.key(&approver.id, "the key of the approver").await;
+    let approver = house.gate.identify(Some("the key of the approver"), HERE, Freshness::Newest).await.unwrap();
+
+    // The process gives no sign of life for longer than one that lives.
+    house.tenant.wait(60);
+    let answer = Answer {
+        decision: Decision::Approve,
+        wish: None,
+        reason: None,
+        answer: None,
+        idempotency_key: None,
+        channel: Channel::Http,
+    };
+    let told = house.gate.decide(&approver, asked.id, answer).await.unwrap_err();
+
+    assert_eq!(told.code(), Code::ApprovalEnded);
+    assert!(told.reason().contains("was not made"), "{told}");
+    assert_eq!(calling.await.unwrap().unwrap_err().refusal.code(), Code::ApprovalCancelled);
 }
