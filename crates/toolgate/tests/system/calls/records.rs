@@ -16,6 +16,7 @@ on_both_engines! {
     a_refused_call_is_recorded_by_the_same_rule,
     the_arguments_hash_is_that_of_the_canonical_parameters,
     a_refusal_is_recorded_with_the_grant_and_the_service_that_it_is_about,
+    a_refusal_that_is_about_no_single_grant_is_recorded_with_the_service,
     a_refusal_that_quotes_a_nul_is_recorded_and_told,
     what_is_nested_as_deep_as_it_may_be_is_exported_and_verified,
 }
@@ -60,6 +61,18 @@ fn a_refusal_is_recorded_with_the_grant_and_the_service_that_it_is_about(world: 
     let hidden = shop.agent.invokes(body);
     hidden.refused(404, "GRANT_NOT_FOUND");
     assert_eq!(shop.record(text(&hidden.json(), "/invocation_id"))["grant_id"], Value::Null);
+}
+
+fn a_refusal_that_is_about_no_single_grant_is_recorded_with_the_service(world: &World) {
+    let shop = Shop::open(world);
+    for _ in 0..2 {
+        shop.grant(json!({"scopes": ["charges.read"]}));
+    }
+    let unknown = shop.call("payments.nothing", json!({}));
+    assert_eq!(unknown.refused(403, "GRANT_SCOPE_INSUFFICIENT").get("grant_id"), None);
+    let record = shop.record(text(&unknown.json(), "/invocation_id"));
+    let told = (&record["grant_id"], &record["service"], &record["tool"]);
+    assert_eq!(told, (&Value::Null, &json!("payments"), &json!("nothing")));
 }
 
 fn a_refusal_that_quotes_a_nul_is_recorded_and_told(world: &World) {
