@@ -12,6 +12,7 @@ on_both_engines! {
     what_was_not_recorded_is_undecidable_where_the_draft_reads_it,
     what_was_recorded_in_part_is_not_taken_for_the_whole,
     calls_that_were_refused_or_changed_are_judged_too,
+    a_call_that_was_refused_before_any_policy_is_not_judged,
     a_draft_sees_the_circumstances_that_were_recorded,
     a_draft_that_is_wrong_is_told_and_not_run,
 }
@@ -156,6 +157,15 @@ fn calls_that_were_refused_or_changed_are_judged_too(world: &World) {
     // By the rules that are active nothing is known to change: what was refused or changed is not in the log as it came.
     let simulation = simulate(&office, &format!("{}{redacting}", no_note("no-lunch", "lunch")));
     counts(&simulation, 3, 0, 2);
+}
+
+fn a_call_that_was_refused_before_any_policy_is_not_judged(world: &World) {
+    let office = Office::open(world);
+    office.call("note", json!({"text": 5})).refused(400, "PARAMETERS_INVALID");
+    let note = office.note("lunch");
+    let draft = "@id(\"no-notes\")\nforbid (principal, action == Action::\"call:desk.note\", resource);\n";
+    let simulation = simulate(&office, draft);
+    assert_eq!(listed(&simulation), [(invocation(&note), "allow -> deny [\"no-notes\"]".to_owned())]);
 }
 
 fn a_draft_sees_the_circumstances_that_were_recorded(world: &World) {
