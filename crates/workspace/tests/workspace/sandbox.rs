@@ -197,6 +197,24 @@ async fn toolgates_files_do_not_exist_for_a_command() {
 }
 
 #[tokio::test]
+async fn a_confined_command_of_root_changes_no_owner_and_no_mode_of_another_account() {
+    let Some(place) = sandboxed(|_| Limits::default()) else { return };
+    if !rustix::process::getuid().is_root() {
+        eprintln!("SKIPPED: nobody but root could");
+        return;
+    }
+    place.write("own", "");
+    let theirs = place.outside.join("secret");
+    std::os::unix::fs::chown(&theirs, Some(65534), None).unwrap();
+    let before = fs::metadata(&theirs).unwrap();
+    let command = format!("chown 1:1 own; chmod 0604 {theirs}; chown 0:0 {theirs}; true", theirs = theirs.display());
+    place.call(Bash, json!({ "command": command })).await.unwrap();
+    let after = fs::metadata(&theirs).unwrap();
+    assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
+    assert_eq!(fs::metadata(place.root.join("own")).unwrap().uid(), 0);
+}
+
+#[tokio::test]
 async fn a_confined_command_makes_no_namespace_and_shares_no_memory_by_number() {
     let Some(place) = sandboxed(|_| Limits::default()) else { return };
     for command in ["unshare -U true", "unshare -Ur true", "unshare -m true", "ipcmk -M 4096", "ipcmk -S 1", "ipcmk -Q"]
