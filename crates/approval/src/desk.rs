@@ -73,6 +73,9 @@ impl Desk {
 
     /// Ends what is overdue and what belongs to processes that died; answers how many.
     pub async fn reap(&self) -> Result<u64, Refusal> {
+        if !self.clock.is_steady() {
+            return self.collect().await.map(|()| 0);
+        }
         let reaped = self.ledger.reap_approvals(self.process, self.clock.now()).await;
         self.collect().await?;
         reaped

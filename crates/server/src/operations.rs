@@ -65,6 +65,8 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
         "ledger": part(&ledger),
         "key_provider": part(&keys),
         "shutdown": part(&stopping),
+        // Everything is served all the same: a step may be the correction of a wrong time.
+        "clock": if app.gate.has_steady_clock() { json!({"status": "ok"}) } else { json!({"status": "stepped"}) },
     });
     (status, Json(body)).into_response()
 }

@@ -1,7 +1,7 @@
 //! A clock that moves only when the test says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use toolgate_gate::ports::clock::Clock;
@@ -9,7 +9,10 @@ use toolgate_model::time::Timestamp;
 
 /// Stands at 2026-02-08T10:00:00Z until it is moved. Clones show the same time.
 #[derive(Debug, Clone)]
-pub struct TestClock(Arc<AtomicI64>);
+pub struct TestClock {
+    time: Arc<AtomicI64>,
+    stepped: Arc<AtomicBool>,
+}
 
 /// 2026-02-08T10:00:00Z in milliseconds since 1970.
 const START: i64 = 1_770_544_800_000;
@@ -17,18 +20,23 @@ const START: i64 = 1_770_544_800_000;
 impl TestClock {
     /// A clock at the start.
     pub fn new() -> Self {
-        Self(Arc::new(AtomicI64::new(START)))
+        Self { time: Arc::new(AtomicI64::new(START)), stepped: Arc::default() }
     }
 
     /// Moves it, and all its clones, forward.
     pub fn advance(&self, duration: Duration) {
         let millis = i64::try_from(duration.as_millis()).expect("a test stays within the centuries");
-        self.0.fetch_add(millis, Ordering::SeqCst);
+        self.time.fetch_add(millis, Ordering::SeqCst);
     }
 
     /// Sets it, and all its clones, to a time, which may be an earlier one.
     pub fn set(&self, time: Timestamp) {
-        self.0.store(time.as_millis(), Ordering::SeqCst);
+        self.time.store(time.as_millis(), Ordering::SeqCst);
+    }
+
+    /// Says of it, and of all its clones, that it was set to where it should not be.
+    pub fn set_stepped(&self, stepped: bool) {
+        self.stepped.store(stepped, Ordering::SeqCst);
     }
 }
 
@@ -40,7 +48,11 @@ impl Default for TestClock {
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::SeqCst)).expect("a test stays within the centuries")
+        Timestamp::from_millis(self.time.load(Ordering::SeqCst)).expect("a test stays within the centuries")
+    }
+
+    fn is_steady(&self) -> bool {
+        !self.stepped.load(Ordering::SeqCst)
     }
 }
 

@@ -41,6 +41,7 @@ use crate::maintenance::{Maintenance, Work};
 use crate::output;
 use crate::private_file::{PrivateFileError, create_directory, require_own, require_own_with_directory};
 use crate::sources::{Sources, workspace_tools};
+use crate::watched_clock::WatchedClock;
 use crate::webhooks::Webhooks;
 
 /// The ledger's file in the data directory.
@@ -278,7 +279,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let provider = keys::open_provider(configuration, &*ledger).await?;
     let audit_key = keys::open_audit_key(configuration, &*ledger).await?;
     let sealer = VaultSealer::new(provider);
-    let clock = Arc::new(SystemClock);
+    let clock = Arc::new(WatchedClock::default());
     let workspace = open_workspace(configuration)?;
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
     let links = FileLinks::new(workspace.as_ref().map(|workspace| workspace.root().to_path_buf()));

@@ -24,6 +24,7 @@ mod prompt;
 mod saved_tokens;
 mod siem;
 mod sources;
+mod watched_clock;
 mod webhooks;
 
 /// A call makes many small allocations on several threads, which this one serves in about half the time.

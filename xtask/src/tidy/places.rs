@@ -27,7 +27,14 @@ const RULES: [Rule; 2] = [
             Place { path: "crates/egress/src/time.rs", reason: "deadlines, and the ages of connections" },
             Place { path: "crates/guardian/src/time.rs", reason: "deadlines of guardians, and how long they took" },
             Place { path: "crates/gate/src/ports/clock.rs", reason: "it is the clock" },
-            Place { path: "crates/server/src/listener.rs", reason: "draining ends after a while, whoever hangs on" },
+            Place { path: "crates/ledger/src/outage.rs", reason: "how long ago an outage was logged" },
+            Place { path: "crates/ledger/src/postgres.rs", reason: "deadlines of transactions" },
+            Place {
+                path: "crates/server/src/listener.rs",
+                reason: "pauses after failures, and deadlines of connections",
+            },
+            Place { path: "crates/server/src/listener/activity.rs", reason: "deadlines of connections" },
+            Place { path: "crates/server/src/listener/connection.rs", reason: "deadlines of connections" },
             Place { path: "crates/server/src/operations/metrics.rs", reason: "times requests for the operator" },
         ],
     },
@@ -48,6 +55,10 @@ const RULES: [Rule; 2] = [
             Place { path: "crates/egress/src/connector.rs", reason: "it is the guarded connector" },
             Place { path: "crates/ledger/src/", reason: "it speaks to PostgreSQL" },
             Place { path: "crates/toolgate/src/client", reason: "the command line speaks to a running gate" },
+            Place {
+                path: "crates/toolgate/src/composition/endpoints.rs",
+                reason: "finds a gate that has the socket file",
+            },
         ],
     },
 ];

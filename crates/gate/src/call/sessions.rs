@@ -93,6 +93,9 @@ impl Gate {
 
     /// Closes the sessions that nobody brings to their end.
     pub async fn close_sessions(&self) -> Result<u64, Refusal> {
+        if !self.clock.is_steady() {
+            return Ok(0);
+        }
         self.ledger.close_sessions(self.clock.now()).await
     }
 }

@@ -8,6 +8,11 @@ use toolgate_model::time::Timestamp;
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
+
+    /// Whether the time can be relied on for what cannot be undone. Checks at use go by [`Clock::now`] all the same.
+    fn is_steady(&self) -> bool {
+        true
+    }
 }
 
 /// The machine's clock.

@@ -188,7 +188,7 @@ fn a_response_that_takes_long_is_not_idle() {
     let limits = Limits { head_timeout: SHORT, idle_timeout: SHORT, ..Limits::default() };
     let slow = get(async || {
         let chunks = futures_util::stream::unfold(0, |count| async move {
-            tokio::time::sleep(SHORT).await;
+            toolgate_gate::ports::clock::pause(SHORT).await;
             (count < 4).then(|| (Ok::<_, std::io::Error>(format!("chunk {count} ")), count + 1))
         });
         axum::body::Body::from_stream(chunks)

@@ -28,6 +28,7 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Histogram,
     under_way: Gauge,
+    clock_stepped: Gauge,
     limited: Family<ScopeLabel, Counter>,
     refused_keys: Family<CodeLabel, Counter>,
     calls: Family<CallLabels, Counter>,
@@ -83,6 +84,7 @@ impl Default for Metrics {
             requests: Family::default(),
             durations: Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0]),
             under_way: Gauge::default(),
+            clock_stepped: Gauge::default(),
             limited: Family::default(),
             refused_keys: Family::default(),
             calls: Family::default(),
@@ -95,6 +97,8 @@ impl Default for Metrics {
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
         registry.register("http_request_duration_seconds", "Time from request to answer", metrics.durations.clone());
         registry.register("http_requests_under_way", "Requests being answered now", metrics.under_way.clone());
+        let stepped = "1 while the clock is not where it should be, and nothing is ended for good by time";
+        registry.register("clock_stepped", stepped, metrics.clock_stepped.clone());
         let limited = "Requests refused because a key or an address sent too many";
         registry.register("http_requests_limited", limited, metrics.limited.clone());
         registry.register("refused_keys", "Requests refused for their key", metrics.refused_keys.clone());
@@ -204,6 +208,7 @@ impl Drop for Counted<'_> {
 
 /// Shows the counters.
 pub async fn show(State(app): State<Arc<App>>) -> Response {
+    app.metrics.clock_stepped.set(i64::from(!app.gate.has_steady_clock()));
     let mut text = String::new();
     match encode(&mut text, &app.metrics.registry) {
         Ok(()) => {

@@ -256,6 +256,7 @@ on_both_ledgers!(
     a_renewal_at_the_moment_of_expiry_keeps_the_end,
     what_a_service_has_rotated_is_kept_although_the_master_key_changes_meanwhile,
     an_export_ends_with_the_key_that_it_was_begun_with,
+    a_clock_that_is_set_wrong_ends_nothing_for_good,
 );
 
 async fn a_renewal_at_the_moment_of_expiry_keeps_the_end(fixture: &LedgerFixture) {
@@ -275,6 +276,25 @@ async fn what_a_service_has_rotated_is_kept_although_the_master_key_changes_mean
     let (now, material) = house.stored(&credential).await;
     assert_eq!(now.version, 2);
     assert_eq!(material.get("refresh_token").unwrap().expose(), "second", "nobody else knows it");
+}
+
+async fn a_clock_that_is_set_wrong_ends_nothing_for_good(fixture: &LedgerFixture) {
+    let house = House::new(fixture, Duration::ZERO).await;
+    let credential = house.credential(600).await;
+    let right = fixture.clock().now();
+    fixture.clock().set_stepped(true);
+    fixture.clock().advance(Duration::from_secs(40 * 24 * 3600));
+    house.gate.sweep().await.unwrap();
+    house.gate.close_calls().await.unwrap();
+    house.gate.close_sessions().await.unwrap();
+    fixture.clock().set(right);
+    fixture.clock().set_stepped(false);
+    house.gate.sweep().await.unwrap();
+    assert!(house.tenant.events_of("credential.expired").await.is_empty());
+
+    fixture.clock().advance(Duration::from_secs(40 * 24 * 3600));
+    house.gate.sweep().await.unwrap();
+    assert_eq!(house.tenant.events_of("credential.expired").await[0]["data"]["credential_id"], json!(credential.id));
 }
 
 async fn an_export_ends_with_the_key_that_it_was_begun_with(fixture: &LedgerFixture) {

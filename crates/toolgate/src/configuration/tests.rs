@@ -138,7 +138,7 @@ fn with_a_database_no_data_directory_is_needed_and_its_password_is_masked() {
         .variable("TOOLGATE_DATABASE_URL", "postgres://ann:geheim@host/db")
         .variable("TOOLGATE_KEY_FILE", "/keys/master.key");
     let loaded = scene.load().ok().unwrap();
-    let Store::Postgres { url, connections } = &loaded.configuration.store else { panic!("the database") };
+    let Store::Postgres { url, connections, .. } = &loaded.configuration.store else { panic!("the database") };
     assert_eq!((url.expose(), *connections), ("postgres://ann:geheim@host/db", 16));
     assert_eq!(described(&loaded, &keys::DATABASE_URL).0, "\"postgres://ann:***@host/db\"");
 }
