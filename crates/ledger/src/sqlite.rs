@@ -12,6 +12,7 @@ use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
 use toolgate_gate::refusal::Refusal;
 
 use self::connection::{connect, sql_error};
+use self::identity::Identity;
 use self::readers::Readers;
 use self::transaction::SqliteTransaction;
 use self::writer::{Job, Writer};
@@ -21,6 +22,7 @@ use crate::sql::SqlError;
 use crate::sql_ledger::Engine;
 
 mod connection;
+mod identity;
 mod readers;
 mod transaction;
 mod writer;
@@ -67,8 +69,9 @@ impl SqliteEngine {
         migrate(&mut connection, &failed)?;
         let readers = Readers::open(path).map_err(|error| failed(&error))?;
         let second = connect(path).map_err(|error| failed(&error))?;
-        let writer =
-            Writer::start(connection, second).map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
+        let identity = Identity::of(path).map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
+        let writer = Writer::start(connection, second, identity)
+            .map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
         Ok(Self { writer, readers, _owner: owner })
     }
 }

@@ -53,7 +53,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 4096,
-            connections_of_address: 512,
+            connections_of_address: 2048,
             head_timeout: Duration::from_secs(15),
             idle_timeout: Duration::from_secs(75),
             drain_timeout: Duration::from_secs(30),

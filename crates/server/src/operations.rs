@@ -17,12 +17,15 @@ use crate::shutdown::Phase;
 /// How long `/readyz` waits for each part.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
+mod about;
 pub mod metrics;
 pub mod openapi;
 
 /// The routes that need no key: they tell nothing about tenants.
 pub fn routes() -> Vec<Route> {
     vec![
+        Route { method: Method::GET, path: "/", handler: get(about::page) },
+        Route { method: Method::GET, path: "/.well-known/openintent.json", handler: get(about::openintent) },
         Route { method: Method::GET, path: "/healthz", handler: get(health) },
         Route { method: Method::GET, path: "/readyz", handler: get(readiness) },
         Route { method: Method::GET, path: "/metrics", handler: get(metrics::show) },

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::approval::{
-    Approval, ApprovalSession, ApprovalStatus, BoundAction, Coverage, Reach, StandingApproval, StandingWish, TIMED_OUT,
+    Approval, ApprovalSession, ApprovalStatus, BoundAction, Channel, Coverage, Decision, Reach, StandingApproval,
+    StandingWish, TIMED_OUT,
 };
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::TenantId;
@@ -42,7 +43,7 @@ pub fn consent_of(approval: &Approval) -> Result<Consent, Refusal> {
         ApprovalStatus::Approved => {
             return Ok(Consent { approval: Some(approval.id), standing: Vec::new(), answer: approval.answer.clone() });
         }
-        ApprovalStatus::Denied => (Code::ApprovalDenied, reason("a person denied this call")),
+        ApprovalStatus::Denied => return Err(denial(approval)),
         ApprovalStatus::TimedOut => (Code::ApprovalTimedOut, TIMED_OUT.to_owned()),
         ApprovalStatus::Cancelled | ApprovalStatus::Orphaned => (Code::ApprovalCancelled, reason(GONE)),
         // INVARIANT: only what has ended comes here; anything else is no yes.
@@ -51,6 +52,22 @@ pub fn consent_of(approval: &Approval) -> Result<Consent, Refusal> {
         }
     };
     Err(Refusal::new(code, reason).with("approval_id", approval.id))
+}
+
+/// Who denied the call, and why. A host's own words go back to it as they are: programs compare them.
+fn denial(approval: &Approval) -> Refusal {
+    let vote = approval.votes.iter().rev().find(|vote| vote.decision == Decision::Deny);
+    let said = match (vote.filter(|vote| vote.channel != Channel::Host), &approval.reason) {
+        (Some(vote), Some(reason)) => format!("denied by {}: {reason}", vote.by),
+        (Some(vote), None) => format!("denied by {}", vote.by),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => "an approver denied this call".to_owned(),
+    };
+    let refusal = Refusal::new(Code::ApprovalDenied, said).with("approval_id", approval.id);
+    match vote {
+        Some(vote) => refusal.with("denied_by", &vote.by),
+        None => refusal,
+    }
 }
 
 /// Ready when whoever waits for the answer is gone.

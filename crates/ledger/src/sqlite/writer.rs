@@ -12,6 +12,7 @@ use self::checkpoints::Checkpoints;
 use self::company::{Aboard, Company, Ended, Entrant};
 use self::queue::Queue;
 use super::connection::sql_error;
+use super::identity::Identity;
 use super::run_ready;
 use super::transaction::SqliteTransaction;
 use crate::operation::admission::AdmitAll;
@@ -50,7 +51,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// With a second connection to the same database, for what can be done while this one writes.
-    pub(super) fn start(mut connection: Connection, second: Connection) -> std::io::Result<Self> {
+    pub(super) fn start(mut connection: Connection, second: Connection, identity: Identity) -> std::io::Result<Self> {
         let checkpoints = Checkpoints::start(&mut connection, second)?;
         let queue = Arc::new(Queue::new());
         let jobs = Arc::clone(&queue);
@@ -58,7 +59,7 @@ impl Writer {
         let shared = Arc::clone(&generation);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || write(connection, checkpoints, &jobs, &shared))?;
+            .spawn(move || write(connection, checkpoints, identity, &jobs, &shared))?;
         Ok(Self { queue, generation })
     }
 
@@ -122,20 +123,26 @@ impl Drop for Abandoning<'_> {
     }
 }
 
-fn write(mut connection: Connection, mut checkpoints: Checkpoints, queue: &Queue<Job>, published: &AtomicU64) {
+fn write(
+    mut connection: Connection,
+    mut checkpoints: Checkpoints,
+    mut identity: Identity,
+    queue: &Queue<Job>,
+    published: &AtomicU64,
+) {
     let _abandoning = Abandoning(queue);
     while let Some(jobs) = queue.take() {
         let (later, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| matches!(job, Job::Later { .. }));
         // All others are answered before what is not urgent is begun.
         for jobs in [jobs, later].into_iter().filter(|jobs| !jobs.is_empty()) {
-            write_together(&mut connection, jobs, published);
+            write_together(&mut connection, &mut identity, jobs, published);
             checkpoints.between_transactions(&connection);
         }
     }
 }
 
 /// Carries out these in one transaction and answers them.
-fn write_together(connection: &mut Connection, jobs: Vec<Job>, published: &AtomicU64) {
+fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Vec<Job>, published: &AtomicU64) {
     let mut generation = published.load(Ordering::Acquire);
     if let Err(error) = run_statement(connection, "BEGIN IMMEDIATE") {
         tracing::error!(%error, "the ledger does not begin a transaction");
@@ -166,7 +173,8 @@ fn write_together(connection: &mut Connection, jobs: Vec<Job>, published: &Atomi
     let (settlements, admissions) = (settlements.board(), admissions.board());
     let at_once = alone.is_empty() && !connection.is_autocommit();
     let Some((settled, admitted)) = carry_out(connection, generation, settlements, admissions, at_once) else { return };
-    let durable = commit(connection);
+    // INVARIANT: nothing is acknowledged that is not in the file at the ledger's path.
+    let durable = commit(connection).and_then(|()| identity.check());
     published.store(generation, Ordering::Release);
     for acknowledge in alone {
         acknowledge(durable.clone());
@@ -266,7 +274,9 @@ mod tests {
 
     fn writer() -> Writer {
         let connection = || Connection::open_in_memory().unwrap();
-        Writer::start(connection(), connection()).unwrap()
+        // In memory there is no file that could be lost.
+        let identity = Identity::of(std::path::Path::new("/")).unwrap();
+        Writer::start(connection(), connection(), identity).unwrap()
     }
 
     #[tokio::test]

@@ -94,7 +94,7 @@ keys! {
         "The largest request body that is read, in bytes.";
     MAX_CONNECTIONS = "server.max_connections": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "4096", None, "TOOLGATE_MAX_CONNECTIONS",
         "How many connections are served at a time. On a few more, /healthz, /readyz and /metrics are still answered and everything else gets 503; the rest are closed.";
-    MAX_CONNECTIONS_PER_ADDRESS = "server.max_connections_per_address": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "512", None, "TOOLGATE_MAX_CONNECTIONS_PER_ADDRESS",
+    MAX_CONNECTIONS_PER_ADDRESS = "server.max_connections_per_address": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "2048", None, "TOOLGATE_MAX_CONNECTIONS_PER_ADDRESS",
         "How many connections one address (of IPv6, one /64 network) may have open on which no valid key was presented. Trusted proxies are not counted.";
     HEADER_TIMEOUT = "server.header_timeout_seconds": Kind::Integer { least: 1, most: 3600 }, Fallback::Example, "15", None, "TOOLGATE_HEADER_TIMEOUT_SECONDS",
         "How long the headers of a request may take to arrive, in seconds; for the first request that is counted from the connection on, TLS included.";

@@ -314,6 +314,8 @@ def denials(admin, worker, service, grant):
 def scenario(kind):
     admin = Caller(kind, os.environ["ADMIN_KEY"], "admin")
     worker = Caller(kind, os.environ["WORKER_KEY"], "agent_worker_01")
+    found = worker.discover()
+    assert "tools" in found["capabilities"] and found["openApiUrl"] == "/openapi.json", found
     vault, credential = vaults_and_credentials(admin)
     grant = grants(admin, worker, credential)
     refusals(kind, admin, worker, vault, credential, grant)

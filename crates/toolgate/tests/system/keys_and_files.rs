@@ -92,6 +92,34 @@ fn a_lost_master_key_is_not_replaced_while_anything_is_sealed_under_it() {
 }
 
 #[test]
+fn nothing_is_acknowledged_once_the_ledger_was_removed_or_replaced() {
+    for lost in ["ledger.sqlite3", "ledger.sqlite3-wal"] {
+        for replaced in [false, true] {
+            let setup = setup();
+            let gate = setup.start();
+            let makes_vault = |name: &str| gate.request("POST", "/api/v1/vaults", Some(&json!({"name": name})));
+            assert_eq!(makes_vault("before").0, 201);
+            let (path, copy) = (setup.data().join(lost), setup.data().join("copy"));
+            std::fs::copy(&path, &copy).unwrap();
+            if replaced {
+                std::fs::rename(&copy, &path).unwrap()
+            } else {
+                std::fs::remove_file(&path).unwrap()
+            }
+
+            for name in ["lost", "lost too"] {
+                let (status, body) = makes_vault(name);
+                assert_eq!((status, &body["error"]["code"]), (503, &json!("LEDGER_UNAVAILABLE")), "{lost}: {body}");
+            }
+            assert_eq!(gate.request("GET", "/readyz", None).0, 503);
+            assert_eq!(gate.request("GET", "/healthz", None).0, 200);
+            let stderr = gate.stop().stderr;
+            assert!(stderr.contains("was removed or replaced while the gate runs"), "{stderr}");
+        }
+    }
+}
+
+#[test]
 fn a_lost_audit_key_is_not_replaced_once_the_log_was_begun() {
     let setup = setup();
     setup.start().stop();

@@ -48,8 +48,8 @@ fn a_no_keeps_its_reason_and_nothing_is_sent(world: &World) {
     office.clerk.decides(&waiting.approval, "deny", json!({"reason": "not on a Sunday"})).ok();
     let approval = waiting.approval.clone();
     let error = waiting.answer().refused(403, "APPROVAL_DENIED");
-    assert_eq!((&error["message"], &error["stage"]), (&json!("not on a Sunday"), &json!("approve")));
-    assert_eq!(error["approval_id"], approval.as_str());
+    assert_eq!((&error["message"], &error["stage"]), (&json!("denied by clerk: not on a Sunday"), &json!("approve")));
+    assert_eq!((&error["approval_id"], &error["denied_by"]), (&json!(approval), &json!("clerk")));
     assert_eq!(office.bank.count(), 0);
     assert_eq!(office.events_of(&approval), ["approval.requested", "approval.rejected"]);
 }
