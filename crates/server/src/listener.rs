@@ -34,6 +34,9 @@ mod stream;
 mod tests;
 mod tls;
 
+/// How long a request on a connection that is kept for probes may take to arrive.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// What one client, or all together, may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -159,6 +162,11 @@ impl Door {
                 }
             };
             let Some(lane) = lanes.place() else { return };
+            let timeouts = match place.is_reserved() {
+                // Those who want more than a probe must not hold these up either.
+                true => Timeouts { head: self.timeouts.head.min(PROBE_TIMEOUT), idle: PROBE_TIMEOUT },
+                false => self.timeouts,
+            };
             let peer = Peer::new(accepted.address(), place);
             let transport = match accepted.on(&lane.handle) {
                 Ok(transport) => transport,
@@ -171,8 +179,8 @@ impl Door {
                 shared: Arc::clone(&self.shared),
                 tls: self.tls(),
                 proxy_protocol: self.expects_proxy_header(),
-                activity: Arc::new(Activity::new(self.timeouts)),
-                deadline: Instant::now() + self.timeouts.head,
+                activity: Arc::new(Activity::new(timeouts)),
+                deadline: Instant::now() + timeouts.head,
                 peer,
             };
             let (handle, offload) = (lane.handle.clone(), lane.aside.clone());

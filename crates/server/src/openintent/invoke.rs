@@ -104,8 +104,7 @@ async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<R
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "reasoning").into());
     }
     if progress::is_wanted(&headers) {
-        // What is told goes out with the response: the caller waits for as long as that is read.
-        return Ok(progress::stream(app, caller, CallRequest { presence: None, ..request }));
+        return Ok(progress::stream(app, caller, request));
     }
     let outcome = app.gate.invoke(caller, request).await;
     app.metrics.called(&outcome);

@@ -1,9 +1,10 @@
-//! A call whose caller wants to know how far it has come: lines of JSON (`Accept: application/x-ndjson`), one when a person
-//! is asked, one when guardians change it, one when it is carried out, and one with the answer, which is the last. Whoever closes the connection
-//! while a person is asked takes the call back.
+//! A call whose caller wants to know how far it has come: lines of JSON (`Accept: application/x-ndjson`), one when an approver
+//! is asked, one when guardians change it, one when it is executed, one now and then while nothing happens, and one with the
+//! response, which is the last. A caller that closes the connection before the admission takes the call back.
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -13,8 +14,11 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle};
 use toolgate_gate::Caller;
-use toolgate_gate::call::{CallAnswer, CallRequest, Denial, Progress};
+use toolgate_gate::call::{CallAnswer, CallRequest, Denial, Presence, Progress, Waiting};
+use toolgate_gate::ports::clock::pause;
+use toolgate_gate::refusal::{Code, Refusal};
 
 use super::error::Denied;
 use super::invoke::answered;
@@ -23,6 +27,9 @@ use crate::router::App;
 
 /// The type of such an answer.
 const LINES: &str = "application/x-ndjson";
+
+/// After how long a line shows that the call still waits, for proxies that close a silent connection.
+const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
 
 /// Whether the caller asks for lines.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -35,10 +42,13 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 /// Makes the call, and tells how far it has come.
 pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) -> Response {
     let (observer, progress) = mpsc::unbounded_channel();
+    let (waiting, presence) = Presence::new();
     request.observer = Some(observer);
+    request.presence = Some(presence);
     let gate = Arc::clone(&app.gate);
-    let call = Box::pin(async move { gate.invoke(caller, request).await });
-    let telling = Telling { app, call: Some(call), progress };
+    // Begun although nobody may ever read the lines: its refusal is recorded all the same.
+    let call = tokio::spawn(async move { gate.invoke(caller, request).await });
+    let telling = Telling { app, call: Some(Calling::Running(call)), progress, _waiting: waiting };
     let lines = stream::unfold(telling, |mut telling| async move {
         let line = telling.next().await?;
         Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), telling))
@@ -51,37 +61,63 @@ pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) ->
     (headers, Body::from_stream(lines)).into_response()
 }
 
-type Calling = std::pin::Pin<Box<dyn Future<Output = Result<CallAnswer, Denial>> + Send>>;
+/// A call until its response is written.
+enum Calling {
+    Running(JoinHandle<Result<CallAnswer, Denial>>),
+    /// What was told before comes first.
+    Ended(Box<Result<CallAnswer, Denied>>),
+}
 
 struct Telling {
     app: Arc<App>,
     /// `None` once it was answered.
     call: Option<Calling>,
     progress: mpsc::UnboundedReceiver<Progress>,
+    /// The caller's side of the call's presence: it is there for as long as the lines are read.
+    _waiting: Waiting,
 }
 
 impl Telling {
     /// The next line; `None` after the answer.
     async fn next(&mut self) -> Option<Value> {
-        let call = self.call.as_mut()?;
-        let outcome = tokio::select! {
-            biased;
-            Some(step) = self.progress.recv() => return Some(told(&self.app, step).await),
-            outcome = call => outcome,
+        let outcome = match self.call.take()? {
+            Calling::Ended(outcome) => *outcome,
+            Calling::Running(mut call) => {
+                let ended = tokio::select! {
+                    biased;
+                    Some(step) = self.progress.recv() => Err(Some(step)),
+                    ended = &mut call => Ok(ended),
+                    () = pause(BETWEEN_SIGNS) => Err(None),
+                };
+                match ended {
+                    Ok(ended) => self.ended(ended),
+                    Err(step) => {
+                        self.call = Some(Calling::Running(call));
+                        return Some(match step {
+                            Some(step) => told(&self.app, step).await,
+                            None => json!({"event": "waiting"}),
+                        });
+                    }
+                }
+            }
         };
-        // What was told before the answer comes before it.
+        // What was told before the response comes before it.
         if let Ok(step) = self.progress.try_recv() {
-            let rest = std::future::ready(outcome);
-            self.call = Some(Box::pin(rest));
+            self.call = Some(Calling::Ended(Box::new(outcome)));
             return Some(told(&self.app, step).await);
         }
-        self.call = None;
-        self.app.metrics.called(&outcome);
-        let response = outcome.map_or_else(|denial| Denied::from(denial).into_response(), answered);
+        let response = outcome.map_or_else(IntoResponse::into_response, answered);
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Some(json!({"event": "answered", "status": status, "body": body}))
+    }
+
+    fn ended(&self, ended: Result<Result<CallAnswer, Denial>, JoinError>) -> Result<CallAnswer, Denied> {
+        let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log"));
+        let outcome = ended.map_err(broken)?;
+        self.app.metrics.called(&outcome);
+        outcome.map_err(Denied::from)
     }
 }
 

@@ -19,8 +19,11 @@ fn a_refusal_is_recorded_for_a_caller_that_disconnects_at_once(world: &World) {
     let grant = shop.grant(json!({"scopes": ["charges.read"]}));
     for number in 0..20 {
         let key = format!("gone-{number}");
-        let body = json!({"tool": "payments.charges.create", "parameters": {"amount": 1}, "idempotency_key": key});
-        drop(begin(world, &shop.agent, &body));
+        let large = if number % 4 == 0 { "x".repeat(10_000) } else { String::new() };
+        let parameters = json!({"amount": 1, "note": large});
+        let body = json!({"tool": "payments.charges.create", "parameters": parameters, "idempotency_key": key});
+        let accept = if number % 3 == 0 { "application/x-ndjson" } else { "*/*" };
+        drop(begin_with(world, &shop.agent, &body, &format!("Accept: {accept}\r\n")));
         let path = format!("/api/v1/invocations?idempotency_key={key}");
         let record = until("the refusal is recorded", || shop.admin.get(&path).ok()["invocations"].get(0).cloned());
         assert_eq!((&record["status"], &record["grant_id"]), (&json!("denied"), &grant["id"]), "{record}");
@@ -30,11 +33,15 @@ fn a_refusal_is_recorded_for_a_caller_that_disconnects_at_once(world: &World) {
 
 /// Sends a call and does not read the answer.
 fn begin(world: &World, agent: &Actor, body: &Value) -> TcpStream {
+    begin_with(world, agent, body, "")
+}
+
+fn begin_with(world: &World, agent: &Actor, body: &Value, headers: &str) -> TcpStream {
     let body = body.to_string();
     let mut stream = TcpStream::connect(world.gate.address()).unwrap();
     let request = format!(
         "POST /api/v1/tools/invoke HTTP/1.1\r\nHost: gate\r\nAuthorization: Bearer {}\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+         {headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         agent.key,
         body.len()
     );
