@@ -18,8 +18,10 @@ use toolgate_model::source_network::SourceNetwork;
 use toolgate_model::time::Timestamp;
 
 use self::buckets::{Buckets, Place};
+pub use self::in_flight::InFlightLimit;
 
 mod buckets;
+mod in_flight;
 pub mod middleware;
 #[cfg(test)]
 mod tests;

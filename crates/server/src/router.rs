@@ -12,7 +12,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::aos::{self, HookSettings};
 use crate::approvals;
-use crate::limiter::Limiter;
+use crate::limiter::{InFlightLimit, Limiter};
 use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
@@ -28,6 +28,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// What bounds the requests of one client, where anything does.
     pub limiter: Option<Arc<Limiter>>,
+    /// How many requests of one key may be in flight.
+    pub in_flight: Arc<InFlightLimit>,
     /// The largest body that is read, in bytes.
     pub max_body: usize,
     /// How OpenWOP is spoken.

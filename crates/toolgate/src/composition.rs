@@ -25,6 +25,7 @@ use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
 use toolgate_model::approval::Workspace as WorkspacePath;
 use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
+use toolgate_server::limiter::InFlightLimit;
 use toolgate_server::listener::{TlsError, TrustedProxies};
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
@@ -193,6 +194,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         gate: Arc::new(gate),
         metrics,
         limiter: configuration.rate_limit.map(|limit| Arc::new(Limiter::new(limit, Arc::new(SystemClock)))),
+        in_flight: Arc::new(InFlightLimit::new(configuration.network.requests_of_key)),
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
         hooks: configuration.guardians.hooks.clone(),

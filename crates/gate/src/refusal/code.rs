@@ -193,6 +193,8 @@ codes! {
     TooManyApprovals, TooMany => "TOO_MANY_APPROVALS",
     /// Too many wrong keys from one address.
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
+    /// More requests of one key than may be in flight.
+    TooManyInFlight, TooMany => "TOO_MANY_IN_FLIGHT",
     /// A name that several tools have.
     ToolAmbiguous, Invalid => "TOOL_AMBIGUOUS",
     /// A tool that lacks something to be called.

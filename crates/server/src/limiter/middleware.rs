@@ -11,12 +11,36 @@ use super::{Limited, Limiter, Scope};
 use crate::caller::{peer, presented_key};
 use crate::openintent::error::Denied;
 use crate::openwop::error::{Flat, speaks_for};
+use crate::router::App;
 
 #[cfg(test)]
 mod tests;
 
 /// What must answer whatever clients do: an orchestrator that is refused would end the gate.
 const NEVER_LIMITED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// Refuses a request whose key has as many in flight as it may. Then the limit of the rate is looked at.
+pub async fn bound(app: &App, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if NEVER_LIMITED.contains(&path) {
+        return next.run(request).await;
+    }
+    let address = match peer(request.extensions()) {
+        Ok(peer) => peer.address,
+        Err(refusal) => return Denied::from(refusal).into_response(),
+    };
+    let key = presented_key(request.headers()).ok().flatten();
+    let Some(taken) = app.in_flight.take(key, address) else {
+        let most = app.in_flight.most();
+        let reason = format!("{most} requests with this key are in flight, as many as may be; let some of them end");
+        let refusal = Refusal::new(Code::TooManyInFlight, reason).with("limit", most);
+        return match speaks_for(path) {
+            true => Flat::from(refusal).into_response(),
+            false => Denied::from(refusal).into_response(),
+        };
+    };
+    taken.until_written(limit(app.limiter.as_ref(), request, next).await)
+}
 
 /// Refuses a request whose key or address has sent too many. An answer that refuses carries its [`Limited`].
 pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: Next) -> Response {

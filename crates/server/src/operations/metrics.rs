@@ -19,7 +19,7 @@ use toolgate_gate::refusal::Code;
 use toolgate_model::guard::{Hook, Outcome};
 
 use crate::limiter::Limited;
-use crate::limiter::middleware::limit;
+use crate::limiter::middleware::bound;
 use crate::router::App;
 
 /// What is counted.
@@ -177,7 +177,7 @@ pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) ->
     };
     let begun = tokio::time::Instant::now();
     let counted = Counted::new(&app.metrics.under_way);
-    let answer = limit(app.limiter.as_ref(), request, next).await;
+    let answer = bound(&app, request, next).await;
     drop(counted);
     let took = begun.elapsed();
     app.metrics.durations.observe(took.as_secs_f64());

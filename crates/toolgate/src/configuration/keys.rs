@@ -96,6 +96,8 @@ keys! {
         "How many connections are served at a time. On a few more, /healthz, /readyz and /metrics are still answered and everything else gets 503; the rest are closed.";
     MAX_CONNECTIONS_PER_ADDRESS = "server.max_connections_per_address": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "2048", None, "TOOLGATE_MAX_CONNECTIONS_PER_ADDRESS",
         "How many connections one address (of IPv6, one /64 network) may have open on which no valid key was presented. Trusted proxies are not counted.";
+    MAX_REQUESTS_PER_KEY = "server.max_requests_per_key": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "1024", None, "TOOLGATE_MAX_REQUESTS_PER_KEY",
+        "How many requests of one key, or of one address without a key, may be in flight, calls that wait for an approver and streams of events included.";
     HEADER_TIMEOUT = "server.header_timeout_seconds": Kind::Integer { least: 1, most: 3600 }, Fallback::Example, "15", None, "TOOLGATE_HEADER_TIMEOUT_SECONDS",
         "How long the headers of a request may take to arrive, in seconds; for the first request that is counted from the connection on, TLS included.";
     IDLE_TIMEOUT = "server.idle_timeout_seconds": Kind::Integer { least: 1, most: 86_400 }, Fallback::Example, "75", None, "TOOLGATE_IDLE_TIMEOUT_SECONDS",

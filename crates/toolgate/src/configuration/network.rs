@@ -25,6 +25,8 @@ pub struct NetworkSettings {
     pub proxy_protocol: bool,
     /// What clients may take.
     pub limits: Limits,
+    /// How many requests of one key may be in flight.
+    pub requests_of_key: usize,
     /// How long to go on serving after the request to stop.
     pub lame_duck: Duration,
 }
@@ -65,6 +67,7 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, Configura
         proxies,
         proxy_protocol,
         limits,
+        requests_of_key: resolved.count(&keys::MAX_REQUESTS_PER_KEY)?,
         lame_duck: resolved.seconds(&keys::LAME_DUCK)?,
     })
 }

@@ -146,6 +146,34 @@ fn after_sigterm_everything_is_served_until_load_balancers_have_turned_away() {
 }
 
 #[test]
+fn streams_of_one_key_are_bounded_and_keep_nobody_else_out() {
+    let gate = setup().environment("TOOLGATE_MAX_REQUESTS_PER_KEY", "3").start();
+    let follow = || {
+        let mut stream = TcpStream::connect(gate.address()).unwrap();
+        let request = format!(
+            "GET /api/v1/approvals/stream HTTP/1.1\r\nHost: gate\r\nAuthorization: Bearer {}\r\n\r\n",
+            gate.token()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        (String::from_utf8_lossy(&status).into_owned(), stream)
+    };
+    let mut followed: Vec<_> = (0..3).map(|_| follow()).collect();
+    assert!(followed.iter().all(|(status, _)| status == "HTTP/1.1 200"), "{followed:?}");
+    let (status, refused) = follow();
+    assert_eq!(status, "HTTP/1.1 429");
+    drop(refused);
+    let (status, body) = gate.request("GET", "/api/v1/whoami", None);
+    assert_eq!((status, &body["error"]["code"]), (429, &json!("TOO_MANY_IN_FLIGHT")), "{body}");
+    // Another key, no key, and probes have places of their own.
+    assert_eq!(gate.request_as("another", "GET", "/api/v1/whoami", None).0, 401);
+    assert_eq!(gate.request("GET", "/readyz", None).0, 200);
+    followed.pop();
+    until("a place was given back", || (gate.request("GET", "/api/v1/whoami", None).0 == 200).then_some(()));
+}
+
+#[test]
 fn plain_http_beyond_this_machine_must_be_wanted() {
     let refused = |setup: GateSetup| setup.start_refused().stderr;
     let output = setup().command().args(["serve", "--listen", "0.0.0.0:0"]).output().unwrap();

@@ -1,0 +1,138 @@
+//! How many requests of one key may be in flight: calls that wait and streams that are followed hold memory and connections
+//! for as long as they last, whatever the rate at which they came.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use toolgate_model::source_network::SourceNetwork;
+
+/// Counts requests in flight, in the memory of this gate.
+#[derive(Debug)]
+pub struct InFlightLimit {
+    most: usize,
+    hasher: RandomState,
+    /// By the keyed hash of a key, or of an address where there is none. What is not in flight is not in it.
+    taken: Mutex<HashMap<u64, usize>>,
+}
+
+/// A request in flight; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    limit: Arc<InFlightLimit>,
+    holder: u64,
+}
+
+impl InFlightLimit {
+    /// So many of each key, and of each address without one.
+    pub fn new(most: usize) -> Self {
+        Self { most, hasher: RandomState::new(), taken: Mutex::default() }
+    }
+
+    /// The most of one key.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Takes a place for a request with this key, which nobody has checked, from this address; `None` where there is none.
+    pub(crate) fn take(self: &Arc<Self>, key: Option<&str>, address: IpAddr) -> Option<Taken> {
+        let holder = match key {
+            Some(key) => self.hasher.hash_one(key),
+            None => self.hasher.hash_one(SourceNetwork::of(address)),
+        };
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = taken.entry(holder).or_default();
+        if *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        Some(Taken { limit: Arc::clone(self), holder })
+    }
+}
+
+impl Taken {
+    /// Keeps the place until the response was written, where that takes a while.
+    pub(crate) fn until_written(self, response: Response) -> Response {
+        if response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        response.map(|body| Body::new(Held { body, _taken: self }))
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut taken = self.limit.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = taken.get_mut(&self.holder) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(&self.holder);
+            }
+        }
+    }
+}
+
+/// A body of unknown length.
+struct Held {
+    body: Body,
+    _taken: Taken,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn each_key_has_its_own_places_and_gives_them_back() {
+        let limit = Arc::new(InFlightLimit::new(2));
+        let first = limit.take(Some("one"), HERE).unwrap();
+        let _second = limit.take(Some("one"), HERE).unwrap();
+        assert!(limit.take(Some("one"), HERE).is_none());
+        assert!(limit.take(Some("two"), HERE).is_some() && limit.take(None, HERE).is_some());
+        drop(first);
+        assert!(limit.take(Some("one"), HERE).is_some());
+    }
+
+    #[test]
+    fn a_stream_keeps_its_place_until_it_ends_and_nothing_is_left_behind() {
+        let limit = Arc::new(InFlightLimit::new(1));
+        let chunks = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let taken = limit.take(Some("one"), HERE).unwrap();
+        let stream = taken.until_written(Response::new(Body::from_stream(chunks)));
+        assert!(limit.take(Some("one"), HERE).is_none());
+        drop(stream);
+        let whole = limit.take(Some("one"), HERE).unwrap().until_written(Response::new(Body::from("whole")));
+        assert!(limit.take(Some("one"), HERE).is_some());
+        drop(whole);
+        assert!(limit.taken.lock().unwrap().is_empty());
+    }
+}
