@@ -36,7 +36,7 @@ fn an_approval_is_listed_shown_and_decided() {
 
     let (code, text) = says(&world.gate, &["decide", id, "--deny", "--reason", "not now", "--idempotency-key", "k1"]);
     assert_eq!((code, text), (0, format!("{id} is denied by admin (terminal)\n")));
-    assert_eq!(waiting.answer(), ("deny".to_owned(), "not now".to_owned()));
+    assert_eq!(waiting.answer(), ("deny".to_owned(), "denied by admin: not now".to_owned()));
     let (code, text) = says(&world.gate, &["decide", id, "--approve"]);
     assert!(code == 1 && text.contains("[APPROVAL_DECIDED]"), "{text}");
     let (code, text) = says(&world.gate, &["decide", "appr_01ARZ3NDEKTSV4RRFFQ69G5FAV", "--approve"]);

@@ -85,7 +85,7 @@ fn a_no_with_its_reason_reaches_the_agent_and_whoever_was_first_is_told() {
     terminal.until("use the other one_");
     terminal.press("\r");
     terminal.until(&format!("{} is denied by admin (terminal)", first.approval));
-    assert_eq!(first.answer(), ("deny".to_owned(), "use the other one".to_owned()));
+    assert_eq!(first.answer(), ("deny".to_owned(), "denied by admin: use the other one".to_owned()));
 
     let path = format!("/api/v1/approvals/{}/decide", second.approval);
     coder.admin.post(&path, &json!({"decision": "approve"})).ok();

@@ -20,7 +20,6 @@ on_both_engines! {
 fn unknown_paths_are_not_found(world: &World) {
     let admin = world.admin();
     for path in [
-        "/",
         "/api",
         "/api/v1",
         "/api/v1/",
