@@ -29,8 +29,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(address: IpAddr, place: Place) -> Self {
-        Self { address, place: Some(Arc::new(place)) }
+    pub(crate) fn new(address: IpAddr, place: Arc<Place>) -> Self {
+        Self { address, place: Some(place) }
     }
 
     /// One without a connection.
@@ -42,6 +42,13 @@ impl Peer {
     /// Whether only probes are served on its connection.
     pub(crate) fn is_reserved(&self) -> bool {
         self.place.as_ref().is_some_and(|place| place.is_reserved())
+    }
+
+    /// A complete request has come on its connection.
+    pub(crate) fn served(&self) {
+        if let Some(place) = &self.place {
+            place.served();
+        }
     }
 
     /// A key on its connection was verified.

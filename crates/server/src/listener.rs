@@ -167,7 +167,7 @@ impl Door {
                 true => Timeouts { head: self.timeouts.head.min(PROBE_TIMEOUT), idle: PROBE_TIMEOUT },
                 false => self.timeouts,
             };
-            let peer = Peer::new(accepted.address(), place);
+            let peer = Peer::new(accepted.address(), Arc::clone(&place));
             let transport = match accepted.on(&lane.handle) {
                 Ok(transport) => transport,
                 Err(error) => {
@@ -184,10 +184,11 @@ impl Door {
                 peer,
             };
             let (handle, offload) = (lane.handle.clone(), lane.aside.clone());
-            handle.spawn(async move {
+            let task = handle.spawn(async move {
                 task.run(transport, offload).await;
                 drop(lane);
             });
+            place.belongs_to(task.abort_handle());
         }
     }
 

@@ -203,13 +203,32 @@ fn a_response_that_takes_long_is_not_idle() {
 fn one_address_cannot_take_all_connections() {
     let limits = Limits { connections_of_address: 3, ..Limits::default() };
     Tried::with(limits).serve(addresses(), |address, _| {
-        let held: Vec<Client> = (0..3).map(|_| Client::connect(address).unwrap()).collect();
-        let request = "GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n";
+        let request = "GET / HTTP/1.1\r\nHost: gate\r\n\r\n";
+        let held: Vec<Client> = (0..3)
+            .map(|_| {
+                let mut stream = Client::connect(address).unwrap();
+                stream.write_all(request.as_bytes()).unwrap();
+                head(&mut stream);
+                stream
+            })
+            .collect();
         assert_eq!(response(address, request), "", "it is closed");
         drop(held);
-        while !response(address, request).ends_with("127.0.0.1") {
+        let last = "GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n";
+        while !response(address, last).ends_with("127.0.0.1") {
             std::thread::yield_now();
         }
+    });
+}
+
+#[test]
+fn a_silent_connection_gives_its_place_to_one_that_asks_for_something() {
+    let limits = Limits { connections: 4, connections_of_address: 3, head_timeout: LONG, ..Limits::default() };
+    Tried::with(limits).serve(addresses(), |address, _| {
+        let silent: Vec<Client> = (0..20).map(|_| Client::connect(address).unwrap()).collect();
+        let last = "GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n";
+        assert!(response(address, last).ends_with("127.0.0.1"));
+        drop(silent);
     });
 }
 

@@ -51,7 +51,7 @@ fn connections_that_send_nothing_are_closed_and_hold_nobody_up() {
         .collect();
     // All places are taken, and a probe is answered.
     let mut probe = connect();
-    probe.write_all(b"GET /healthz HTTP/1.1\r\nHost: gate\r\n\r\n").unwrap();
+    probe.write_all(b"GET /healthz HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n").unwrap();
     assert!(rest(probe).starts_with("HTTP/1.1 200"));
     for stream in silent {
         rest(stream);
