@@ -322,5 +322,5 @@ fn no_hook_allows_what_the_same_call_through_the_gate_is_refused() {
     });
     ran.unwrap();
     let allowed = allowed.into_inner();
-    assert!(allowed > CASES / 2, "the catalogs must not be such that everything is refused: {allowed}");
+    assert!(allowed > CASES / 8, "the catalogs must not be such that everything is refused: {allowed}");
 }
