@@ -44,13 +44,6 @@ impl Peer {
         self.place.as_ref().is_some_and(|place| place.is_reserved())
     }
 
-    /// A complete request has come on its connection.
-    pub(crate) fn served(&self) {
-        if let Some(place) = &self.place {
-            place.served();
-        }
-    }
-
     /// A key on its connection was verified.
     fn verified(&self) {
         if let Some(place) = &self.place {

@@ -175,11 +175,12 @@ impl Door {
                     continue;
                 }
             };
+            let activity = Arc::new(Activity::new(timeouts));
             let task = Connecting {
                 shared: Arc::clone(&self.shared),
                 tls: self.tls(),
                 proxy_protocol: self.expects_proxy_header(),
-                activity: Arc::new(Activity::new(timeouts)),
+                activity: Arc::clone(&activity),
                 deadline: Instant::now() + timeouts.head,
                 peer,
             };
@@ -188,7 +189,7 @@ impl Door {
                 task.run(transport, offload).await;
                 drop(lane);
             });
-            place.belongs_to(task.abort_handle());
+            place.belongs_to(task.abort_handle(), activity);
         }
     }
 

@@ -31,6 +31,9 @@ pub(super) struct Activity {
     head_since: AtomicU64,
 }
 
+/// Stands for the requests in flight of a connection that is being closed: nothing that is begun on it counts any more.
+const CLOSED: usize = usize::MAX / 2;
+
 /// A request that has not ended; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct InFlight(Arc<Activity>);
@@ -79,6 +82,12 @@ impl Activity {
             0 => Some(at(self.idle_since.load(Ordering::Acquire)) + self.timeouts.idle),
             begun => Some(at(begun - 1) + self.timeouts.head),
         }
+    }
+
+    /// Closes a connection on which nothing is in flight; returns whether that is so. A request that comes later is lost
+    /// with it, and one that came before is not.
+    pub(super) fn close_unused(&self) -> bool {
+        self.in_flight.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Whether nothing was begun that would be lost with the connection.
@@ -136,6 +145,15 @@ mod tests {
         tokio::time::advance(Duration::from_secs(5)).await;
         activity.read();
         assert_eq!(left(&activity), Some(10));
+    }
+
+    #[test]
+    fn a_connection_in_use_is_not_closed_for_another() {
+        let activity = Arc::new(Activity::new(TIMEOUTS));
+        let request = activity.begin(false);
+        assert!(!activity.close_unused());
+        drop(request);
+        assert!(activity.close_unused() && !activity.close_unused());
     }
 
     #[tokio::test(start_paused = true)]

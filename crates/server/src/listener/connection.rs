@@ -122,7 +122,6 @@ fn respond(
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
     let version = request.version();
     let in_flight = activity.begin(version == Version::HTTP_2);
-    peer.served();
     peer.address = shared.proxies.client(peer.address, request.headers());
     let only_probes = peer.is_reserved();
     let refused = only_probes && !PROBES.contains(&request.uri().path());

@@ -1,14 +1,17 @@
 //! Who may have a connection: so many in all, so many of one address until a key on them was verified, and a few in
-//! reserve for probes. Where there is no place left, the connection that has been silent for longest gives up its own.
+//! reserve for probes. Where there is no place left, the oldest connection on which nothing is in flight gives up its own;
+//! those without a verified key go first.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use toolgate_model::source_network::SourceNetwork;
+
+use super::activity::Activity;
 
 /// How many connections are kept for probes.
 const RESERVED: usize = 32;
@@ -20,8 +23,8 @@ pub(super) struct Places {
     total: usize,
     most_of_address: usize,
     unverified: Mutex<HashMap<SourceNetwork, usize>>,
-    /// Connections that were silent when they came, in that order. Those that are not any more are skipped.
-    silent: Mutex<VecDeque<Weak<Place>>>,
+    /// All ordinary connections, in the order in which they came. Those that have ended are skipped.
+    open: Mutex<VecDeque<Weak<Place>>>,
 }
 
 /// One connection's place; given back when it is dropped.
@@ -29,22 +32,16 @@ pub(crate) struct Place {
     /// Whether only probes are served on it.
     reserved: bool,
     counted: Option<Counted>,
-    state: AtomicU8,
-    task: OnceLock<AbortHandle>,
+    is_verified: AtomicBool,
+    connection: OnceLock<(AbortHandle, Arc<Activity>)>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
-
-/// No complete request has come yet.
-const SILENT: u8 = 0;
-const SERVED: u8 = 1;
-/// Another connection has its place.
-const EVICTED: u8 = 2;
 
 /// A connection that counts for its address.
 struct Counted {
     places: Arc<Places>,
     network: SourceNetwork,
-    is_verified: AtomicBool,
+    is_discounted: AtomicBool,
 }
 
 /// Why there is no place.
@@ -64,7 +61,7 @@ impl Places {
             total,
             most_of_address,
             unverified: Mutex::default(),
-            silent: Mutex::default(),
+            open: Mutex::default(),
         }
     }
 
@@ -72,45 +69,46 @@ impl Places {
     pub(super) fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Arc<Place>, NoPlace> {
         let network = address.map(SourceNetwork::of);
         let counted = match network.map(|network| self.count(network)).transpose() {
-            Err(_) if self.evict(network).is_some() => network.map(|network| self.count(network)).transpose()?,
+            Err(_) if self.evict(|place| place.network() == network && !place.has_verified_key()).is_some() => {
+                network.map(|network| self.count(network)).transpose()?
+            }
             counted => counted?,
         };
         let ordinary = Arc::clone(&self.ordinary).try_acquire_owned().ok();
-        let (permit, reserved) = match ordinary.or_else(|| self.evict(None)) {
+        let ordinary = ordinary.or_else(|| self.evict(|place| !place.has_verified_key()));
+        let (permit, reserved) = match ordinary.or_else(|| self.evict(|_| true)) {
             Some(permit) => (permit, false),
             None => (Arc::clone(&self.reserved).try_acquire_owned().map_err(|_| NoPlace::Full)?, true),
         };
         let place = Arc::new(Place {
             reserved,
             counted,
-            state: AtomicU8::new(SILENT),
-            task: OnceLock::new(),
+            is_verified: AtomicBool::new(false),
+            connection: OnceLock::new(),
             permit: Mutex::new(Some(permit)),
         });
         if !reserved {
-            let mut silent = self.silent();
-            if silent.len() >= self.total.saturating_mul(2) {
-                silent.retain(|place| place.upgrade().is_some_and(|place| place.is_silent()));
+            let mut open = self.open();
+            if open.len() >= self.total.saturating_mul(2) {
+                open.retain(|place| place.strong_count() > 0);
             }
-            silent.push_back(Arc::downgrade(&place));
+            open.push_back(Arc::downgrade(&place));
         }
         Ok(place)
     }
 
-    /// Closes the connection that has been silent for longest, of this network or of any; its place is free then.
-    fn evict(&self, network: Option<SourceNetwork>) -> Option<OwnedSemaphorePermit> {
-        let mut silent = self.silent();
+    /// Closes the oldest connection of this kind on which nothing is in flight; its place is free then.
+    fn evict(&self, is_meant: impl Fn(&Place) -> bool) -> Option<OwnedSemaphorePermit> {
+        let mut open = self.open();
         let mut position = 0;
-        while let Some(place) = silent.get(position) {
-            let place = place.upgrade().filter(|place| place.is_silent());
-            let Some(place) = place else {
-                silent.remove(position);
+        while let Some(place) = open.get(position) {
+            let Some(place) = place.upgrade() else {
+                open.remove(position);
                 continue;
             };
-            let is_meant = network.is_none() || place.counted.as_ref().map(|counted| counted.network) == network;
-            match is_meant.then(|| place.evict()).flatten() {
+            match is_meant(&place).then(|| place.evict()).flatten() {
                 Some(permit) => {
-                    silent.remove(position);
+                    open.remove(position);
                     return Some(permit);
                 }
                 None => position += 1,
@@ -119,8 +117,8 @@ impl Places {
         None
     }
 
-    fn silent(&self) -> MutexGuard<'_, VecDeque<Weak<Place>>> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, VecDeque<Weak<Place>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count(self: &Arc<Self>, network: SourceNetwork) -> Result<Counted, NoPlace> {
@@ -130,7 +128,7 @@ impl Places {
             return Err(NoPlace::Address);
         }
         *count += 1;
-        Ok(Counted { places: Arc::clone(self), network, is_verified: AtomicBool::new(false) })
+        Ok(Counted { places: Arc::clone(self), network, is_discounted: AtomicBool::new(false) })
     }
 
     fn discount(&self, network: SourceNetwork) {
@@ -153,10 +151,10 @@ impl Places {
 }
 
 impl Place {
-    /// The task that has it, so that it can be ended.
-    pub(super) fn belongs_to(&self, task: AbortHandle) {
+    /// The connection that has it, so that it can be closed.
+    pub(super) fn belongs_to(&self, task: AbortHandle, activity: Arc<Activity>) {
         // There is only one.
-        let _ = self.task.set(task);
+        let _ = self.connection.set((task, activity));
     }
 
     /// Whether only probes are served on it.
@@ -164,35 +162,39 @@ impl Place {
         self.reserved
     }
 
-    /// A complete request has come: from now on nobody takes it.
-    pub(crate) fn served(&self) {
-        let _ = self.state.compare_exchange(SILENT, SERVED, Ordering::AcqRel, Ordering::Acquire);
-    }
-
     /// A key on this connection was verified: it does not count for its address any more.
     pub(crate) fn verified(&self) {
+        self.is_verified.store(true, Ordering::Release);
         if let Some(counted) = &self.counted {
-            counted.verified();
+            counted.discount();
         }
     }
 
-    fn is_silent(&self) -> bool {
-        self.state.load(Ordering::Acquire) == SILENT
+    fn has_verified_key(&self) -> bool {
+        self.is_verified.load(Ordering::Acquire)
     }
 
-    /// Ends the connection and hands out its permit; `None` where it is not silent any more, or has no task yet.
+    fn network(&self) -> Option<SourceNetwork> {
+        self.counted.as_ref().map(|counted| counted.network)
+    }
+
+    /// Closes the connection and hands out its permit; `None` where something is in flight, or it has no task yet.
     fn evict(&self) -> Option<OwnedSemaphorePermit> {
-        let task = self.task.get()?;
-        self.state.compare_exchange(SILENT, EVICTED, Ordering::AcqRel, Ordering::Acquire).ok()?;
+        let (task, activity) = self.connection.get()?;
+        if !activity.close_unused() {
+            return None;
+        }
         task.abort();
-        self.verified();
+        if let Some(counted) = &self.counted {
+            counted.discount();
+        }
         self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Counted {
-    fn verified(&self) {
-        if !self.is_verified.swap(true, Ordering::AcqRel) {
+    fn discount(&self) {
+        if !self.is_discounted.swap(true, Ordering::AcqRel) {
             self.places.discount(self.network);
         }
     }
@@ -200,42 +202,65 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.verified();
+        self.discount();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::activity::Timeouts;
     use super::*;
 
     fn address(text: &str) -> Option<IpAddr> {
         Some(text.parse().unwrap())
     }
 
-    /// A connection that a task has.
-    fn connected(places: &Arc<Places>, from: &str) -> Result<(Arc<Place>, tokio::task::JoinHandle<()>), NoPlace> {
+    struct Connected {
+        place: Arc<Place>,
+        activity: Arc<Activity>,
+        task: tokio::task::JoinHandle<()>,
+    }
+
+    fn connect(places: &Arc<Places>, from: &str) -> Result<Connected, NoPlace> {
         let place = places.take(address(from))?;
+        let day = std::time::Duration::from_secs(86_400);
+        let activity = Arc::new(Activity::new(Timeouts { head: day, idle: day }));
         let task = tokio::spawn(std::future::pending());
-        place.belongs_to(task.abort_handle());
-        Ok((place, task))
+        place.belongs_to(task.abort_handle(), Arc::clone(&activity));
+        Ok(Connected { place, activity, task })
     }
 
     #[tokio::test]
-    async fn the_longest_silent_connection_gives_its_place_to_a_new_one() {
+    async fn the_oldest_unused_connection_gives_its_place_to_a_new_one() {
         let places = Arc::new(Places::new(3, 2));
-        let (served, served_task) = connected(&places, "192.0.2.1").ok().unwrap();
-        served.served();
-        let (_oldest, oldest_task) = connected(&places, "192.0.2.1").ok().unwrap();
-        // The address has no place left but that of its own silent one.
-        let (newer, newer_task) = connected(&places, "192.0.2.1").ok().unwrap();
-        assert!(oldest_task.await.unwrap_err().is_cancelled());
-        // Neither has the gate, for whoever comes.
-        let (_second, second_task) = connected(&places, "192.0.2.2").ok().unwrap();
-        let (third, _) = connected(&places, "192.0.2.3").ok().unwrap();
-        assert!(newer_task.await.unwrap_err().is_cancelled() && !third.is_reserved());
-        assert!(!served_task.is_finished() && !second_task.is_finished());
-        drop(newer);
-        assert!(connected(&places, "192.0.2.3").ok().is_some());
+        let used = connect(&places, "192.0.2.1").ok().unwrap();
+        let _request = used.activity.begin(false);
+        let oldest = connect(&places, "192.0.2.1").ok().unwrap();
+        // The address has no place left but that of its own unused one.
+        let newer = connect(&places, "192.0.2.1").ok().unwrap();
+        assert!(oldest.task.await.unwrap_err().is_cancelled());
+        // Neither has the gate.
+        let second = connect(&places, "192.0.2.2").ok().unwrap();
+        let third = connect(&places, "192.0.2.3").ok().unwrap();
+        assert!(newer.task.await.unwrap_err().is_cancelled() && !third.place.is_reserved());
+        assert!(!used.task.is_finished() && !second.task.is_finished());
+    }
+
+    #[tokio::test]
+    async fn connections_with_a_verified_key_go_last_and_only_while_they_are_unused() {
+        let places = Arc::new(Places::new(3, 10));
+        let [unused, used, unverified] = [1, 2, 3].map(|_| connect(&places, "192.0.2.1").ok().unwrap());
+        unused.place.verified();
+        used.place.verified();
+        let _request = used.activity.begin(false);
+        let fourth = connect(&places, "192.0.2.2").ok().unwrap();
+        assert!(unverified.task.await.unwrap_err().is_cancelled());
+        fourth.place.verified();
+        let _second_request = fourth.activity.begin(false);
+        let fifth = connect(&places, "192.0.2.3").ok().unwrap();
+        assert!(unused.task.await.unwrap_err().is_cancelled() && !used.task.is_finished());
+        let _third_request = fifth.activity.begin(false);
+        assert!(connect(&places, "192.0.2.4").ok().unwrap().place.is_reserved(), "all are in use");
     }
 
     #[test]

@@ -199,23 +199,30 @@ fn a_response_that_takes_long_is_not_idle() {
     });
 }
 
+/// Begins requests whose responses never end, and returns once all of them are in flight.
+fn in_flight(address: SocketAddr, count: usize) -> Vec<Client> {
+    let begin = |_| {
+        let mut stream = Client::connect(address).unwrap();
+        stream.write_all(b"GET /endless HTTP/1.1\r\nHost: gate\r\n\r\n").unwrap();
+        assert!(head(&mut stream).starts_with("HTTP/1.1 200"));
+        stream
+    };
+    (0..count).map(begin).collect()
+}
+
+fn endless() -> axum::routing::MethodRouter {
+    get(async || axum::body::Body::from_stream(futures_util::stream::pending::<Result<String, std::io::Error>>()))
+}
+
 #[test]
 fn one_address_cannot_take_all_connections() {
     let limits = Limits { connections_of_address: 3, ..Limits::default() };
-    Tried::with(limits).serve(addresses(), |address, _| {
-        let request = "GET / HTTP/1.1\r\nHost: gate\r\n\r\n";
-        let held: Vec<Client> = (0..3)
-            .map(|_| {
-                let mut stream = Client::connect(address).unwrap();
-                stream.write_all(request.as_bytes()).unwrap();
-                head(&mut stream);
-                stream
-            })
-            .collect();
+    Tried::with(limits).serve(addresses().route("/endless", endless()), |address, _| {
+        let held = in_flight(address, 3);
+        let request = "GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n";
         assert_eq!(response(address, request), "", "it is closed");
         drop(held);
-        let last = "GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n";
-        while !response(address, last).ends_with("127.0.0.1") {
+        while !response(address, request).ends_with("127.0.0.1") {
             std::thread::yield_now();
         }
     });
@@ -235,17 +242,27 @@ fn a_silent_connection_gives_its_place_to_one_that_asks_for_something() {
 #[test]
 fn a_full_gate_still_answers_probes() {
     let limits = Limits { connections: 2, ..Limits::default() };
-    let router = Router::new().route("/healthz", get(async || "alive")).fallback(async || "served");
-    Tried::with(limits).serve(router, |address, _| {
-        let mut held: Vec<Client> = (0..2).map(|_| Client::connect(address).unwrap()).collect();
-        for stream in &mut held {
-            stream.write_all(b"GET / HTTP/1.1\r\nHost: gate\r\n\r\n").unwrap();
-            assert!(head(stream).starts_with("HTTP/1.1 200"));
-        }
+    let router = Router::new().route("/healthz", get(async || "alive")).route("/endless", endless());
+    Tried::with(limits).serve(router.fallback(async || "served"), |address, _| {
+        let _held = in_flight(address, 2);
         let health = response(address, "GET /healthz HTTP/1.1\r\nHost: gate\r\n\r\n");
         assert!(health.starts_with("HTTP/1.1 200") && health.ends_with("alive"), "{health}");
         let other = response(address, "GET / HTTP/1.1\r\nHost: gate\r\n\r\n");
         assert!(other.starts_with("HTTP/1.1 503") && other.contains("\"OVERLOADED\""), "{other}");
+    });
+}
+
+#[test]
+fn idle_connections_give_their_places_up_too() {
+    let limits = Limits { connections: 2, idle_timeout: LONG, ..Limits::default() };
+    Tried::with(limits).serve(addresses(), |address, _| {
+        let mut idle: Vec<Client> = (0..2).map(|_| Client::connect(address).unwrap()).collect();
+        for stream in &mut idle {
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: gate\r\n\r\n").unwrap();
+            head(stream);
+        }
+        let request = "GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n";
+        assert!(response(address, request).ends_with("127.0.0.1"));
     });
 }
 
