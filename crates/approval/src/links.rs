@@ -1,5 +1,5 @@
 //! Where paths really lead. A name says nothing where a link can stand for it, so names are resolved before they are
-//! judged; what is then opened is judged once more by whoever opens it.
+//! judged; the tool that opens a file judges it once more.
 
 use toolgate_model::approval::Workspace;
 

@@ -1,10 +1,9 @@
 //! Events: what happened, in the words of RFC-0014 where it has them, and written so that it can be hashed.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::approval::ApprovalHappening;
 use crate::canonical::ObjectWriter;
-use crate::constraint::Cost;
 use crate::context::{ContextId, GrantContext};
 use crate::credential::{AuthType, ServiceName};
 use crate::descriptor::ToolId;
@@ -12,7 +11,6 @@ use crate::grant::DelegationDepth;
 use crate::guard::HookDecision;
 use crate::hook::{CALLED, NO_AGENT, RETURNED, ReturnStatus, ToolCalled, ToolReturned, agent_label};
 use crate::id::{CredentialId, EventId, GrantId, InvocationId, KeyId, SessionId, VaultId};
-use crate::invocation::{InvocationStatus, cost_shape};
 use crate::merkle::{Hash, leaf_hash, sha256};
 use crate::permission::PermissionSet;
 use crate::principal::{PrincipalId, PrincipalKind, TenantId};
@@ -20,6 +18,12 @@ use crate::principal_scope::HeldScopes;
 use crate::scope::ScopeSet;
 use crate::service::ServiceVersion;
 use crate::time::Timestamp;
+
+pub use self::tool_invoked::ToolInvoked;
+
+#[cfg(test)]
+mod tests;
+mod tool_invoked;
 
 /// What happened, with the data that the protocol names for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -416,74 +420,6 @@ impl Happening {
     }
 }
 
-/// A call that was admitted, as its event tells it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolInvoked {
-    /// The record of the call.
-    pub invocation: InvocationId,
-    /// The grant that it used.
-    pub grant: Option<GrantId>,
-    /// The service.
-    pub service: Option<ServiceName>,
-    /// The tool.
-    pub tool: String,
-    /// The parameters, as far as the tool's logging rule allows.
-    pub parameters_summary: Map<String, Value>,
-    /// SHA-256 of the canonical parameters.
-    pub arguments_hash: String,
-    /// How it ended.
-    pub status: InvocationStatus,
-    /// Why it did not succeed.
-    pub error_code: Option<String>,
-    /// The status that the service answered with.
-    pub http_status: Option<u16>,
-    /// How long it took.
-    pub duration_ms: Option<u64>,
-    /// The estimate of what it cost.
-    pub cost: Option<Cost>,
-    /// SHA-256 of method, URL and canonical parameters of what was sent.
-    pub request_fingerprint: Option<String>,
-    /// Whether the caller reported it, instead of having it made by the gate.
-    pub reported: bool,
-    /// The same in the words of RFC 0064, where the gate made the call.
-    pub returned: Option<ToolReturned>,
-}
-
-impl ToolInvoked {
-    fn write(&self, data: &mut ObjectWriter<'_>) {
-        data.text("arguments_hash", &self.arguments_hash);
-        data.value("cost", &cost_shape(self.cost));
-        data.value("duration_ms", &Value::from(self.duration_ms));
-        if let Some(code) = &self.error_code {
-            data.text("error_code", code);
-        }
-        match self.grant {
-            Some(grant) => data.shown("grant_id", grant),
-            None => data.value("grant_id", &Value::Null),
-        }
-        if let Some(status) = self.http_status {
-            data.value("http_status", &Value::from(status));
-        }
-        data.shown("invocation_id", self.invocation);
-        data.members("parameters_summary", &self.parameters_summary);
-        if self.reported {
-            data.value("reported", &Value::Bool(true));
-        }
-        if let Some(fingerprint) = &self.request_fingerprint {
-            data.text("request_fingerprint", fingerprint);
-        }
-        if let Some(returned) = &self.returned {
-            data.object("returned", |data| returned.write(data));
-        }
-        match &self.service {
-            Some(service) => data.text("service", service.as_str()),
-            None => data.value("service", &Value::Null),
-        }
-        data.text("status", self.status.as_str());
-        data.text("tool", &self.tool);
-    }
-}
-
 /// One line of the audit log, before it has its place in the sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
@@ -552,98 +488,4 @@ fn written(write: impl FnOnce(&mut ObjectWriter<'_>)) -> Value {
 /// The leaf of an event's canonical JSON in the log's tree.
 pub fn event_leaf(canonical: &[u8]) -> Hash {
     leaf_hash(canonical)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::canonical::to_canonical;
-
-    fn event(invoked: ToolInvoked) -> Event {
-        let time = Timestamp::from_millis(1_770_544_800_123).unwrap();
-        Event {
-            id: EventId::new(time, [7; 10]),
-            tenant: TenantId::parse("default").unwrap(),
-            actor: PrincipalId::parse("admin").unwrap(),
-            agent: Some(PrincipalId::parse("billing").unwrap()),
-            context: serde_json::from_value(json!({"intent_id": "i", "plan_id": "p", "task_id": "t"})).unwrap(),
-            run: Some("run-1".to_owned()),
-            time,
-            happening: Happening::ToolInvoked(Box::new(invoked)),
-        }
-    }
-
-    fn invoked() -> ToolInvoked {
-        let time = Timestamp::from_millis(1_770_544_800_000).unwrap();
-        let parameters = json!({"b": "\u{1f600} \" \n", "a": [1, 2.50], "\u{e9}": null});
-        ToolInvoked {
-            invocation: InvocationId::new(time, [1; 10]),
-            grant: Some(GrantId::new(time, [2; 10])),
-            service: Some(ServiceName::parse("stripe").unwrap()),
-            tool: "charges.create".to_owned(),
-            parameters_summary: parameters.as_object().cloned().unwrap(),
-            arguments_hash: "ab".repeat(32),
-            status: InvocationStatus::Error,
-            error_code: Some("SERVICE_ERROR".to_owned()),
-            http_status: Some(500),
-            duration_ms: Some(342),
-            cost: Cost::from_dollars(0.02),
-            request_fingerprint: Some("cd".repeat(32)),
-            reported: true,
-            returned: None,
-        }
-    }
-
-    /// What is written member by member is what the general writer makes of the same value.
-    #[test]
-    fn an_event_is_written_in_canonical_form() {
-        let bare = ToolInvoked {
-            grant: None,
-            service: None,
-            error_code: None,
-            http_status: None,
-            duration_ms: None,
-            cost: None,
-            request_fingerprint: None,
-            reported: false,
-            parameters_summary: Map::new(),
-            ..invoked()
-        };
-        for event in [event(invoked()), event(bare)] {
-            let written = event.to_canonical();
-            let read: Value = serde_json::from_slice(&written).unwrap();
-            assert_eq!(String::from_utf8(to_canonical(&read)), String::from_utf8(written));
-            assert_eq!(read["timestamp"], json!(event.time));
-            assert_eq!(read["id"], json!(event.id));
-        }
-    }
-
-    #[test]
-    fn a_forbidden_reference_has_one_id_and_says_whose_it_is() {
-        let data = |agent: Option<&str>| {
-            let agent = agent.map(|agent| PrincipalId::parse(agent).unwrap());
-            let tool = ToolId::parse("connector:stripe.charges.create").unwrap();
-            let happening = Happening::ToolForbiddenAtLoad { agent, tool };
-            assert_eq!(happening.name(), "agent.toolReturned");
-            happening.data()
-        };
-        let expected = json!({
-            "agentId": "billing", "status": "forbidden", "toolName": "connector:stripe.charges.create",
-            "callId": format!("forbidden:{}", sha256(b"connector:stripe.charges.create").to_hex()),
-        });
-        assert_eq!(data(Some("billing")), expected);
-        assert_eq!(data(Some("ab"))["agentId"], "agent:ab");
-        assert_eq!(data(None)["agentId"], "core.system");
-    }
-
-    #[test]
-    fn a_change_of_a_principal_tells_its_new_scopes_and_permissions_only_where_they_changed() {
-        let data = |scopes, permissions| {
-            let principal = PrincipalId::parse("billing").unwrap();
-            Happening::AgentUpdated { principal, revision: 2, changed: vec!["name"], scopes, permissions }.data()
-        };
-        assert_eq!(data(None, None), json!({"agent_id": "billing", "revision": 2, "changed": ["name"]}));
-        let told = data(Some(HeldScopes::default()), Some(PermissionSet::of_an_agent()));
-        assert_eq!((&told["scopes"], &told["permissions"]), (&json!([]), &json!(["tools.invoke"])));
-    }
 }

@@ -7,6 +7,7 @@ pub mod approvals;
 pub mod body;
 pub mod caller;
 mod event_stream;
+mod held_body;
 pub mod host;
 pub mod lanes;
 pub mod limiter;

@@ -28,7 +28,7 @@ fn ask(tenant: &TestTenant) -> Ask {
     }
 }
 
-/// Stores a yes, of an approver who disconnects before anybody in this process is told.
+/// Stores an approval whose approver disconnects before this process is notified.
 async fn approve_and_disconnect(tenant: &TestTenant, approval: &Approval) {
     let by = tenant.administrator.clone();
     let vote = Vote {

@@ -67,7 +67,7 @@ pub(super) const PROTECTED: &[Group] = &[
             ".github/chatmodes",
             ".github/agents",
         ],
-        "what agents are told to do",
+        "instructions of agents",
     ),
     (
         &[

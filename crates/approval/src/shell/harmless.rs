@@ -72,7 +72,7 @@ pub(super) fn find(words: &[&str], granted: usize, around: Surroundings<'_>) -> 
 }
 
 /// Why a command is covered in the workspace itself and not in a directory below it: there a program may find settings, a
-/// repository or scripts that somebody put there for it.
+/// repository or scripts that another program placed there.
 pub(super) fn needs_home(words: &[&str]) -> Option<Beyond> {
     let first = words.first()?;
     let everywhere = head::names(first).iter().any(|name| EVERYWHERE.split(' ').any(|known| known == name));

@@ -89,7 +89,7 @@ impl Gate {
             returned,
             about_authority: kind == Kind::Forbidden,
             decision: match &call.asked {
-                // What another runtime is told is on record, whoever decided it.
+                // Every decision that another runtime gets is on record.
                 Some(asked) => Some(asked.refused(decision, call.id, &parameters, &refusal)),
                 None => decision,
             },

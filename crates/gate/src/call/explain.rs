@@ -146,23 +146,12 @@ impl Gate {
 
     fn dry(&self, caller: &Caller, question: Question) -> Result<Arc<Call>, Refusal> {
         let agent = question.agent.clone();
+        let parameters = question.parameters.unwrap_or_default();
         let request = CallRequest {
-            tool: question.tool,
             version: question.version,
-            grant: None,
             agent: Some(question.agent),
-            parameters: question.parameters.unwrap_or_default(),
-            idempotency_key: None,
             context: question.context,
-            run: None,
-            session: None,
-            approval_session: None,
-            approval_wait: None,
-            label: None,
-            observer: None,
-            reasoning: None,
-            presence: None,
-            address: question.address,
+            ..CallRequest::new(question.tool, parameters, question.address)
         };
         let (call, _) = self.begin(caller.clone(), request)?;
         // Whoever asks need not be allowed to call: the question is about another.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use toolgate_model::approval::{CallLabel, Category, SessionName, Workspace};
-use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::SafetyTier;
 use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
@@ -65,22 +64,12 @@ impl Gate {
         self.require_foreign(&caller, &tool).await.map_err(denied)?;
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest {
-            tool: asked.tool,
-            version: None,
-            grant: None,
             agent: asked.agent,
-            parameters: asked.arguments,
-            idempotency_key: None,
-            context: GrantContext::default(),
-            run: None,
-            session: None,
             approval_session: asked.session,
             approval_wait: asked.wait,
             label: asked.label,
             observer: Some(observer),
-            reasoning: None,
-            presence: None,
-            address: asked.address,
+            ..CallRequest::new(asked.tool, asked.arguments, asked.address)
         };
         let own = Own { tool: Some(tool), takes_changes: asked.takes_changes, ..Own::default() };
         let answer = self.invoke_with(caller, request, own).await?;

@@ -1,4 +1,4 @@
-//! How far a call has come, for whoever follows it.
+//! The progress of a call, for its observer.
 
 use serde_json::Value;
 use toolgate_model::approval::Approval;

@@ -62,6 +62,30 @@ pub struct CallRequest {
     pub address: IpAddr,
 }
 
+impl CallRequest {
+    /// A call of this tool that says nothing else about itself.
+    pub fn new(tool: String, parameters: Map<String, Value>, address: IpAddr) -> Self {
+        Self {
+            tool,
+            version: None,
+            grant: None,
+            agent: None,
+            parameters,
+            idempotency_key: None,
+            context: GrantContext::default(),
+            run: None,
+            session: None,
+            approval_session: None,
+            approval_wait: None,
+            label: None,
+            observer: None,
+            reasoning: None,
+            presence: None,
+            address,
+        }
+    }
+}
+
 /// What a call brings along that no catalog has.
 pub(super) struct Own {
     pub(super) tool: Option<Arc<Tool>>,

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
@@ -51,22 +50,10 @@ impl Gate {
         caller.require(Permission::ActAs).map_err(denied)?;
         let tool = Arc::new(self.rehearsed(caller.tenant(), &rehearsal).map_err(denied)?);
         let request = CallRequest {
-            tool: rehearsal.tool,
-            version: None,
-            grant: None,
             agent: Some(rehearsal.principal),
-            parameters: rehearsal.arguments,
-            idempotency_key: None,
-            context: GrantContext::default(),
             run: rehearsal.run,
             session: rehearsal.session,
-            approval_session: None,
-            approval_wait: None,
-            label: None,
-            observer: None,
-            reasoning: None,
-            presence: None,
-            address: rehearsal.address,
+            ..CallRequest::new(rehearsal.tool, rehearsal.arguments, rehearsal.address)
         };
         self.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
     }

@@ -17,7 +17,6 @@ use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMa
 use toolgate_gate::ports::source::{Access, Execution, ServiceAnswer, Source};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
 use toolgate_guardian::policy::{CedarBook, PolicyEngine};
-use toolgate_model::context::GrantContext;
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::Grant;
 use toolgate_model::guard::{AgentRef, Content, Dialect, Direction, Hook, HookEvent, PolicyFile, VerdictKind};
@@ -194,24 +193,7 @@ impl Office {
     /// Whether a call through the gate is refused, or ends in an error.
     pub async fn invoke_refuses(&self, tool: &str, arguments: &Value) -> bool {
         let Value::Object(parameters) = arguments.clone() else { panic!("arguments are an object") };
-        let request = CallRequest {
-            tool: tool.to_owned(),
-            version: None,
-            grant: None,
-            agent: None,
-            parameters,
-            idempotency_key: None,
-            context: GrantContext::default(),
-            run: None,
-            session: None,
-            approval_session: None,
-            approval_wait: None,
-            label: None,
-            observer: None,
-            reasoning: None,
-            presence: None,
-            address: HERE,
-        };
+        let request = CallRequest::new(tool.to_owned(), parameters, HERE);
         match self.gate.invoke(self.caller().await, request).await {
             Ok(answer) => answer.outcome.error.is_some(),
             Err(_) => true,

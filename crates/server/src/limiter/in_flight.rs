@@ -4,15 +4,12 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
-use axum::body::{Body, HttpBody};
 use axum::response::Response;
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
 use toolgate_model::source_network::SourceNetwork;
+
+use crate::held_body::hold;
 
 /// Counts requests in flight, in the memory of this gate.
 #[derive(Debug)]
@@ -60,10 +57,7 @@ impl InFlightLimit {
 impl Taken {
     /// Keeps the place until the response was written, where that takes a while.
     pub(crate) fn until_written(self, response: Response) -> Response {
-        if response.body().size_hint().exact().is_some() {
-            return response;
-        }
-        response.map(|body| Body::new(Held { body, _taken: self }))
+        hold(response, self, u64::MAX)
     }
 }
 
@@ -79,34 +73,11 @@ impl Drop for Taken {
     }
 }
 
-/// A body of unknown length.
-struct Held {
-    body: Body,
-    _taken: Taken,
-}
-
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+    use bytes::Bytes;
+
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);

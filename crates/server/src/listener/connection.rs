@@ -8,12 +8,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use futures_util::future::Either;
 use http::{HeaderValue, Method, Request, Version, header};
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::runtime::Handle;
@@ -21,10 +20,11 @@ use tokio::time::Instant;
 use toolgate_gate::refusal::{Code, Refusal};
 use tower::ServiceExt;
 
-use super::activity::{Activity, InFlight};
+use super::activity::Activity;
 use super::offload::Offloaded;
 use super::stream::Stream;
 use crate::caller::Peer;
+use crate::held_body::hold;
 use crate::listener::TrustedProxies;
 use crate::openintent::error::Denied;
 use crate::shutdown::{Phase, Shutdown};
@@ -140,7 +140,7 @@ fn respond(
         if version != Version::HTTP_2 && (only_probes || shared.shutdown.phase() != Phase::Serving) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(hold(response, in_flight))
+        Ok(hold(response, in_flight, BUFFERED))
     };
     if is_post { begin(response) } else { Either::Left(response) }
 }
@@ -162,38 +162,4 @@ fn begin<F: Future>(response: F) -> Begun<F> {
 /// Whether a request may take long to read: it says that it is large, or does not say how large it is.
 fn is_large(body: &Incoming) -> bool {
     body.size_hint().exact().is_none_or(|bytes| bytes >= LARGE)
-}
-
-/// Keeps a request in flight until its response is written.
-fn hold(response: Response, in_flight: InFlight) -> Response {
-    if response.body().size_hint().exact().is_some_and(|bytes| bytes <= BUFFERED) {
-        return response;
-    }
-    response.map(|body| Body::new(Held { body, _in_flight: in_flight }))
-}
-
-/// The body of a response that takes a while.
-struct Held {
-    body: Body,
-    _in_flight: InFlight,
-}
-
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

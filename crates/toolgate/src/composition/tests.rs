@@ -125,24 +125,7 @@ impl Sealer for Overtaken {
 
 /// A call of the tool that every house has.
 fn request() -> CallRequest {
-    CallRequest {
-        tool: "crm.contacts.read".to_owned(),
-        version: None,
-        grant: None,
-        agent: None,
-        parameters: Map::new(),
-        idempotency_key: None,
-        context: GrantContext::default(),
-        run: None,
-        session: None,
-        approval_session: None,
-        approval_wait: None,
-        label: None,
-        observer: None,
-        reasoning: None,
-        presence: None,
-        address: HERE,
-    }
+    CallRequest::new("crm.contacts.read".to_owned(), Map::new(), HERE)
 }
 
 /// A gate with a tenant.

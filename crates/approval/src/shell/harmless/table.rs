@@ -23,7 +23,7 @@ pub(super) struct Program {
     pub(super) operands: Kind,
     /// Its subcommands that are harmless.
     pub(super) subcommands: &'static [Subcommand],
-    /// What becomes of others.
+    /// How operands that are not listed are treated.
     pub(super) unlisted: Unlisted,
 }
 

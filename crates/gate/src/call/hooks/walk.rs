@@ -7,7 +7,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use toolgate_model::approval::SessionName;
-use toolgate_model::context::GrantContext;
 use toolgate_model::guard::Content;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::time::Timestamp;
@@ -31,22 +30,12 @@ impl Gate {
     pub(super) fn request(&self, question: &HookQuestion, tool: String, parameters: Map<String, Value>) -> CallRequest {
         let session = question.event.session.as_deref().and_then(|session| SessionName::parse(session).ok());
         CallRequest {
-            tool,
-            version: None,
-            grant: None,
             agent: Some(question.agent.clone()),
-            parameters,
-            idempotency_key: None,
-            context: GrantContext::default(),
             run: run_of(&question.event),
-            session: None,
             approval_session: session.map(|session| (session, None)),
             approval_wait: question.terms.wait,
-            label: None,
-            observer: None,
             reasoning: question.event.reasoning.as_deref().map(str::to_owned),
-            presence: None,
-            address: question.address,
+            ..CallRequest::new(tool, parameters, question.address)
         }
     }
 
