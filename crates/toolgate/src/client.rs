@@ -19,6 +19,9 @@ use zeroize::Zeroizing;
 mod flow;
 mod steps;
 
+/// Where a gate listens unless it is told otherwise.
+pub const DEFAULT_URL: &str = "http://127.0.0.1:7300";
+
 /// How long a connection may take to come about.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take. Revoking a very large tree is the slowest thing there is.

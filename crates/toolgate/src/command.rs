@@ -2,18 +2,16 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 use toolgate_model::audit_export::VerifyError;
-use toolgate_model::secret::Secret;
 
-use crate::client::{self, Client, ClientError, DownloadError};
+use crate::client::{ClientError, DownloadError};
 use crate::composition::StartError;
-use crate::configuration::{ConfigurationError, Environment};
+use crate::configuration::ConfigurationError;
 use crate::output::{self, Report, clean_lines};
 use crate::private_file::PrivateFileError;
-use crate::saved_tokens;
 
 mod agent;
 mod approvals;
@@ -21,18 +19,22 @@ mod audit;
 mod completions;
 mod config;
 mod connect;
+mod connection;
 mod credential;
 mod demo;
 mod diff;
 mod grant;
+mod help;
 mod hook;
 mod host;
 mod invocation;
 mod key;
 mod login;
+mod logout;
 mod material;
 mod paging;
 mod policy;
+mod profile;
 mod recover;
 mod serve;
 mod service;
@@ -44,11 +46,13 @@ mod tool;
 mod trace;
 mod values;
 mod vault;
+mod whoami;
 
 /// Stands between AI agents and the tools they use: keeps the credentials, checks the grants, writes the log.
 ///
-/// Without a command it serves. Every other command speaks to a running gate: to the one at --url or TOOLGATE_URL, with
-/// the key in TOOLGATE_TOKEN or the one that `toolgate login` saved. Exit status: 0 done, 1 refused or failed, 2 bad usage.
+/// Without a command it serves. Every other command speaks to a running gate: with the login that `toolgate login` saved, or
+/// with the key in TOOLGATE_TOKEN, to the gate at --url or TOOLGATE_URL. Exit status: 0 done, 1 refused or failed, 2 bad
+/// usage.
 #[derive(Parser)]
 #[command(name = "toolgate", version, after_help = EXAMPLE)]
 pub struct CommandLine {
@@ -85,23 +89,15 @@ enum Command {
     Audit(audit::Audit),
     Config(config::Config),
     Login(login::Login),
+    Logout(logout::Logout),
+    Whoami(whoami::Whoami),
+    Profile(profile::Profile),
     Hook(hook::Hook),
     Host(host::Host),
     Connect(connect::Connect),
     Demo(demo::Demo),
     Recover(recover::Recover),
     Completions(completions::Completions),
-}
-
-/// The gate to speak to, and for whom to write the answer.
-#[derive(Args)]
-pub(crate) struct Connection {
-    /// The URL of the gate
-    #[arg(long, global = true, env = "TOOLGATE_URL", default_value = "http://127.0.0.1:7300")]
-    url: String,
-    /// Print JSON, for programs
-    #[arg(long, global = true)]
-    json: bool,
 }
 
 /// Why a command did not do what it should.
@@ -182,6 +178,12 @@ impl From<DownloadError> for Failure {
 }
 
 impl CommandLine {
+    /// What was asked for. Where it cannot be understood, or is a question about the usage, the process ends here.
+    pub fn read() -> Self {
+        let matches = help::with_verbatim_examples(Self::command()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Does what was asked, and says how it went.
     pub fn run(self) -> ExitCode {
         let command = self.command.unwrap_or_else(|| Command::Serve(serve::Serve::default()));
@@ -191,7 +193,7 @@ impl CommandLine {
             Command::Demo(demo) => finish(false, block_on(demo.run()).map(|()| None)),
             Command::Hook(hook) => hook.run(),
             Command::Host(host) => host.run().unwrap_or_else(|failure| finish(false, Err(failure))),
-            Command::Connect(connect) => finish(connect.json, connect.run().map(Some)),
+            Command::Connect(connect) => asked(&connect.connection, connect.run()),
             Command::Completions(completions) => finish(false, completions.run().map(Some)),
             Command::Config(config) => finish(config.json, config.run().map(Some)),
             Command::Tenant(Tenant { connection, action }) => asked(&connection, action.run(&connection)),
@@ -210,6 +212,9 @@ impl CommandLine {
             Command::Trace(trace) => asked(&trace.connection, trace.run()),
             Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Login(login) => asked(&login.connection, login.run()),
+            Command::Logout(logout) => finish(logout.json, logout.run().map(Some)),
+            Command::Whoami(whoami) => asked(&whoami.connection, whoami.run()),
+            Command::Profile(profile) => finish(profile.json, profile.run().map(Some)),
         }
     }
 }
@@ -217,6 +222,7 @@ impl CommandLine {
 use agent::Agent;
 use approvals::Approvals;
 use audit::Audit;
+pub(crate) use connection::Connection;
 use credential::Credential;
 use grant::Grant;
 use invocation::Invocation;
@@ -226,41 +232,6 @@ use service::Service;
 use tenant::Tenant;
 use tool::Tool;
 use vault::Vault;
-
-impl Connection {
-    /// A client with the key that the environment or a login gives.
-    pub(crate) fn client(&self) -> Result<Client, Failure> {
-        if client::is_exposed(&self.url) {
-            output::say(&format!("toolgate: warning: the key travels to {} without TLS", output::clean(&self.url)));
-        }
-        Ok(Client::new(&self.url, &self.token()?)?)
-    }
-
-    /// The gate's URL, in the form under which tokens are saved.
-    pub(crate) fn checked_url(&self) -> Result<String, Failure> {
-        Ok(client::checked_url(&self.url)?)
-    }
-
-    fn token(&self) -> Result<Secret, Failure> {
-        let mut environment = Environment::of_process();
-        for variable in ["TOOLGATE_TOKEN", "TOOLGATE_ADMIN_TOKEN"] {
-            let found = environment.take_secret(variable);
-            let found = found.map_err(|_| Failure::Said(format!("{variable} is not UTF-8 text")))?;
-            if let Some(token) = found {
-                return Ok(token);
-            }
-        }
-        let url = self.checked_url()?;
-        if let Some(home) = environment.configuration_home()
-            && let Some(token) = saved_tokens::find(&home.join(saved_tokens::FILE_NAME), &url)?
-        {
-            return Ok(token);
-        }
-        let sentence =
-            format!("there is no key to show to {url}: set TOOLGATE_TOKEN, or save one with `toolgate login`");
-        Err(Failure::Said(sentence))
-    }
-}
 
 /// A JSON object of those members that have a value.
 pub(crate) fn object(members: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Map<String, Value> {

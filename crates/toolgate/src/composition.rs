@@ -432,7 +432,7 @@ fn next_steps(configuration: &Configuration, url: &str, token: &str) -> String {
     };
     format!(
         "Try it:\n\n    curl -H \"Authorization: Bearer {token}\" {url}/api/v1/whoami\n\n\
-         `toolgate login` keeps the token for the command line; `toolgate --help` shows what that can do.\n\
+         `toolgate login --url {url}` keeps the token for the command line; `toolgate --help` shows what that can do.\n\
          Ledger:     {ledger}\nMaster key: {master_key}\nAudit key:  {}\n\
          Keep copies of the keys, apart from the ledger: without them its credentials cannot be opened and its log \
          cannot be continued.\n",

@@ -5,8 +5,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 mod audit_key;
 mod client;
 mod command;
@@ -16,12 +14,12 @@ mod descriptors;
 mod hook;
 mod links;
 mod logging;
+mod logins;
 mod maintenance;
 mod openapi_import;
 mod output;
 mod private_file;
 mod prompt;
-mod saved_tokens;
 mod siem;
 mod sources;
 mod watched_clock;
@@ -40,5 +38,5 @@ fn main() -> ExitCode {
         output::say(&format!("toolgate: {error}"));
         return ExitCode::from(126);
     }
-    command::CommandLine::parse().run()
+    command::CommandLine::read().run()
 }

@@ -2,12 +2,13 @@
 //! Text that came from elsewhere never reaches a terminal with its control characters.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
 
-/// The longest cell of a table; whoever needs all of it asks for JSON.
-const CELL_LIMIT: usize = 60;
+use self::grid::{Excess, arranged};
+
+mod grid;
 
 /// What a command has to show: the same thing for programs and for people.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,8 @@ pub struct Report {
     pub value: Value,
     /// For people.
     pub text: String,
+    /// What people are told besides, on standard error.
+    pub aside: String,
     /// Whether what is shown is a no, which scripts learn from the exit status.
     pub refused: bool,
 }
@@ -23,7 +26,13 @@ pub struct Report {
 impl Report {
     /// A thing and its sentence.
     pub fn new(value: Value, text: impl Into<String>) -> Self {
-        Self { value, text: text.into(), refused: false }
+        Self { value, text: text.into(), aside: String::new(), refused: false }
+    }
+
+    /// The same, with this on standard error where people read it.
+    #[must_use]
+    pub fn with_aside(self, aside: impl Into<String>) -> Self {
+        Self { aside: aside.into(), ..self }
     }
 
     /// The same as a no, if it is one.
@@ -42,8 +51,14 @@ impl Report {
     pub fn print(&self, json: bool) -> io::Result<()> {
         // A command that has written its lines itself has no value left to show.
         let json = json && !self.value.is_null();
-        let text = if json { format!("{:#}", self.value) } else { self.text.clone() };
-        if text.is_empty() { Ok(()) } else { print(text.trim_end_matches('\n')) }
+        let text = if json { json_text(&self.value) } else { self.text.clone() };
+        if !text.is_empty() {
+            print(text.trim_end_matches('\n'))?;
+        }
+        if !json && !self.aside.is_empty() {
+            say(self.aside.trim_end_matches('\n'));
+        }
+        Ok(())
     }
 }
 
@@ -79,6 +94,23 @@ pub fn clean_lines(text: &str) -> String {
     text.lines().map(clean).collect::<Vec<_>>().join("\n")
 }
 
+/// A value as JSON that is read by programs and shown by terminals: what a terminal would obey is escaped as JSON escapes it.
+pub fn json_text(value: &Value) -> String {
+    let text = format!("{value:#}");
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter != '\n' && (letter.is_control() || is_deceptive(letter)) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
+}
+
 /// A JSON value as people read it, on one line.
 pub fn plain(value: &Value) -> String {
     match value {
@@ -101,8 +133,8 @@ pub fn table(rows: &[Value], columns: &[(&str, &str)]) -> String {
         return "none".to_owned();
     }
     let headings = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
-    let cells = rows.iter().map(|row| columns.iter().map(|(_, member)| shortened(&plain(at(row, member)))).collect());
-    align(std::iter::once(headings).chain(cells).collect())
+    let cells = rows.iter().map(|row| columns.iter().map(|(_, member)| plain(at(row, member))).collect());
+    arranged(&std::iter::once(headings).chain(cells).collect::<Vec<_>>(), terminal_columns(), Excess::Stack)
 }
 
 /// The members of an object, and of the objects in it, one to a line.
@@ -117,29 +149,18 @@ pub fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |value, name| value.get(name).unwrap_or(&Value::Null))
 }
 
-/// Rows of equally many cells, in columns as wide as their widest cell.
+/// Labels and what they stand for, in columns; the last one wraps where a terminal is too narrow for it.
 pub fn align(rows: Vec<Vec<String>>) -> String {
-    let mut widths: Vec<usize> = Vec::new();
-    for row in &rows {
-        for (column, cell) in row.iter().enumerate() {
-            let width = cell.chars().count();
-            match widths.get_mut(column) {
-                Some(widest) => *widest = width.max(*widest),
-                None => widths.push(width),
-            }
-        }
+    arranged(&rows, terminal_columns(), Excess::Overflow)
+}
+
+/// How wide the terminal is that standard output is shown on; `None` where it is none.
+fn terminal_columns() -> Option<usize> {
+    if cfg!(test) || !io::stdout().is_terminal() {
+        return None;
     }
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            // Writing to a string cannot fail.
-            let _ = write!(line, "{cell:<width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 fn collect(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
@@ -155,13 +176,6 @@ fn collect(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
     }
 }
 
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= CELL_LIMIT {
-        return text.to_owned();
-    }
-    text.chars().take(CELL_LIMIT - 1).chain(['…']).collect()
-}
-
 /// Characters that change how their neighbours are shown without being seen themselves.
 pub(crate) fn is_deceptive(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
@@ -174,12 +188,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_and_long_cells_cut() {
+    fn columns_are_aligned_and_nothing_is_cut() {
         let rows = [json!({"id": "a", "who": {"name": "ann"}}), json!({"id": "x".repeat(90), "tags": ["b", "c"]})];
         let text = table(&rows, &[("ID", "id"), ("NAME", "who.name"), ("TAGS", "tags")]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0].find("NAME"), lines[1].find("ann"));
-        assert!(lines[2].starts_with(&"x".repeat(59)) && lines[2].contains('…'));
+        assert!(lines[2].starts_with(&"x".repeat(90)));
         assert!(lines[2].ends_with("b, c"));
         assert_eq!(table(&[], &[("ID", "id")]), "none");
         assert_eq!(details(&json!({"a": {"b": 1, "c": []}, "d": null})), "a.b:  1\na.c:  -\nd:    -\n");
@@ -196,6 +210,13 @@ mod tests {
         ] {
             assert!(!text.trim_end().chars().any(|letter| letter.is_control() || is_deceptive(letter)), "{text:?}");
         }
+        let value = json!({"k": [hostile, "\u{e0041}"], "n": 1});
+        let text = json_text(&value);
+        assert!(
+            !text.chars().any(|letter| (letter.is_control() && letter != '\n') || is_deceptive(letter)),
+            "{text:?}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         assert_eq!(clean_lines("a\nb\u{1b}"), "a\nb\\u{1b}");
         assert_eq!(clean("Zürich ✓"), "Zürich ✓");
     }

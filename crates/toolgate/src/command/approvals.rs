@@ -100,7 +100,10 @@ pub(crate) async fn run(connection: &Connection, action: Option<Action>) -> Resu
                 List { status: Some("pending".to_owned()), agent: None, tool: None, paging: Paging::everything() };
             waiting.run(&connection.client()?).await
         }
-        None => inbox::run(&connection.client()?, &connection.url).await,
+        None => {
+            let access = connection.access()?;
+            inbox::run(&access.client()?, &access.url).await
+        }
     }
 }
 

@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use self::wiring::{Place, Wiring};
-use super::{Failure, diff};
-use crate::client;
+use self::wiring::{Place, Target, Wiring};
+use super::{Connection, Failure, diff};
+use crate::client::{ClientError, escaped};
 use crate::hook::HookClient;
-use crate::output::{self, Report, clean, clean_lines};
+use crate::output::{self, Report, at, clean, clean_lines, plain};
 use crate::prompt;
 
 mod json_text;
@@ -27,13 +27,15 @@ const LENGTH_LIMIT: u64 = 1024 * 1024;
 /// Make a coding agent ask the gate before it uses a tool
 ///
 /// Adds `toolgate hook` to the client's settings, after showing what changes and asking; everything else in the file stays
-/// as it is. The key that the hook shows to the gate is the one in TOOLGATE_TOKEN, or the one that `toolgate login` saved:
-/// give it an agent's, which may ask and not answer.
+/// as it is. The hook asks the gate that you are logged in to, with the same login, which is tried first: choose that of an
+/// agent with --profile, for whoever can decide approvals should not be whom the agent runs as.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  toolgate connect claude-code --user\n  toolgate connect cursor --project .\n  toolgate connect claude-code --user --remove"
+    after_help = "Example:\n  toolgate connect claude-code --user --profile agent\n  toolgate connect cursor --project .\n  toolgate connect claude-code --user --remove"
 )]
 pub(crate) struct Connect {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
     /// Which client
     client: HookClient,
     /// Only in the project in this directory
@@ -45,18 +47,12 @@ pub(crate) struct Connect {
     /// Take the hook out again
     #[arg(long)]
     remove: bool,
-    /// The URL of the gate that the hook asks, where it is not the usual one
-    #[arg(long)]
-    url: Option<String>,
     /// The agent that the hook asks for, where the key is not its own
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// Do not ask
     #[arg(long)]
     yes: bool,
-    /// Print JSON, for programs
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// What is to be written.
@@ -69,15 +65,13 @@ struct Change {
 }
 
 impl Connect {
-    /// Shows, asks, writes.
-    pub(crate) fn run(self) -> Result<Report, Failure> {
-        if let Some(url) = &self.url {
-            client::checked_url(url)?;
-        }
+    /// Tries the key, shows, asks, writes.
+    pub(crate) async fn run(&self) -> Result<Report, Failure> {
+        let target = if self.remove { Target::default() } else { self.target().await? };
         let program = std::env::current_exe().map_err(|error| Failure::io("where this program is", error))?;
         let program =
             program.to_str().ok_or_else(|| Failure::Said("the path of this program is not UTF-8".to_owned()))?;
-        let wiring = Wiring::new(self.client, program, self.url.as_deref(), self.agent.as_deref());
+        let wiring = Wiring::new(self.client, program, &target);
         let place = match &self.project {
             Some(directory) => {
                 let place = wiring::project(directory);
@@ -91,7 +85,8 @@ impl Connect {
         let (name, file) = (self.client.name(), clean(&change.file.display().to_string()));
         if change.old == change.new {
             let state = if self.remove { "does not have the hook" } else { "has the hook already" };
-            let value = json!({"client": name, "file": file, "changed": false});
+            let value =
+                json!({"client": name, "file": file, "changed": false, "url": target.url, "profile": target.profile});
             return Ok(Report::new(value, format!("{file} {state}; nothing was changed.")));
         }
         let diff = clean_lines(&change.diff());
@@ -99,8 +94,52 @@ impl Connect {
         let verb = if self.remove { "takes the hook out of" } else { "puts the hook into" };
         prompt::confirm(&format!("this {verb} {file}"), self.yes)?;
         change.write()?;
-        let value = json!({"client": name, "file": file, "changed": true, "diff": diff});
+        let value = json!({
+            "client": name, "file": file, "changed": true, "diff": diff, "url": target.url, "profile": target.profile
+        });
         Ok(Report::new(value, self.closing(&wiring, &change, &file)))
+    }
+
+    /// The gate that the hook is to ask, with a key that works there.
+    async fn target(&self) -> Result<Target, Failure> {
+        let access = self.connection.access()?;
+        let client = access.client()?;
+        let caller = client.get("/api/v1/whoami").await.map_err(|error| unusable(error.into()))?;
+        let id = at(&caller, "id").as_str().unwrap_or_default();
+        let may = |permission: &str| {
+            at(&caller, "permissions").as_array().into_iter().flatten().any(|held| held == permission)
+        };
+        if !may("tools.invoke") {
+            let sentence = format!("{} lacks the permission `tools.invoke`, which a hook needs", clean(id));
+            return Err(unusable(Failure::Said(sentence)));
+        }
+        if let Some(agent) = self.agent.as_deref().filter(|agent| *agent != id) {
+            let found = client.get(&format!("/api/v1/agents/{}", escaped(agent))).await;
+            found.map_err(|error| unusable(error.into()))?;
+        }
+        output::say(&format!("The hook asks {} as {}.", clean(&access.url), self.asker(&caller)));
+        if may("approvals.decide") {
+            output::say(&format!(
+                "toolgate: warning: {} may also decide approvals; save an agent's key with `toolgate login --profile agent`, \
+                 and say --profile agent here",
+                clean(id)
+            ));
+        }
+        if access.profile.is_none() {
+            output::say(
+                "toolgate: warning: the key is that of the environment, which the hook must have too; clients may keep it from \
+                 their hooks, so save it with `toolgate login`, and say --profile here",
+            );
+        }
+        Ok(Target { url: Some(access.url), profile: access.profile, agent: self.agent.clone() })
+    }
+
+    fn asker(&self, caller: &Value) -> String {
+        let own = plain(at(caller, "id"));
+        match &self.agent {
+            Some(agent) => format!("{own}, for {}", clean(agent)),
+            None => own,
+        }
     }
 
     fn closing(&self, wiring: &Wiring, change: &Change, file: &str) -> String {
@@ -113,6 +152,16 @@ impl Connect {
             text.push_str(&format!("\nWarning: `{switch}` in this file keeps the client from running any hook."));
         }
         text
+    }
+}
+
+fn unusable(failure: Failure) -> Failure {
+    match failure {
+        Failure::Client(ClientError::Refused { status, body }) => {
+            let text = format!("nothing was changed: {}", ClientError::Refused { status, body: body.clone() });
+            Failure::Explained { text, body }
+        }
+        other => Failure::Said(format!("nothing was changed: {other}")),
     }
 }
 

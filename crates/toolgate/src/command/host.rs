@@ -17,7 +17,7 @@ use self::session::{Session, Terms};
 use super::stop::stop_signals;
 use super::{Connection, Failure};
 use crate::client::Client;
-use crate::output;
+use crate::{logins, output};
 
 mod embedded;
 mod engine;
@@ -37,27 +37,30 @@ const LAST_PATIENCE: Duration = Duration::from_secs(2);
 /// Speak the tool approval protocol with the application that started it
 ///
 /// Reads commands and writes events, each a line of JSON: the application's agent asks for tools, the application answers
-/// whether they may run. With --url, or TOOLGATE_URL, the tools are those of a running gate, and the key is TOOLGATE_TOKEN
-/// or the one of `toolgate login`. Otherwise this process runs a gate of its own on the embedded ledger, with the tools of
+/// whether they may run. With --url or --profile, or TOOLGATE_URL or TOOLGATE_PROFILE, the tools are those of a running
+/// gate, and the key is TOOLGATE_TOKEN or that of `toolgate login`. Otherwise this process runs a gate of its own on the embedded ledger, with the tools of
 /// the workspace: Read, Glob, Grep, Write, Edit, Bash and AskUserQuestion, limited to the root. When the input ends, what
 /// waits for an answer is denied.
 #[derive(Args)]
 #[command(after_help = "Example:\n  toolgate host --root /home/me/project --hitl-suspend")]
 pub(crate) struct Host {
     /// The URL of a running gate; without one, this process runs its own
-    #[arg(long, env = "TOOLGATE_URL")]
+    #[arg(long, env = "TOOLGATE_URL", group = "running")]
     url: Option<String>,
-    /// The agent to call tools for, where the key of --url is not its own
-    #[arg(long, value_name = "ID", requires = "url")]
+    /// The saved login to use, with its gate
+    #[arg(long, env = "TOOLGATE_PROFILE", group = "running", value_name = "NAME", value_parser = logins::parse_name)]
+    profile: Option<String>,
+    /// The agent to call tools for, where the key is not its own
+    #[arg(long, value_name = "ID", requires = "running")]
     agent: Option<String>,
     /// The directory that the session works in, and that the tools of the workspace are limited to
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
     /// Directory of the embedded ledger (TOOLGATE_DATA)
-    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    #[arg(long, value_name = "DIR", conflicts_with = "running")]
     data: Option<String>,
     /// Configuration file of its own gate (TOOLGATE_CONFIG)
-    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    #[arg(long, value_name = "FILE", conflicts_with = "running")]
     config: Option<PathBuf>,
     /// The name of the session, to go on with an earlier one
     #[arg(long, value_name = "NAME", value_parser = session_name)]
@@ -92,9 +95,12 @@ impl Host {
             Some(name) => name,
             None => session_name(&format!("host-{nonce}")).map_err(Failure::Said)?,
         };
-        let (gate, client, agent) = match &self.url {
-            Some(url) => (None, Connection { url: url.clone(), json: false }.client()?, self.agent.clone()),
-            None => {
+        let (gate, client, agent) = match (&self.url, &self.profile) {
+            (url @ Some(_), profile) | (url, profile @ Some(_)) => {
+                let connection = Connection { url: url.clone(), profile: profile.clone(), json: false };
+                (None, connection.client()?, self.agent.clone())
+            }
+            (None, None) => {
                 let gate = EmbeddedGate::start(&self, &root).await?;
                 let client = gate.client()?;
                 (Some(gate), client, Some(embedded::AGENT.to_owned()))

@@ -3,6 +3,7 @@
 use clap::{Command, CommandFactory};
 
 use super::CommandLine;
+use super::help::with_verbatim_examples;
 
 fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
     let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
@@ -73,6 +74,29 @@ fn examples_can_be_parsed() {
     }
 }
 
+#[test]
+fn examples_are_shown_as_they_are_typed_however_narrow_the_terminal_is() {
+    for columns in [40, 80, 200] {
+        let plain = CommandLine::command();
+        let mut shown = with_verbatim_examples(plain.clone()).term_width(columns);
+        shown.build();
+        assert!(compared(&plain, &shown) > 35);
+    }
+}
+
+/// Compares the examples of each command with its help; answers how many commands have any.
+fn compared(plain: &Command, shown: &Command) -> usize {
+    let below = plain.get_subcommands().map(|below| compared(below, shown.find_subcommand(below.get_name()).unwrap()));
+    let below: usize = below.sum();
+    let Some(example) = plain.get_after_help().map(ToString::to_string) else { return below };
+    let mut shown = shown.clone();
+    for help in [shown.render_help().to_string(), shown.render_long_help().to_string()] {
+        assert!(help.trim_end().ends_with(example.trim_end()), "{help}");
+        assert_eq!(help.matches("Example").count(), 1, "{help}");
+    }
+    below + 1
+}
+
 /// Splits as a shell does, as far as the examples need it, and leaves out redirections.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -85,7 +109,7 @@ fn words(line: &str) -> Vec<String> {
         }
     }
     words.retain(|word| !word.is_empty());
-    let end = words.iter().position(|word| word == "<" || word == ">").unwrap_or(words.len());
+    let end = words.iter().position(|word| ["<", ">", "|"].contains(&word.as_str())).unwrap_or(words.len());
     words.truncate(end);
     words
 }

@@ -11,7 +11,7 @@ use super::service::{first_line, parameters as names_of};
 use super::values::read_object;
 use super::{Connection, Failure, object};
 use crate::client::{escaped, with_query};
-use crate::output::{Report, at, clean, clean_lines, plain};
+use crate::output::{Report, at, clean, clean_lines, json_text, plain};
 
 mod calling;
 mod explanation;
@@ -72,9 +72,10 @@ pub(crate) enum Action {
     },
     /// Call a tool through the gate
     ///
-    /// The answer of the service is printed. Where the call is refused or fails, it says what to change.
+    /// The result is printed, and nothing else on standard output; how it went is told on standard error. Where the call is
+    /// refused or fails, it says what to change.
     #[command(
-        after_help = "Example:\n  toolgate tool call payments.charges.create --param currency=usd --param amount:=2000\n  toolgate tool call payments.charges.read --json-params '{\"id\": \"ch_1\"}' --agent billing"
+        after_help = "Example:\n  toolgate tool call payments.charges.create --param currency=usd --param amount:=2000 | jq .id\n  toolgate tool call payments.charges.read --json-params '{\"id\": \"ch_1\"}' --agent billing"
     )]
     Call(Box<Call>),
 }
@@ -161,9 +162,7 @@ impl Action {
             Self::Call(call) => {
                 let body = call.body()?;
                 let called = calling::call(&connection.client()?, &body).await;
-                let answer = called.map_err(explanation::explained)?;
-                let text = answered(&answer);
-                Ok(Report::new(answer, text))
+                Ok(answered(called.map_err(explanation::explained)?))
             }
         }
     }
@@ -213,26 +212,29 @@ impl Call {
     }
 }
 
-/// What the service said, and below it what became of the call.
-fn answered(answer: &Value) -> String {
-    let result = match at(answer, "result") {
-        Value::Null => "The service answered with nothing.".to_owned(),
+/// The result alone on standard output, so that it can be piped into another program; the rest on standard error.
+fn answered(answer: Value) -> Report {
+    let result = match at(&answer, "result") {
+        Value::Null => String::new(),
         Value::String(text) => clean_lines(text),
-        other => clean_lines(&format!("{other:#}")),
+        other => json_text(other),
     };
-    let mut text = format!(
-        "{result}\n\n{} succeeded in {} ms, through {} as {}.\n",
-        plain(at(answer, "tool_name")),
-        plain(at(answer, "duration_ms")),
-        plain(at(answer, "grant_id")),
-        plain(at(answer, "invocation_id"))
+    let mut aside = format!(
+        "{} succeeded in {} ms, through {} as {}.\n",
+        plain(at(&answer, "tool_name")),
+        plain(at(&answer, "duration_ms")),
+        plain(at(&answer, "grant_id")),
+        plain(at(&answer, "invocation_id"))
     );
-    if at(answer, "truncated") == &Value::Bool(true) {
-        text.push_str("The service said more than is passed on: its answer was cut off.\n");
+    if at(&answer, "result").is_null() {
+        aside.push_str("The service returned no content.\n");
     }
-    if at(answer, "replayed") == &Value::Bool(true) {
-        let time = clean(at(answer, "timestamp").as_str().unwrap_or_default());
-        text.push_str(&format!("This is the stored answer of {time}: the service was not called again.\n"));
+    if at(&answer, "truncated") == &Value::Bool(true) {
+        aside.push_str("The service returned more than is passed on: its response was cut off.\n");
     }
-    text
+    if at(&answer, "replayed") == &Value::Bool(true) {
+        let time = clean(at(&answer, "timestamp").as_str().unwrap_or_default());
+        aside.push_str(&format!("This is the stored result of {time}: the service was not called again.\n"));
+    }
+    Report::new(answer, result).with_aside(aside)
 }

@@ -185,7 +185,7 @@ keys! {
 }
 
 /// Variables that are no keys of the file.
-pub const OTHER_VARIABLES: &[&str] = &["TOOLGATE_CONFIG", "TOOLGATE_URL"];
+pub const OTHER_VARIABLES: &[&str] = &["TOOLGATE_CONFIG", "TOOLGATE_PROFILE", "TOOLGATE_URL"];
 
 /// Variables that are no keys of the file and hold a secret.
 pub const SECRET_VARIABLES: &[&str] = &[

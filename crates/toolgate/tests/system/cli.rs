@@ -10,9 +10,11 @@ mod audit;
 mod audit_feed;
 mod authority;
 mod demo;
+mod logins;
 mod refusals;
 mod service;
 mod service_import;
+mod terminal;
 mod tool;
 
 fn setup() -> GateSetup {
@@ -77,6 +79,13 @@ impl<'a> Person<'a> {
         let said = self.says(arguments);
         assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{arguments:?}: {}", said.all());
         said.stdout
+    }
+
+    /// The result of a call, which must succeed, and what is told besides.
+    #[track_caller]
+    fn calls(&self, arguments: &[&str]) -> (Value, String) {
+        let said = self.says(arguments);
+        (said.json(), said.stderr)
     }
 
     /// What the command prints for programs; it must succeed.

@@ -10,7 +10,11 @@ use super::*;
 const CLIENTS: [HookClient; 4] = [HookClient::ClaudeCode, HookClient::Codex, HookClient::Gemini, HookClient::Cursor];
 
 fn wiring(client: HookClient) -> Wiring {
-    Wiring::new(client, "/usr/bin/toolgate", None, None)
+    Wiring::new(client, "/usr/bin/toolgate", &Target::default())
+}
+
+fn target(url: &str, agent: Option<&str>) -> Target {
+    Target { url: Some(url.to_owned()), profile: Some("agent".to_owned()), agent: agent.map(str::to_owned) }
 }
 
 #[track_caller]
@@ -151,7 +155,7 @@ fn everything_else_stays_as_it_was_and_comes_back_as_it_was() {
 #[test]
 fn an_entry_of_an_older_program_is_replaced_and_not_doubled() {
     for client in CLIENTS {
-        let old = Wiring::new(client, "/opt/old place/toolgate", Some("http://127.0.0.1:1"), None);
+        let old = Wiring::new(client, "/opt/old place/toolgate", &target("http://127.0.0.1:1", None));
         let text = connected("{\n  \"version\": 1,\n  \"keep\": true\n}\n", &old).unwrap();
         assert!(text.contains("'/opt/old place/toolgate' hook"), "{text}");
         let text = connected(&text, &wiring(client)).unwrap();
@@ -209,10 +213,10 @@ fn settings_that_are_not_understood_are_left_alone() {
 #[test]
 fn the_program_and_its_options_are_words_of_the_shell() {
     let wiring =
-        Wiring::new(HookClient::Codex, "/o'brien/toolgate", Some("https://gate.example/a"), Some("x; rm -r /"));
+        Wiring::new(HookClient::Codex, "/o'brien/toolgate", &target("https://gate.example/a", Some("x; rm -r /")));
     assert_eq!(
         wiring.command(),
-        r"'/o'\''brien/toolgate' hook codex --url https://gate.example/a --agent 'x; rm -r /' || exit 2"
+        r"'/o'\''brien/toolgate' hook codex --url https://gate.example/a --profile agent --agent 'x; rm -r /' || exit 2"
     );
 }
 

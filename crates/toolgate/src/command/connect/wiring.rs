@@ -30,11 +30,24 @@ pub enum Place {
     User,
 }
 
+/// Which gate the hook asks, with which login, and for whom.
+#[derive(Default)]
+pub struct Target {
+    /// The gate.
+    pub url: Option<String>,
+    /// The login.
+    pub profile: Option<String>,
+    /// The agent, where the key is not its own.
+    pub agent: Option<String>,
+}
+
 impl Wiring {
-    /// The hook of this client, run by this program, asking this gate for this agent.
-    pub fn new(client: HookClient, program: &str, url: Option<&str>, agent: Option<&str>) -> Self {
-        let option = |name: &str, value: Option<&str>| value.map(|value| format!(" {name} {}", word(value)));
-        let options = [option("--url", url), option("--agent", agent)].into_iter().flatten().collect();
+    /// The hook of this client, run by this program.
+    pub fn new(client: HookClient, program: &str, target: &Target) -> Self {
+        let option =
+            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!(" {name} {}", word(value)));
+        let options = [("--url", &target.url), ("--profile", &target.profile), ("--agent", &target.agent)];
+        let options = options.into_iter().filter_map(|(name, value)| option(name, value)).collect();
         Self { client, program: word(program), options }
     }
 

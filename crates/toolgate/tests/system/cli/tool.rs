@@ -53,9 +53,10 @@ fn a_tool_is_found_called_and_its_record_shown() {
     assert_eq!(person.reads(&["tool", "list", "--service", "payments"]), all);
     assert_eq!(person.reads(&["tool", "list", "--agent", "billing", "--service", "wiki"]).trim(), "none");
 
-    let text = person.reads(&[&CALL[..], &["--param", "amount:=700"]].concat());
-    assert!(text.contains("\"amount\": 700") && text.contains("payments.charges.create succeeded in "), "{text}");
-    assert!(text.contains(&grant) && !text.contains(SECRET), "{text}");
+    let (result, aside) = person.calls(&[&CALL[..], &["--param", "amount:=700"]].concat());
+    assert_eq!(result["amount"], 700, "only the result is on standard output");
+    assert!(aside.starts_with("payments.charges.create succeeded in ") && aside.contains(&grant), "{aside}");
+    assert!(!aside.contains(SECRET) && !result.to_string().contains(SECRET), "{aside}");
     let arguments = [&CALL[..], &["--json-params", r#"{"amount": 800}"#, "--task", "t-1", "--grant", &grant]].concat();
     let answer = person.gets(&arguments);
     assert_eq!((&answer["status"], &answer["result"]["amount"]), (&json!("success"), &json!(800)));
@@ -171,9 +172,9 @@ fn a_repeated_call_gets_the_stored_answer() {
     let (gate, _) = prepare(&upstream, &[]);
     let person = Person::administrator(&gate);
     let call = [&CALL[..], &["-p", "amount:=700", "--idempotency-key", "order-1"]].concat();
-    let first = person.reads(&call);
-    let again = person.reads(&call);
-    assert!(!first.contains("stored answer") && again.contains("the service was not called again"), "{again}");
+    let (_, first) = person.calls(&call);
+    let (_, again) = person.calls(&call);
+    assert!(!first.contains("stored result") && again.contains("the service was not called again"), "{again}");
     assert_eq!(upstream.count(), 1);
     let other = person.says(&[&CALL[..], &["-p", "amount:=701", "--idempotency-key", "order-1"]].concat());
     assert!(other.code == 1 && other.stderr.contains("[IDEMPOTENCY_CONFLICT]"), "{}", other.all());
@@ -209,7 +210,7 @@ fn a_refused_call_says_where_why_and_what_to_do() {
             assert!(said.stderr.contains(word), "{word}: {}", said.all());
         }
     }
-    person.reads(&[&CALL[..], &["-p", "amount:=1"]].concat());
+    person.calls(&[&CALL[..], &["-p", "amount:=1"]].concat());
     let limited = person.says(&[&CALL[..], &["-p", "amount:=2"]].concat());
     assert!(limited.code == 1 && limited.stderr.contains("[GRANT_RATE_LIMITED]"), "{}", limited.all());
     assert!(limited.stderr.contains("retry after seconds:"), "{}", limited.all());
