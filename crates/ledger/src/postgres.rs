@@ -8,6 +8,7 @@ use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, QueueMode
 use thiserror::Error;
 use tokio::time::Instant;
 use tokio_postgres::{Config, IsolationLevel, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
 use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 
@@ -70,6 +71,7 @@ pub struct PostgresEngine {
 #[derive(Clone)]
 struct Connections {
     pool: Pool,
+    tls: Option<MakeRustlsConnect>,
     place: Arc<Place>,
     timeout: Duration,
     generation: Arc<AtomicU64>,
@@ -84,9 +86,10 @@ impl PostgresEngine {
             url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
         place::set_timeouts(&mut config);
         let place = Arc::new(Place::of(&config));
-        let of_calls = pool(config.clone(), BATCHING, timeout)?;
-        let pool = pool(config, connections.saturating_sub(BATCHING).max(1), timeout)?;
-        let connections = Connections { pool, place, timeout, generation: Arc::new(AtomicU64::new(1)) };
+        let tls = tls::connector(&config)?;
+        let of_calls = pool(config.clone(), tls.clone(), BATCHING, timeout)?;
+        let pool = pool(config, tls.clone(), connections.saturating_sub(BATCHING).max(1), timeout)?;
+        let connections = Connections { pool, tls, place, timeout, generation: Arc::new(AtomicU64::new(1)) };
         connections.check_server().await?;
         connections.migrate().await?;
         let admitting = Connections { pool: of_calls, ..connections.clone() };
@@ -172,7 +175,7 @@ impl Connections {
 
     async fn lease(&self, deadline: Instant) -> Result<Lease, Failure> {
         let client = tokio::time::timeout_at(deadline, self.client()).await.map_err(|_| self.silent())?;
-        Ok(Lease::new(client?))
+        Ok(Lease::new(client?, self.tls.clone()))
     }
 
     fn silent(&self) -> Failure {
@@ -271,9 +274,14 @@ fn together<J: Joint>(commands: Vec<J::Command>) -> Result<J, Refusal> {
     Ok(J::of(parts))
 }
 
-fn pool(config: Config, connections: usize, timeout: Duration) -> Result<Pool, OpenError> {
+fn pool(
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+    connections: usize,
+    timeout: Duration,
+) -> Result<Pool, OpenError> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = match tls::connector(&config)? {
+    let manager = match tls {
         Some(connector) => Manager::from_config(config, connector, recycling),
         None => Manager::from_config(config, NoTls, recycling),
     };

@@ -2,8 +2,10 @@
 //! is taken once for all of them.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use toolgate_gate::refusal::Refusal;
 
@@ -34,7 +36,11 @@ impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
         tokio::spawn(async move {
             let mut waiting = Vec::with_capacity(BATCH);
             while queue.recv_many(&mut waiting, BATCH).await > 0 {
-                send(&*run, std::mem::take(&mut waiting)).await;
+                // Whoever was in the batch is told that the ledger is not available; the next one is sent.
+                let sent = AssertUnwindSafe(send(&*run, std::mem::take(&mut waiting))).catch_unwind().await;
+                if sent.is_err() {
+                    tracing::error!("a batch of the ledger panicked");
+                }
             }
         });
         Self(sender)
@@ -75,5 +81,21 @@ where
                 let _ = one.answer.send(Err(refusal.clone()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_batch_that_panics_fails_and_the_next_one_is_sent() {
+        let batches = Batches::start(|commands: Vec<u32>| async move {
+            assert!(!commands.contains(&13), "a fault of the program");
+            Ok(commands)
+        });
+        assert_eq!(batches.submit(1).await, Ok(1));
+        assert!(batches.submit(13).await.is_err());
+        assert_eq!(batches.submit(2).await, Ok(2));
     }
 }

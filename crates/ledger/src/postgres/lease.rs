@@ -1,51 +1,80 @@
 //! A pooled connection for one transaction. It goes back to the pool only when nothing is left on it: what was abandoned is
 //! waited for apart, and what hangs is closed.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio::runtime::Handle;
+use tokio::time::timeout;
+use tokio_postgres::NoTls;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long what was abandoned may take to end before its connection is closed.
-const LAST_STATEMENT: Duration = Duration::from_secs(2);
+/// How long what was abandoned may take to end before it is cancelled.
+const LAST_STATEMENT: Duration = Duration::from_millis(100);
+/// How long that may take before the connection is closed.
+const CANCELLED: Duration = Duration::from_secs(2);
 
 /// A connection that is not in the pool.
-pub(super) struct Lease(Option<Object>);
+pub(super) struct Lease {
+    client: Option<Object>,
+    tls: Option<MakeRustlsConnect>,
+}
 
 impl Lease {
-    pub(super) fn new(client: Object) -> Self {
-        Self(Some(client))
+    /// With what another connection, to cancel what runs on this one, is made by.
+    pub(super) fn new(client: Object, tls: Option<MakeRustlsConnect>) -> Self {
+        Self { client: Some(client), tls }
     }
 
     /// `None` only once it was given back or closed, after which nobody has it.
     pub(super) fn client(&mut self) -> Option<&mut Object> {
-        self.0.as_mut()
+        self.client.as_mut()
     }
 
     /// Gives it back: its transaction has ended.
     pub(super) fn give_back(mut self) {
-        drop(self.0.take());
+        drop(self.client.take());
     }
 
     /// Closes it: the server did not respond in time.
     pub(super) fn close(mut self) {
-        self.0.take().map(Object::take);
+        self.client.take().map(Object::take);
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let Some(client) = self.0.take() else { return };
+        let Some(client) = self.client.take() else { return };
         // Abandoned in the middle of a transaction. Nobody else may wait for the statement that is running there.
         let Ok(runtime) = Handle::try_current() else {
             drop(Object::take(client));
             return;
         };
+        let tls = self.tls.take();
         runtime.spawn(async move {
-            match tokio::time::timeout(LAST_STATEMENT, client.simple_query("ROLLBACK")).await {
-                Ok(Ok(_)) => drop(client),
-                _ => drop(Object::take(client)),
+            match end(&client, tls).await {
+                Some(()) => drop(client),
+                None => drop(Object::take(client)),
             }
         });
     }
+}
+
+/// Ends what is on a connection; `None` where that does not succeed.
+async fn end(client: &Object, tls: Option<MakeRustlsConnect>) -> Option<()> {
+    let token = client.cancel_token();
+    let mut rollback = pin!(client.simple_query("ROLLBACK"));
+    if let Ok(ended) = timeout(LAST_STATEMENT, &mut rollback).await {
+        return ended.ok().map(drop);
+    }
+    let cancelled = async {
+        match tls {
+            Some(tls) => token.cancel_query(tls).await,
+            None => token.cancel_query(NoTls).await,
+        }
+        .ok()?;
+        rollback.await.ok().map(drop)
+    };
+    timeout(CANCELLED, cancelled).await.ok()?
 }

@@ -1,5 +1,6 @@
 //! The thread that writes, and group commit.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -135,7 +136,14 @@ fn write(
         let (later, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| matches!(job, Job::Later { .. }));
         // All others are answered before what is not urgent is begun.
         for jobs in [jobs, later].into_iter().filter(|jobs| !jobs.is_empty()) {
-            write_together(&mut connection, &mut identity, jobs, published);
+            // Whatever was in the transaction is told that the ledger is not available; what comes next is written.
+            let written = AssertUnwindSafe(|| write_together(&mut connection, &mut identity, jobs, published));
+            if std::panic::catch_unwind(written).is_err() {
+                tracing::error!("an operation of the ledger panicked; its transaction is rolled back");
+                if let Err(error) = roll_back(&connection) {
+                    return tracing::error!(%error, "the ledger's writer ends: its transaction is not rolled back");
+                }
+            }
             checkpoints.between_transactions(&connection);
         }
     }
@@ -333,6 +341,28 @@ mod tests {
 
         assert_eq!((first, later), (Ok(()), Ok(())));
         assert_eq!(*turns.lock().unwrap(), [false, true]);
+    }
+
+    /// A fault of the program.
+    struct Panics;
+
+    impl Operation for Panics {
+        type Output = ();
+
+        const CHANGES_AUTHORITY: bool = true;
+
+        async fn run<T: Transaction>(&self, _transaction: &mut T) -> Result<(), Failure> {
+            panic!("a fault of the program")
+        }
+    }
+
+    #[tokio::test]
+    async fn an_operation_that_panics_fails_and_the_next_one_is_written() {
+        let writer = writer();
+        let before = writer.generation();
+        assert!(writer.run(Panics).await.is_err());
+        assert_eq!(writer.generation(), before, "nothing has changed");
+        assert!(writer.run(Look::<false>(Arc::clone(&writer.generation))).await.unwrap());
     }
 
     #[tokio::test]
