@@ -123,13 +123,17 @@ impl Errand<'_> {
 /// What is told about an exchange that brought no answer.
 pub(crate) fn failure(error: &SendError) -> SourceFailure {
     SourceFailure {
-        kind: if error.is_blocked() { FailureKind::Blocked } else { FailureKind::Proxy },
+        kind: match error {
+            error if error.is_blocked() => FailureKind::Blocked,
+            error if error.is_overload() => FailureKind::Overloaded,
+            _ => FailureKind::Proxy,
+        },
         reason: error.to_string(),
         http_status: None,
         result: None,
         truncated: false,
         sent: error.reached_service(),
-        timed_out: matches!(error, SendError::TimedOut { .. }),
+        timed_out: matches!(error, SendError::TimedOut { .. } | SendError::LookupTimedOut { .. }),
     }
 }
 

@@ -99,7 +99,7 @@ impl GuardedClient {
                 Attempt::Unsent(unsent) => message = unsent,
             }
         }
-        let sender = self.connector.open(&route.destination, route.ca_certificate, route.deadline).await?;
+        let sender = self.connector.open(&route.destination, route.ca_certificate, route.key, route.deadline).await?;
         let connection = Connection::new(sender, route.key, &route.destination, route.ca_certificate);
         match attempt(connection, message, route.deadline).await? {
             Attempt::Answered(connection, response) => Ok((connection, response)),

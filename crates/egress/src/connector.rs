@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::address::AddressPolicy;
 use crate::destination::{Destination, Target};
 use crate::error::{SendError, Stage};
+use crate::pool::PoolKey;
 use crate::resolver::{Resolve, resolve_checked};
 use crate::time::now;
 use crate::tls::{self, Trust};
@@ -49,10 +50,11 @@ impl Connector {
         &self,
         destination: &Destination<'_>,
         ca_certificate: Option<&str>,
+        holder: PoolKey,
         deadline: Instant,
     ) -> Result<Sender, SendError> {
         let tls = destination.secure.then(|| self.trust.connector(ca_certificate)).transpose()?;
-        let addresses = self.addresses(destination, deadline).await?;
+        let addresses = self.addresses(destination, holder, deadline).await?;
         let stream = connect(destination, &addresses, deadline).await?;
         let Some(tls) = tls else { return speak(TokioIo::new(stream), destination).await };
         let name = server_name(destination)?;
@@ -63,11 +65,16 @@ impl Connector {
         speak(TokioIo::new(stream), destination).await
     }
 
-    async fn addresses(&self, destination: &Destination<'_>, deadline: Instant) -> Result<Vec<IpAddr>, SendError> {
+    async fn addresses(
+        &self,
+        destination: &Destination<'_>,
+        holder: PoolKey,
+        deadline: Instant,
+    ) -> Result<Vec<IpAddr>, SendError> {
         match destination.target {
             Target::Address(address) => Ok(vec![address]),
             Target::Name { name, private } => {
-                let resolved = resolve_checked(&*self.resolver, &self.policy, name, private);
+                let resolved = resolve_checked(&*self.resolver, &self.policy, (name, private), holder);
                 timeout_at(deadline, resolved).await.map_err(|_| SendError::TimedOut { stage: Stage::Resolve })?
             }
         }

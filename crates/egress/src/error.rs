@@ -54,6 +54,20 @@ pub enum SendError {
         /// The name.
         host: String,
     },
+    /// Too many names are being looked up.
+    #[error(
+        "`{host}` was not looked up: too many look-ups of names are in flight, in all or for this credential; try again, or check this machine's DNS"
+    )]
+    ResolverBusy {
+        /// The name.
+        host: String,
+    },
+    /// The name servers are silent.
+    #[error("`{host}` was not resolved in time; check this machine's DNS, then try again")]
+    LookupTimedOut {
+        /// The name.
+        host: String,
+    },
     /// No connection.
     #[error("no connection to `{host}` came about ({kind}); check that the service runs and can be reached from here")]
     ConnectFailed {
@@ -99,6 +113,11 @@ impl SendError {
         matches!(self, Self::PrivateName { .. } | Self::ForbiddenHost { .. } | Self::ForbiddenAddress(_))
     }
 
+    /// Whether the gate has too much to do, so that the same request may succeed later.
+    pub fn is_overload(&self) -> bool {
+        matches!(self, Self::ResolverBusy { .. })
+    }
+
     /// Whether the service may have seen the request. False only where not a byte of it can have been sent.
     pub fn reached_service(&self) -> bool {
         match self {
@@ -112,6 +131,8 @@ impl SendError {
             | Self::ForbiddenMethod
             | Self::ForbiddenHeader { .. }
             | Self::Unresolvable { .. }
+            | Self::ResolverBusy { .. }
+            | Self::LookupTimedOut { .. }
             | Self::ConnectFailed { .. }
             | Self::BadCertificate
             | Self::NoRoots

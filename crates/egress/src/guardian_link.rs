@@ -128,9 +128,10 @@ fn failure_of(error: &SendError) -> LinkFailure {
         | SendError::ForbiddenMethod
         | SendError::ForbiddenHeader { .. }
         | SendError::Unresolvable { .. }
+        | SendError::ResolverBusy { .. }
         | SendError::ConnectFailed { .. } => LinkFailure::Connect,
         SendError::BadCertificate | SendError::NoRoots | SendError::Tls { .. } => LinkFailure::Tls,
-        SendError::TimedOut { .. } => LinkFailure::Timeout,
+        SendError::TimedOut { .. } | SendError::LookupTimedOut { .. } => LinkFailure::Timeout,
         SendError::BrokenAnswer { .. } | SendError::UnsupportedEncoding => LinkFailure::Broken,
     }
 }

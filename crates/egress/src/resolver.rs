@@ -1,38 +1,36 @@
 //! From names to addresses. A name is asked for once for each connection, and one forbidden answer among good ones
 //! refuses the name: whoever mixes them wants the guard to look at one and the socket to take another.
 
-use std::io;
 use std::net::IpAddr;
-use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::address::AddressPolicy;
 use crate::error::SendError;
+use crate::pool::PoolKey;
 
+pub use self::system::SystemResolver;
+
+mod system;
 #[cfg(test)]
 mod tests;
-
-/// How long the system's resolver may think. Its thread cannot be stopped, but the call need not wait for it.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whoever turns names into addresses.
 #[async_trait]
 pub trait Resolve: Send + Sync {
-    /// All addresses of this name.
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
+    /// All addresses of this name, for requests of this holder.
+    async fn resolve(&self, name: &str, holder: PoolKey) -> Result<Vec<IpAddr>, LookupError>;
 }
 
-/// The resolver of the operating system.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemResolver;
-
-#[async_trait]
-impl Resolve for SystemResolver {
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let found = tokio::time::timeout(PATIENCE, tokio::net::lookup_host((name, 0))).await??;
-        Ok(found.map(|socket| socket.ip()).collect())
-    }
+/// Why a name has no addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookupError {
+    /// As many look-ups are in flight as may be, in all or for this holder.
+    Busy,
+    /// The resolver of the system says so, or cannot be asked.
+    Failed,
+    /// The resolver of the system did not say anything in time.
+    TimedOut,
 }
 
 /// The addresses of a name, every one of which a call may reach. A name that is `private` by its spelling must lead
@@ -40,13 +38,16 @@ impl Resolve for SystemResolver {
 pub(crate) async fn resolve_checked(
     resolver: &dyn Resolve,
     policy: &AddressPolicy,
-    name: &str,
-    private: bool,
+    (name, private): (&str, bool),
+    holder: PoolKey,
 ) -> Result<Vec<IpAddr>, SendError> {
-    let answers = resolver.resolve(name).await.unwrap_or_default();
-    if answers.is_empty() {
-        return Err(SendError::Unresolvable { host: name.to_owned() });
-    }
+    let host = || name.to_owned();
+    let answers = match resolver.resolve(name, holder).await {
+        Ok(answers) if !answers.is_empty() => answers,
+        Ok(_) | Err(LookupError::Failed) => return Err(SendError::Unresolvable { host: host() }),
+        Err(LookupError::Busy) => return Err(SendError::ResolverBusy { host: host() }),
+        Err(LookupError::TimedOut) => return Err(SendError::LookupTimedOut { host: host() }),
+    };
     let mut addresses = Vec::with_capacity(answers.len());
     for answer in answers {
         policy.check(answer)?;

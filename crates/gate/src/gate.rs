@@ -15,11 +15,13 @@ use toolgate_model::time::Timestamp;
 use crate::builtin::{Builtins, WorkspaceTool};
 use crate::call::hooks::executions::Executions;
 use crate::call::hooks::parked::Parked;
-use crate::call::refused::RefusedCalls;
+use crate::call::refused::{REFUSALS_PER_SECOND, RefusedCalls};
 use crate::call::renewals::Renewals;
+use crate::call::tally::Tally;
 use crate::call::turns::Turns;
 use crate::call::under_way::UnderWay;
 use crate::catalog::Catalogs;
+use crate::followers::{Followers, STREAMS_OF_PRINCIPAL};
 use crate::identify::Attempts;
 use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
@@ -41,6 +43,10 @@ pub struct Settings {
     pub approvals: ApprovalSettings,
     /// The tools of the machine that the gate runs on.
     pub machine: MachineTools,
+    /// How many refused calls of one principal are recorded one by one in a second.
+    pub refusals_per_second: u32,
+    /// How many streams of events one principal may have open.
+    pub streams_of_principal: usize,
 }
 
 /// The tools of the machine that the gate runs on. The machine is the operator's, and a tenant's administrator gives out
@@ -72,6 +78,9 @@ pub struct ApprovalSettings {
     pub most_of_agent: u32,
 }
 
+/// How long refused calls are counted before they are summed up.
+const REFUSALS_SUMMED_AFTER: Duration = Duration::from_secs(10);
+
 /// How many approvals of one agent may be open where nothing else is said: as many as an approver can look through.
 pub const MOST_OF_AGENT: u32 = 20;
 
@@ -95,6 +104,8 @@ impl Default for Settings {
             retire_after: Duration::from_secs(150),
             approvals: ApprovalSettings::default(),
             machine: MachineTools::default(),
+            refusals_per_second: REFUSALS_PER_SECOND,
+            streams_of_principal: STREAMS_OF_PRINCIPAL,
         }
     }
 }
@@ -137,6 +148,8 @@ pub struct Gate {
     pub(crate) settings: Settings,
     pub(crate) attempts: Attempts,
     pub(crate) refused_calls: RefusedCalls,
+    pub(crate) tally: Tally,
+    pub(crate) followers: Arc<Followers>,
     pub(crate) blinding: Blinding,
     key_uses: Mutex<BTreeMap<KeyId, Timestamp>>,
     pub(crate) rekey_wanted: AtomicBool,
@@ -145,6 +158,7 @@ pub struct Gate {
 impl Gate {
     /// Puts the gate together.
     pub fn new(ports: Ports, audit_key: Arc<SigningKey>, settings: Settings) -> Self {
+        let refused_calls = RefusedCalls::new(settings.refusals_per_second);
         let Ports { ledger, sealer, clock, source, guardian, policy_book, approver } = ports;
         Self {
             ledger,
@@ -163,9 +177,11 @@ impl Gate {
             parked: Parked::default(),
             blinding: Blinding::new(&audit_key),
             audit_key,
+            followers: Arc::new(Followers::new(settings.streams_of_principal)),
             settings,
             attempts: Attempts::default(),
-            refused_calls: RefusedCalls::default(),
+            refused_calls,
+            tally: Tally::default(),
             key_uses: Mutex::default(),
             // A rekey that a crash cut off goes on at the next start.
             rekey_wanted: AtomicBool::new(true),
@@ -216,6 +232,14 @@ impl Gate {
             return Ok(0);
         }
         self.ledger.close_calls(self.clock.now()).await
+    }
+
+    /// Sums up refused calls that were counted, in one event for each principal. Without `all`, only those that were begun
+    /// to be counted a while ago, so that more of them share an event.
+    pub async fn sum_up_refusals(&self, all: bool) -> Result<(), Refusal> {
+        let now = self.clock.now();
+        let before = if all { now.plus(Duration::from_secs(1)) } else { now.minus(REFUSALS_SUMMED_AFTER) };
+        self.ledger.sum_up_denials(before, now).await.map(drop)
     }
 
     /// Brings every call that waits for an answer to its end.

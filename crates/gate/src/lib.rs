@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod call;
 pub mod catalog;
 mod debts;
+pub mod followers;
 pub mod gate;
 pub mod identify;
 pub mod ports;

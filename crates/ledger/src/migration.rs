@@ -23,6 +23,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 8, sql: include_str!("../migrations/sqlite/0008_event_runs.sql") },
     Migration { number: 9, sql: include_str!("../migrations/sqlite/0009_call_counts.sql") },
     Migration { number: 10, sql: include_str!("../migrations/sqlite/0010_waiting_calls.sql") },
+    Migration { number: 11, sql: include_str!("../migrations/sqlite/0011_denial_counts.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -37,6 +38,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 8, sql: include_str!("../migrations/postgres/0008_event_runs.sql") },
     Migration { number: 9, sql: include_str!("../migrations/postgres/0009_call_counts.sql") },
     Migration { number: 10, sql: include_str!("../migrations/postgres/0010_waiting_calls.sql") },
+    Migration { number: 11, sql: include_str!("../migrations/postgres/0011_denial_counts.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

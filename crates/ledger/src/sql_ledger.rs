@@ -32,7 +32,9 @@ use crate::operation::approvals::{ListApprovals, ReadApproval};
 use crate::operation::audit::{self, Integrate, ListPending, ReadHead, ReadTiles};
 use crate::operation::closing::{self, CloseCalls, ForgetKeys};
 use crate::operation::credentials::{CredentialsNaming, ListCredentials, ReadCredential, ReadSealed};
+use crate::operation::denial_counts::{CountDenials, ListDenialCounts, SumUpDenials};
 use crate::operation::event_lists::ListEvents;
+use crate::operation::event_news::ReadNews;
 use crate::operation::expiry::{AnnounceExpired, DestroyRetired};
 use crate::operation::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
 use crate::operation::holdings::{ReadEnded, ReadHolding, ReadHoldings};
@@ -491,6 +493,18 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         self.engine.settle(command).await
     }
 
+    async fn count_denials(&self, counts: Vec<DenialCount>) -> Result<(), Refusal> {
+        self.engine.write(CountDenials { counts }).await
+    }
+
+    async fn sum_up_denials(&self, before: Timestamp, now: Timestamp) -> Result<u64, Refusal> {
+        let mut total = 0;
+        for (tenant, principal) in self.engine.read(ListDenialCounts { before }).await? {
+            total += self.engine.write(SumUpDenials { tenant, principal, now }).await?;
+        }
+        Ok(total)
+    }
+
     async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal> {
         self.engine.write(command).await
     }
@@ -692,6 +706,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         page: PageRequest,
     ) -> Result<Page<LoggedEvent>, Refusal> {
         self.engine.read(ListEvents { tenant: tenant.clone(), filter, page }).await
+    }
+
+    async fn log_news(&self, followed: Vec<(TenantId, Option<u64>)>) -> Result<Vec<LogNews>, Refusal> {
+        self.engine.read(ReadNews { followed }).await
     }
 
     async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal> {

@@ -31,6 +31,7 @@ mod contract {
 
     mod support;
 
+    mod abandoned;
     mod administration;
     mod admission;
     mod approval_decisions;
@@ -50,6 +51,8 @@ mod contract {
     mod credentials;
     mod decisions;
     mod delegation;
+    mod denial_counts;
+    mod event_news;
     mod expiry;
     mod freshness;
     mod grants;

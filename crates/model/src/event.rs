@@ -19,10 +19,12 @@ use crate::scope::ScopeSet;
 use crate::service::ServiceVersion;
 use crate::time::Timestamp;
 
+pub use self::tool_denials::ToolDenials;
 pub use self::tool_invoked::ToolInvoked;
 
 #[cfg(test)]
 mod tests;
+mod tool_denials;
 mod tool_invoked;
 
 /// What happened, with the data that the protocol names for it.
@@ -237,6 +239,8 @@ pub enum Happening {
         /// The same in the words of RFC 0064.
         returned: Box<ToolReturned>,
     },
+    /// Many refused calls of one principal.
+    ToolDenialsCounted(Box<ToolDenials>),
     /// RFC 0064: an allowlist names a tool that there is not, so that no call of it will ever be made.
     ToolForbiddenAtLoad {
         /// Whose allowlist; `None` where it is no agent's.
@@ -315,6 +319,7 @@ impl Happening {
             Self::AuthorizationDecided { .. } => "authorization.decided",
             Self::TenantCreated { .. } => "tenant.created",
             Self::ToolDenied { .. } => "tool.denied",
+            Self::ToolDenialsCounted(_) => "tool.denials.counted",
             Self::ToolForbiddenAtLoad { .. } => RETURNED,
             Self::ToolInvoked(_) => "tool.invoked",
             Self::ToolSessionClosed { .. } => "tool.session.closed",
@@ -343,6 +348,7 @@ impl Happening {
                 data
             }
             Self::Approval(happening) => happening.data(),
+            Self::ToolDenialsCounted(denials) => denials.data(),
             Self::HookDecided(decision) => decision.data(),
             Self::PoliciesChanged { version, change, subject, rules, shadowed, digest, note } => json!({
                 "version": version, "change": change, "subject": subject, "rules": rules, "shadowed": shadowed,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use http::header;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -16,6 +16,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::strict_json::{self, StrictJsonError};
 use zeroize::Zeroizing;
 
+use crate::limiter::BodyShare;
 use crate::openintent::error::Denied;
 use crate::router::App;
 
@@ -107,18 +108,37 @@ fn is_json(request: &Request) -> Result<(), Refusal> {
     Err(Refusal::new(Code::UnsupportedMediaType, "send JSON, with the header `Content-Type: application/json`"))
 }
 
-/// Reads the bytes of a body.
+/// Reads the bytes of a body, and waits for its turn to be parsed where it is large.
 pub(crate) async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
-    let body = Limited::new(request.into_body(), limit);
-    let collected = tokio::time::timeout(PATIENCE, body.collect()).await;
-    let collected = collected.map_err(|_| Refusal::new(Code::MalformedJson, "the body took too long to arrive"))?;
-    match collected {
-        Ok(collected) => Ok(Zeroizing::new(Vec::from(collected.to_bytes()))),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Refusal::new(Code::BodyTooLarge, format!("a body may have at most {limit} bytes")))
-        }
-        Err(_) => Err(Refusal::new(Code::MalformedJson, "the body broke off before its end")),
+    let share = request.extensions().get::<Arc<BodyShare>>().cloned();
+    let collected = tokio::time::timeout(PATIENCE, collect(request.into_body(), limit, share.as_deref())).await;
+    let bytes = collected.map_err(|_| Refusal::new(Code::MalformedJson, "the body took too long to arrive"))??;
+    if let Some(share) = share {
+        share.parse(&bytes).await?;
     }
+    Ok(bytes)
+}
+
+/// Reads no further than there is room for.
+async fn collect(
+    mut body: axum::body::Body,
+    limit: usize,
+    share: Option<&BodyShare>,
+) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Refusal::new(Code::MalformedJson, "the body broke off before its end"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        let size = bytes.len().saturating_add(data.len());
+        if size > limit {
+            return Err(Refusal::new(Code::BodyTooLarge, format!("a body may have at most {limit} bytes")));
+        }
+        if let Some(share) = share {
+            share.read(size)?;
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {

@@ -1,8 +1,9 @@
 //! Streams of events (server-sent events): each goes on until the client goes, its key ends or the program ends. A page is
 //! read when the client has taken the one before, so a slow client costs no memory; between two pages nothing of the
-//! ledger is held.
+//! ledger is held. An idle stream reads nothing: it is woken when there may be events for it.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::header;
 use toolgate_gate::Caller;
+use toolgate_gate::followers::Follower;
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::permission::Permission;
 
@@ -29,8 +31,6 @@ pub(crate) trait Following: Send + 'static {
 
     /// Whoever has this sees more; a caller that gains or loses it comes back for another view.
     const SEES_MORE: Permission;
-    /// How long to wait before looking again.
-    const PAUSE: Duration;
 
     /// The next events that the caller may see, without moving on; `None` where there are none yet.
     fn page(&self, app: &App, caller: &Caller) -> impl Future<Output = Result<Option<Self::Page>, Refusal>> + Send;
@@ -44,9 +44,15 @@ pub(crate) trait Following: Send + 'static {
     ) -> impl Future<Output = Result<String, Refusal>> + Send;
 }
 
-/// Begins with this text and goes on with what is followed.
-pub(crate) fn open<F: Following>(app: Arc<App>, caller: Caller, following: F, beginning: String) -> Response {
-    let streaming = Streaming { app, caller, following, ended: false };
+/// Begins with this text and goes on with what is followed. The follower was there before anything was read.
+pub(crate) fn open<F: Following>(
+    app: Arc<App>,
+    caller: Caller,
+    follower: Follower,
+    following: F,
+    beginning: String,
+) -> Response {
+    let streaming = Streaming { app, caller, follower, following, up_to_date: false, ended: false };
     let begun = stream::once(async move { Ok::<_, io::Error>(Bytes::from(beginning)) });
     let rest = stream::unfold(streaming, |mut streaming| async move {
         let text = streaming.next().await?;
@@ -64,7 +70,10 @@ pub(crate) fn open<F: Following>(app: Arc<App>, caller: Caller, following: F, be
 struct Streaming<F> {
     app: Arc<App>,
     caller: Caller,
+    follower: Follower,
     following: F,
+    /// Whether everything was read that was there when the stream was last woken.
+    up_to_date: bool,
     ended: bool,
 }
 
@@ -86,17 +95,24 @@ impl<F: Following> Streaming<F> {
 
     /// Waits for events, but not for ever; `None` when the stream is to end.
     async fn events_or_sign(&mut self) -> Result<Option<String>, Refusal> {
-        let mut silent = Duration::ZERO;
-        while silent < BETWEEN_SIGNS {
-            if let Some(page) = self.following.page(&self.app, &self.caller).await? {
-                return self.shown(page).await;
+        let shutdown = Arc::clone(&self.app.shutdown);
+        let mut sign_due = pin!(shutdown.drains_within(BETWEEN_SIGNS));
+        loop {
+            if !self.up_to_date {
+                if let Some(page) = self.following.page(&self.app, &self.caller).await? {
+                    return self.shown(page).await;
+                }
+                self.up_to_date = true;
             }
-            if self.app.shutdown.drains_within(F::PAUSE).await {
-                return Ok(None);
+            tokio::select! {
+                () = self.follower.news() => self.up_to_date = false,
+                drains = &mut sign_due => match drains {
+                    true => return Ok(None),
+                    false => break,
+                },
             }
-            silent += F::PAUSE;
         }
-        self.caller = self.app.gate.identify_again(&self.caller).await?;
+        self.caller = self.app.gate.identify_follower(&self.caller).await?;
         Ok(Some(SIGN_OF_LIFE.to_owned()))
     }
 

@@ -17,9 +17,12 @@ use toolgate_model::rate_limit::{RateLimit, Wait};
 use toolgate_model::source_network::SourceNetwork;
 use toolgate_model::time::Timestamp;
 
+pub use self::body_memory::BodyMemory;
+pub(crate) use self::body_memory::BodyShare;
 use self::buckets::{Buckets, Place};
 pub use self::in_flight::InFlightLimit;
 
+mod body_memory;
 mod buckets;
 mod in_flight;
 pub mod middleware;

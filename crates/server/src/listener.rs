@@ -28,6 +28,7 @@ mod connection;
 mod forwarded;
 mod offload;
 pub(crate) mod places;
+mod prefetched;
 mod proxy_protocol;
 mod stream;
 #[cfg(test)]

@@ -20,6 +20,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 mod about;
 pub mod metrics;
 pub mod openapi;
+pub mod tasks;
 
 /// The routes that need no key: they tell nothing about tenants.
 pub fn routes() -> Vec<Route> {
@@ -45,7 +46,8 @@ async fn within(check: impl Future<Output = Result<(), Refusal>>) -> Result<(), 
     })
 }
 
-/// Ready when the ledger takes writes, the key provider seals, and nothing is sealed under a key that is gone.
+/// Ready when the ledger takes writes, the key provider seals, nothing is sealed under a key that is gone, and the
+/// background tasks run.
 async fn readiness(State(app): State<Arc<App>>) -> Response {
     let ledger = app.gate.check_ledger();
     let keys = async {
@@ -57,7 +59,8 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
         Phase::Serving => Ok(()),
         Phase::LameDuck | Phase::Draining => Err(Refusal::new(Code::Overloaded, "the gate is about to stop")),
     };
-    let ready = ledger.is_ok() && keys.is_ok() && stopping.is_ok();
+    let tasks = app.tasks.check();
+    let ready = ledger.is_ok() && keys.is_ok() && tasks.is_ok() && stopping.is_ok();
     let part = |result: &Result<(), Refusal>| match result {
         Ok(()) => json!({"status": "ok"}),
         Err(refusal) => json!({"status": "failed", "code": refusal.code().as_str(), "message": refusal.reason()}),
@@ -67,6 +70,7 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
         "status": if ready { "ready" } else { "not ready" },
         "ledger": part(&ledger),
         "key_provider": part(&keys),
+        "tasks": part(&tasks),
         "shutdown": part(&stopping),
         // Everything is served all the same: a step may be the correction of a wrong time.
         "clock": if app.gate.has_steady_clock() { json!({"status": "ok"}) } else { json!({"status": "stepped"}) },

@@ -12,10 +12,11 @@ use toolgate_gate::refusal::{Code, Refusal};
 
 use crate::aos::{self, HookSettings};
 use crate::approvals;
-use crate::limiter::{InFlightLimit, Limiter};
+use crate::limiter::{BodyMemory, InFlightLimit, Limiter};
 use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
+use crate::operations::tasks::Tasks;
 use crate::operations::{self};
 use crate::policies;
 use crate::shutdown::Shutdown;
@@ -30,12 +31,16 @@ pub struct App {
     pub limiter: Option<Arc<Limiter>>,
     /// How many requests of one key may be in flight.
     pub in_flight: Arc<InFlightLimit>,
+    /// How much memory the bodies of requests may take.
+    pub body_memory: Arc<BodyMemory>,
     /// The largest body that is read, in bytes.
     pub max_body: usize,
     /// How OpenWOP is spoken.
     pub openwop: openwop::Settings,
     /// What is agreed with the runtimes that ask at hooks.
     pub hooks: HookSettings,
+    /// How the background tasks are doing.
+    pub tasks: Arc<Tasks>,
     /// How far the shutdown of the program has come.
     pub shutdown: Arc<Shutdown>,
 }

@@ -25,7 +25,7 @@ use toolgate_ledger::{PostgresEngine, SqlLedger, SqliteEngine};
 use toolgate_model::approval::Workspace as WorkspacePath;
 use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
-use toolgate_server::limiter::InFlightLimit;
+use toolgate_server::limiter::{BodyMemory, InFlightLimit};
 use toolgate_server::listener::{TlsError, TrustedProxies};
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
@@ -195,9 +195,14 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         metrics,
         limiter: configuration.rate_limit.map(|limit| Arc::new(Limiter::new(limit, Arc::new(SystemClock)))),
         in_flight: Arc::new(InFlightLimit::new(configuration.network.requests_of_key)),
+        body_memory: Arc::new(BodyMemory::new(
+            configuration.network.body_memory,
+            configuration.network.body_memory_of_key,
+        )),
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
         hooks: configuration.guardians.hooks.clone(),
+        tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),
     });
     let work = Work { webhooks, tls: endpoints.tls.clone(), integrate_every: configuration.integrate_every };
@@ -322,7 +327,8 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
 
 /// A way out that reaches what the operator allows.
 fn guarded_client(configuration: &Configuration) -> GuardedClient {
-    GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(SystemResolver))
+    let resolver = SystemResolver::new(configuration.max_lookups);
+    GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(resolver))
 }
 
 /// Refuses keys and a ledger that other accounts can change or replace, before any of them is read.

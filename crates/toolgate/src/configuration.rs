@@ -110,6 +110,8 @@ pub struct Configuration {
     pub workspace: Option<WorkspaceSettings>,
     /// Networks that calls may reach although they are private.
     pub egress_allow: Vec<IpNet>,
+    /// How many names are looked up at a time.
+    pub max_lookups: usize,
     /// Who is asked about calls, and what is agreed with those who ask.
     pub guardians: GuardianSettings,
     /// How long guardians have for one event, all together.
@@ -236,6 +238,8 @@ impl Configuration {
             approvals: approvals(&mut resolved)?,
             // Told by whoever opens the workspace.
             machine: MachineTools::default(),
+            refusals_per_second: u32::try_from(resolved.integer(&keys::REFUSALS_PER_SECOND)?).unwrap_or(u32::MAX),
+            streams_of_principal: resolved.count(&keys::MAX_STREAMS_PER_PRINCIPAL)?,
         };
         let tool_list = match resolved.text(&keys::OPENWOP_TOOL_LIST)?.as_str() {
             "object" => ToolList::Object,
@@ -265,6 +269,7 @@ impl Configuration {
             settings,
             workspace: workspace(&mut resolved)?,
             egress_allow: networks(&mut resolved, &keys::EGRESS_ALLOW)?,
+            max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment)?,

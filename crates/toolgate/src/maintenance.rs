@@ -1,9 +1,12 @@
-//! Work that nobody asks for: taking events into the signed log, announcing what has expired, noting which keys were
-//! used, and going on with a change of the master key. A failure is logged, counted and tried again; it ends nothing.
+//! Background tasks: taking events into the signed log, announcing what has expired, noting which keys were used, waking
+//! streams, and going on with a change of the master key. A failure is logged, counted and tried again; it ends nothing.
+//! A task that panics or ends is started again, and `/readyz` names it until it has done its work once.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -12,11 +15,15 @@ use toolgate_approval::Desk;
 use toolgate_gate::Refusal;
 use toolgate_server::App;
 use toolgate_server::listener::Tls;
+use toolgate_server::operations::tasks::Tasks;
 
 use crate::webhooks::{LOOK_EVERY, Tellings, Webhooks};
 
+/// How long after its end a task is started again.
+const RESTART_AFTER: Duration = Duration::from_secs(1);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const HEAR_EVERY: Duration = Duration::from_millis(100);
+const LOOK_FOR_NEWS_EVERY: Duration = Duration::from_millis(100);
 const REAP_EVERY: Duration = Duration::from_secs(30);
 const BEAT_EVERY: Duration = Duration::from_secs(5);
 const FLUSH_KEY_USES_EVERY: Duration = Duration::from_secs(15);
@@ -45,20 +52,25 @@ impl Maintenance {
     pub fn start(app: &Arc<App>, desk: &Arc<Desk>, work: Work) -> Self {
         let Work { webhooks, tls, integrate_every } = work;
         let (stop, stopped) = watch::channel(false);
-        let mut loops = JoinSet::new();
-        loops.spawn(integrate(Arc::clone(app), integrate_every, stopped.clone()));
-        loops.spawn(sweep(Arc::clone(app), stopped.clone()));
-        loops.spawn(flush_key_uses(Arc::clone(app), stopped.clone()));
-        loops.spawn(hear_answers(Arc::clone(app), Arc::clone(desk), stopped.clone()));
-        loops.spawn(reap(Arc::clone(app), Arc::clone(desk), stopped.clone()));
-        loops.spawn(beat(Arc::clone(app), Arc::clone(desk), stopped.clone()));
+        let mut tasks = Supervisor { app: Arc::clone(app), stopped, loops: JoinSet::new() };
+        tasks.start("integrate", move |app, stopped| integrate(app, integrate_every, stopped));
+        tasks.start("sweep", sweep);
+        tasks.start("key-uses", flush_key_uses);
+        let of_desk = Arc::clone(desk);
+        tasks.start("decisions", move |app, stopped| hear_answers(app, Arc::clone(&of_desk), stopped));
+        tasks.start("streams", look_for_news);
+        let of_desk = Arc::clone(desk);
+        tasks.start("reap", move |app, stopped| reap(app, Arc::clone(&of_desk), stopped));
+        let of_desk = Arc::clone(desk);
+        tasks.start("heartbeat", move |app, stopped| beat(app, Arc::clone(&of_desk), stopped));
         if let Some(webhooks) = webhooks {
-            loops.spawn(tell(Arc::clone(app), webhooks, stopped.clone()));
+            tasks.start("webhooks", move |app, stopped| tell(app, Arc::clone(&webhooks), stopped));
         }
         if let Some(tls) = tls {
-            loops.spawn(reload_certificates(tls, stopped.clone()));
+            tasks.start("certificates", move |app, stopped| reload_certificates(app, Arc::clone(&tls), stopped));
         }
-        loops.spawn(rekey(Arc::clone(app), stopped));
+        tasks.start("rekey", rekey);
+        let loops = tasks.loops;
         Self { app: Arc::clone(app), stop, loops }
     }
 
@@ -68,13 +80,14 @@ impl Maintenance {
         self.loops.join_all().await;
         let mut last = Watched::new(&self.app, "the last work before the end");
         last.note(self.app.gate.flush_key_uses().await);
+        last.note(self.app.gate.sum_up_refusals(true).await);
         last.note(self.app.gate.integrate().await.map(|count| self.app.metrics.integrated(count)));
     }
 }
 
 async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "taking events into the audit log");
-    let mut ticks = Ticks::new(every, stopped);
+    let mut ticks = Ticks::new(&app, "integrate", every, stopped);
     while ticks.next().await {
         watched.note(app.gate.integrate().await.map(|count| app.metrics.integrated(count)));
     }
@@ -82,27 +95,37 @@ async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool
 
 async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "announcing what has expired");
-    let mut ticks = Ticks::new(SWEEP_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "sweep", SWEEP_EVERY, stopped);
     while ticks.next().await {
         watched.note(app.gate.sweep().await);
         watched.note(app.gate.close_calls().await.map(drop));
         watched.note(app.gate.close_sessions().await.map(drop));
+        watched.note(app.gate.sum_up_refusals(false).await);
     }
 }
 
 /// Answers may be given at another gate: whoever waits here must not wait for long after that.
 async fn hear_answers(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "hearing of answers from other gates");
-    let mut ticks = Ticks::new(HEAR_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "decisions", HEAR_EVERY, stopped);
     while ticks.next().await {
         watched.note(desk.collect().await);
+    }
+}
+
+/// One look for all streams of events, whoever follows them.
+async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "looking for events that streams wait for");
+    let mut ticks = Ticks::new(&app, "streams", LOOK_FOR_NEWS_EVERY, stopped);
+    while ticks.next().await {
+        watched.note(app.gate.look_for_news().await);
     }
 }
 
 /// Each call has its own timer; this is for what none is left of.
 async fn reap(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "ending approvals that nobody waits for");
-    let mut ticks = Ticks::new(REAP_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "reap", REAP_EVERY, stopped);
     while ticks.next().await {
         watched.note(desk.reap().await.map(drop));
     }
@@ -110,7 +133,7 @@ async fn reap(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
 
 async fn beat(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "showing other gates that this one lives");
-    let mut ticks = Ticks::new(BEAT_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "heartbeat", BEAT_EVERY, stopped);
     while ticks.next().await {
         watched.note(desk.beat().await);
     }
@@ -120,7 +143,7 @@ async fn beat(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
 async fn tell(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "telling the webhook of approvals");
     let mut tellings = Tellings::new(webhooks, stopped.clone());
-    let mut ticks = Ticks::new(LOOK_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "webhooks", LOOK_EVERY, stopped);
     while ticks.next().await {
         watched.note(tellings.look().await);
     }
@@ -128,12 +151,12 @@ async fn tell(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<b
 }
 
 /// Reads certificates again that may have been renewed: watching the files would miss links that are changed above them.
-async fn reload_certificates(tls: Arc<Tls>, stopped: watch::Receiver<bool>) {
+async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Receiver<bool>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,
         Err(error) => return tracing::error!(%error, "certificates are not reloaded: SIGHUP cannot be waited for"),
     };
-    let mut ticks = Ticks::new(RELOAD_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "certificates", RELOAD_EVERY, stopped);
     let mut failure = String::new();
     loop {
         let goes_on = tokio::select! {
@@ -162,7 +185,7 @@ async fn reload_certificates(tls: Arc<Tls>, stopped: watch::Receiver<bool>) {
 
 async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "noting which keys were used");
-    let mut ticks = Ticks::new(FLUSH_KEY_USES_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "key-uses", FLUSH_KEY_USES_EVERY, stopped);
     while ticks.next().await {
         watched.note(app.gate.flush_key_uses().await);
     }
@@ -170,7 +193,7 @@ async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
 
 async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "changing the master key");
-    let mut ticks = Ticks::new(LOOK_FOR_REKEY_EVERY, stopped.clone());
+    let mut ticks = Ticks::new(&app, "rekey", LOOK_FOR_REKEY_EVERY, stopped.clone());
     let mut wanted = false;
     while ticks.next().await {
         wanted |= app.gate.take_rekey_request();
@@ -197,25 +220,74 @@ async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// The beats of a loop, until the end is asked for.
-struct Ticks {
+/// The beats of a task, until the end is asked for.
+struct Ticks<'a> {
+    tasks: &'a Tasks,
+    name: &'static str,
     beats: tokio::time::Interval,
     stopped: watch::Receiver<bool>,
+    begun: bool,
 }
 
-impl Ticks {
-    fn new(every: Duration, stopped: watch::Receiver<bool>) -> Self {
+impl<'a> Ticks<'a> {
+    fn new(app: &'a App, name: &'static str, every: Duration, stopped: watch::Receiver<bool>) -> Self {
         let mut beats = interval(every);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { beats, stopped }
+        Self { tasks: &app.tasks, name, beats, stopped, begun: false }
     }
 
-    /// Waits for the next beat; false when there is none any more.
+    /// Waits for the next beat; false when there is none any more. What was to be done at the one before is done then.
     async fn next(&mut self) -> bool {
+        if std::mem::replace(&mut self.begun, true) {
+            self.tasks.worked(self.name);
+        }
         tokio::select! {
             biased;
             _ = self.stopped.changed() => false,
             _ = self.beats.tick() => true,
+        }
+    }
+}
+
+/// Starts tasks, and starts them again.
+struct Supervisor {
+    app: Arc<App>,
+    stopped: watch::Receiver<bool>,
+    loops: JoinSet<()>,
+}
+
+impl Supervisor {
+    fn start<F, R>(&mut self, name: &'static str, task: F)
+    where
+        F: Fn(Arc<App>, watch::Receiver<bool>) -> R + Send + Sync + 'static,
+        R: Future<Output = ()> + Send + 'static,
+    {
+        let (app, stopped) = (Arc::clone(&self.app), self.stopped.clone());
+        let tasks = Arc::clone(&app.tasks);
+        self.loops.spawn(supervise(tasks, name, stopped.clone(), move || task(Arc::clone(&app), stopped.clone())));
+    }
+}
+
+/// Runs a task until the end is asked for, however often it ends before.
+async fn supervise<R: Future<Output = ()>>(
+    tasks: Arc<Tasks>,
+    name: &'static str,
+    mut stopped: watch::Receiver<bool>,
+    task: impl Fn() -> R,
+) {
+    loop {
+        let how = match AssertUnwindSafe(async { task().await }).catch_unwind().await {
+            Ok(()) => "ended",
+            Err(_) => "panicked",
+        };
+        if *stopped.borrow() {
+            return;
+        }
+        tasks.failed(name, how);
+        tracing::error!(task = name, "a background task {how}, and is started again");
+        // A sender that is gone asks for the end too.
+        if tokio::time::timeout(RESTART_AFTER, stopped.wait_for(|stopped| *stopped)).await.is_ok() {
+            return;
         }
     }
 }
@@ -248,5 +320,46 @@ impl<'a> Watched<'a> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_or_ends_is_named_and_started_again() {
+        let (stop, stopped) = watch::channel(false);
+        let (tasks, runs) = (Arc::new(Tasks::default()), Arc::new(AtomicUsize::new(0)));
+        let (of_task, counted, ended) = (Arc::clone(&tasks), Arc::clone(&runs), stopped.clone());
+        let task = move || {
+            let (tasks, run, mut ended) = (Arc::clone(&of_task), counted.fetch_add(1, Ordering::SeqCst), ended.clone());
+            async move {
+                match run {
+                    0 => panic!("a fault of the task"),
+                    1 => {}
+                    _ => {
+                        tasks.worked("task");
+                        let _ = ended.wait_for(|stopped| *stopped).await;
+                    }
+                }
+            }
+        };
+        let supervised = tokio::spawn(supervise(Arc::clone(&tasks), "task", stopped, task));
+        for how in ["`task` panicked", "`task` ended"] {
+            while !tasks.check().is_err_and(|refusal| refusal.reason().contains(how)) {
+                tokio::task::yield_now().await;
+                tokio::time::advance(Duration::from_millis(100)).await;
+            }
+        }
+        while tasks.check().is_err() {
+            tokio::task::yield_now().await;
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        assert_eq!(runs.load(Ordering::SeqCst), 3);
+        stop.send_replace(true);
+        supervised.await.unwrap();
     }
 }

@@ -1,6 +1,5 @@
 //! What the tests of the adapters have in common: an errand made by hand, and a vault of one shelf.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +12,8 @@ use toolgate_testkit::upstream::{Reply, Upstream};
 
 use super::*;
 use crate::address::AddressPolicy;
-use crate::resolver::Resolve;
+use crate::pool::PoolKey;
+use crate::resolver::{LookupError, Resolve};
 use crate::time::deadline_after;
 
 /// The time of every call: 2026-02-08T10:00:00.250Z.
@@ -138,7 +138,7 @@ struct Loopback;
 
 #[async_trait]
 impl Resolve for Loopback {
-    async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+    async fn resolve(&self, _: &str, _: PoolKey) -> Result<Vec<IpAddr>, LookupError> {
         Ok(vec![Ipv4Addr::LOCALHOST.into()])
     }
 }

@@ -14,7 +14,7 @@ use toolgate_model::time::Timestamp;
 
 use super::*;
 use crate::body::DEFAULT_BODY_LIMIT;
-use crate::resolver::SystemResolver;
+use crate::resolver::{LookupError, SystemResolver};
 use crate::time::deadline_after;
 
 mod exchange;
@@ -137,7 +137,7 @@ impl Fickle {
 
 #[async_trait]
 impl Resolve for Fickle {
-    async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+    async fn resolve(&self, _: &str, _: PoolKey) -> Result<Vec<IpAddr>, LookupError> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Ok(self.answers.lock().unwrap().pop_front().unwrap_or_default())
     }
@@ -149,7 +149,7 @@ fn policy(allow: &[&str]) -> AddressPolicy {
 
 /// A client that may reach the services of these tests.
 fn local_client() -> GuardedClient {
-    GuardedClient::new(policy(&["127.0.0.1/32"]), Arc::new(SystemResolver))
+    GuardedClient::new(policy(&["127.0.0.1/32"]), Arc::new(SystemResolver::default()))
 }
 
 fn credential(number: u8) -> PoolKey {

@@ -14,7 +14,7 @@ const LIMIT: usize = 1024;
 
 fn client(allowed: &[&str]) -> GuardedClient {
     let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
-    GuardedClient::new(AddressPolicy::new(allowed), Arc::new(SystemResolver))
+    GuardedClient::new(AddressPolicy::new(allowed), Arc::new(SystemResolver::default()))
 }
 
 fn link(upstream: &Upstream, authentication: LinkAuthentication) -> GuardianLink {

@@ -13,7 +13,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 fn client(allowed: &[&str]) -> GuardedClient {
     let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
-    GuardedClient::new(AddressPolicy::new(allowed), Arc::new(SystemResolver))
+    GuardedClient::new(AddressPolicy::new(allowed), Arc::new(SystemResolver::default()))
 }
 
 fn local_client() -> GuardedClient {

@@ -10,8 +10,8 @@ struct Fickle(Mutex<VecDeque<Vec<IpAddr>>>);
 
 #[async_trait]
 impl Resolve for Fickle {
-    async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
-        self.0.lock().unwrap().pop_front().ok_or_else(|| io::ErrorKind::NotFound.into())
+    async fn resolve(&self, _: &str, _: PoolKey) -> Result<Vec<IpAddr>, LookupError> {
+        self.0.lock().unwrap().pop_front().ok_or(LookupError::Failed)
     }
 }
 
@@ -22,7 +22,7 @@ fn fickle(answers: &[&[&str]]) -> Fickle {
 
 async fn resolve(answers: &[&[&str]], allow: &[&str], private: bool) -> Result<Vec<IpAddr>, SendError> {
     let policy = AddressPolicy::new(allow.iter().map(|network| network.parse().unwrap()).collect());
-    resolve_checked(&fickle(answers), &policy, "api.example.com", private).await
+    resolve_checked(&fickle(answers), &policy, ("api.example.com", private), PoolKey::Notices).await
 }
 
 #[tokio::test]
@@ -64,12 +64,12 @@ async fn a_private_name_leads_only_to_exempt_addresses() {
 async fn a_name_that_turns_private_is_refused_from_then_on() {
     let resolver = fickle(&[&["8.8.8.8"], &["169.254.169.254"]]);
     let policy = AddressPolicy::default();
-    assert!(resolve_checked(&resolver, &policy, "api.example.com", false).await.is_ok());
-    assert!(resolve_checked(&resolver, &policy, "api.example.com", false).await.is_err());
+    assert!(resolve_checked(&resolver, &policy, ("api.example.com", false), PoolKey::Notices).await.is_ok());
+    assert!(resolve_checked(&resolver, &policy, ("api.example.com", false), PoolKey::Notices).await.is_err());
 }
 
 #[tokio::test]
 async fn the_system_knows_this_machine() {
-    let addresses = SystemResolver.resolve("localhost").await.unwrap();
+    let addresses = SystemResolver::default().resolve("localhost", PoolKey::Notices).await.unwrap();
     assert!(!addresses.is_empty() && addresses.iter().all(IpAddr::is_loopback));
 }

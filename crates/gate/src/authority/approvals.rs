@@ -331,7 +331,7 @@ impl Gate {
 }
 
 /// Whose approvals somebody may see: all, or their own.
-fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Result<Option<PrincipalId>, Refusal> {
+pub(crate) fn visible_agent(caller: &Caller, wanted: Option<PrincipalId>) -> Result<Option<PrincipalId>, Refusal> {
     if caller.may(Permission::DecideApprovals) {
         return Ok(wanted);
     }

@@ -22,7 +22,7 @@ use crate::refusal::{Code, Kind, Refusal, Stage};
 /// A call without a result: refused, or admitted and never settled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Denial {
-    /// The record that stays of it; `None` where nothing could be written down.
+    /// The record that stays of it; `None` where nothing could be written down, or where it is recorded in sum.
     pub invocation: Option<InvocationId>,
     /// Why.
     pub refusal: Refusal,
@@ -36,7 +36,7 @@ impl Denial {
         Self { invocation, refusal, admitted: false }
     }
 
-    /// A refusal that leaves no record.
+    /// A refusal that leaves no record of its own.
     pub(crate) fn unrecorded(refusal: Refusal) -> Self {
         Self::refused(None, refusal)
     }
@@ -67,6 +67,14 @@ impl Gate {
     /// The one place where refusals are written down.
     pub(super) async fn record_denial(&self, call: &Call, mut reached: Reached, refusal: Refusal) -> Denial {
         self.refused_calls.count(&call.caller, &refusal, call.arrived);
+        if !self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived) {
+            let (tenant, principal, now) = (call.caller.tenant(), call.caller.id(), self.clock.now());
+            let counted = self.tally.count(&*self.ledger, tenant, principal, refusal.code(), now).await;
+            return match counted {
+                Ok(()) => Denial::unrecorded(refusal),
+                Err(uncounted) => Denial::unrecorded(uncounted.at(Stage::Settle)),
+            };
+        }
         let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
         let decision = reached.decision.take();
         let about = self.about(call, reached, &refusal).await;

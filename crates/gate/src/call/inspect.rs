@@ -148,6 +148,7 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
     let code = match failure.kind {
         FailureKind::NotExecutable => Code::ToolNotExecutable,
         FailureKind::Blocked | FailureKind::Proxy => Code::ProxyError,
+        FailureKind::Overloaded => Code::Overloaded,
         FailureKind::Service => Code::ServiceError,
     };
     let refusal = Refusal::new(code, failure.reason.clone());

@@ -1,5 +1,6 @@
 //! Refused calls count against the principal that makes them. A refusal costs the caller nothing else: no rate of a
-//! grant, no call of a service. Without a limit of its own it could be repeated to find something out.
+//! grant, no call of a service. Without a limit of its own it could be repeated to find something out. And what it costs the
+//! ledger is bounded: beyond so many a second, refusals are counted and recorded in sum.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,19 +17,49 @@ const BURST: i64 = 2_000;
 /// How long until one of them is forgiven.
 const FORGIVE: Duration = Duration::from_secs(1);
 
-/// The refused calls of each principal.
-pub(crate) struct RefusedCalls(Mutex<Debts<(TenantId, PrincipalId)>>);
+/// How many of them are recorded one by one in a second where nothing else is said.
+pub(crate) const REFUSALS_PER_SECOND: u32 = 10;
+/// For how many seconds' worth of them that is done at once.
+const RECORDED_BURST: u32 = 10;
 
-impl Default for RefusedCalls {
-    fn default() -> Self {
-        Self(Mutex::new(Debts::new(BURST, FORGIVE)))
-    }
+type OfPrincipal = Mutex<Debts<(TenantId, PrincipalId)>>;
+
+/// The refused calls of each principal.
+pub(crate) struct RefusedCalls {
+    refused: OfPrincipal,
+    recorded: OfPrincipal,
 }
 
 impl RefusedCalls {
+    /// With so many recorded one by one in a second.
+    pub(crate) fn new(recorded_per_second: u32) -> Self {
+        let recorded = recorded_per_second.max(1);
+        let forgive = Duration::from_secs(1) / recorded;
+        Self {
+            refused: Mutex::new(Debts::new(BURST, FORGIVE)),
+            recorded: Mutex::new(Debts::new(i64::from(recorded.saturating_mul(RECORDED_BURST)), forgive)),
+        }
+    }
+
+    /// Whether this refusal is recorded by itself, and not in sum with others.
+    ///
+    /// INVARIANT: one that the ledger or a fault of the gate is the reason of always is, since the call may have been
+    /// admitted after all, and only the record can tell.
+    pub(super) fn is_recorded(&self, caller: &Caller, refusal: &Refusal, now: Timestamp) -> bool {
+        if refusal.code() == Code::LedgerUnavailable || refusal.code().kind() == Kind::Internal {
+            return true;
+        }
+        let (debtor, mut recorded) = (debtor(caller), locked(&self.recorded));
+        if recorded.wait(&debtor, now).is_some() {
+            return false;
+        }
+        recorded.add(&debtor, now);
+        true
+    }
+
     /// Refuses a caller with too many refused calls.
     pub(super) fn check(&self, caller: &Caller, now: Timestamp) -> Result<(), Refusal> {
-        let Some(seconds) = self.debts().wait(&debtor(caller), now) else { return Ok(()) };
+        let Some(seconds) = locked(&self.refused).wait(&debtor(caller), now) else { return Ok(()) };
         let reason = format!("too many calls of {} were refused; wait {seconds} seconds", caller.id());
         Err(Refusal::new(Code::TooManyAttempts, reason).with("retry_after_seconds", seconds))
     }
@@ -36,13 +67,13 @@ impl RefusedCalls {
     /// Counts a refusal. One for too many calls says nothing about what was in the call.
     pub(super) fn count(&self, caller: &Caller, refusal: &Refusal, now: Timestamp) {
         if refusal.code().kind() != Kind::TooMany {
-            self.debts().add(&debtor(caller), now);
+            locked(&self.refused).add(&debtor(caller), now);
         }
     }
+}
 
-    fn debts(&self) -> MutexGuard<'_, Debts<(TenantId, PrincipalId)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked(debts: &OfPrincipal) -> MutexGuard<'_, Debts<(TenantId, PrincipalId)>> {
+    debts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn debtor(caller: &Caller) -> (TenantId, PrincipalId) {

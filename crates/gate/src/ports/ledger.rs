@@ -29,10 +29,10 @@ pub use self::approvals::{
     ApprovalFilter, Beat, Consent, DecideApproval, EndApproval, GrantRates, RequestApproval, RevokeStanding,
     SessionTerms, SetSessionTerms, StandingFilter,
 };
-pub use self::audit::{EventFilter, LogHead, LoggedEvent};
+pub use self::audit::{EventFilter, EventHeading, LogHead, LogNews, LoggedEvent};
 pub use self::calls::{
-    Admission, Admit, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial, ReportInvocation,
-    Settle, StoredAnswer,
+    Admission, Admit, DenialCount, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial,
+    ReportInvocation, Settle, StoredAnswer,
 };
 pub use self::grants::{
     CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
@@ -254,6 +254,10 @@ pub trait Ledger: Send + Sync {
     async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal>;
     /// Writes down a refused call.
     async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal>;
+    /// Counts refused calls that are not written down one by one: each principal and code once, in their order.
+    async fn count_denials(&self, counts: Vec<DenialCount>) -> Result<(), Refusal>;
+    /// Sums up what was counted, beginning before `before`, in one event for each principal; answers how many calls.
+    async fn sum_up_denials(&self, before: Timestamp, now: Timestamp) -> Result<u64, Refusal>;
     /// Writes down a call that its caller made by itself.
     async fn report_invocation(&self, command: ReportInvocation) -> Result<(), Refusal>;
     /// Opens a tool session.
@@ -359,6 +363,8 @@ pub trait Ledger: Send + Sync {
         filter: EventFilter,
         page: PageRequest,
     ) -> Result<Page<LoggedEvent>, Refusal>;
+    /// What is new in these logs, each looked at up to this size before. A log without news is left out.
+    async fn log_news(&self, followed: Vec<(TenantId, Option<u64>)>) -> Result<Vec<LogNews>, Refusal>;
     /// The newest signed head; `None` while the log is empty.
     async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal>;
     /// Tiles of the log's tree.

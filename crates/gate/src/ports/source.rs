@@ -69,6 +69,8 @@ pub enum FailureKind {
     Blocked,
     /// The call cannot be turned into a request: nothing was sent.
     NotExecutable,
+    /// The gate has too much to do: nothing was sent, and the same call may succeed later.
+    Overloaded,
     /// The way to the service: names, addresses, connections, time.
     Proxy,
     /// The service answered with an error.

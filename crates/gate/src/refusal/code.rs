@@ -195,6 +195,8 @@ codes! {
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
     /// More requests of one key than may be in flight.
     TooManyInFlight, TooMany => "TOO_MANY_IN_FLIGHT",
+    /// More streams of events of one principal than may be open.
+    TooManyStreams, TooMany => "TOO_MANY_STREAMS",
     /// A name that several tools have.
     ToolAmbiguous, Invalid => "TOOL_AMBIGUOUS",
     /// A tool that lacks something to be called.

@@ -37,6 +37,7 @@ async fn read(app: &App, asking: &Asking, request: Request) -> Result<Incoming, 
     }
     let bytes = body::read(request, app.max_body).await.map_err(|refusal| match refusal.code() {
         Code::BodyTooLarge => RpcError::invalid_request(refusal.reason()),
+        Code::TooManyInFlight | Code::Overloaded => RpcError::internal(refusal.reason()),
         _ => RpcError::parse_error(refusal.reason()),
     })?;
     match aos::read(&bytes, app.gate.now())? {

@@ -2,7 +2,6 @@
 //! comes back with it misses nothing and sees nothing twice.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
@@ -39,6 +38,7 @@ pub(super) async fn open(
     Asked(caller, query): Asked<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Denied> {
+    let follower = app.gate.follow_approvals(&caller)?;
     let last = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_owned());
     let after = match last.or(query.after) {
         Some(place) if place == START => None,
@@ -49,7 +49,7 @@ pub(super) async fn open(
     let place = after.map_or_else(|| START.to_owned(), |sequence: u64| sequence.to_string());
     let beginning = format!("retry: 1000\nid: {place}\n\n");
     let changes = Changes { after, _attached: app.gate.attach_approver(&caller) };
-    Ok(event_stream::open(app, caller, changes, beginning))
+    Ok(event_stream::open(app, caller, follower, changes, beginning))
 }
 
 fn wrong_place() -> Refusal {
@@ -68,7 +68,6 @@ impl Following for Changes {
     type Page = Vec<LoggedEvent>;
 
     const SEES_MORE: Permission = Permission::DecideApprovals;
-    const PAUSE: Duration = Duration::from_millis(100);
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<Vec<LoggedEvent>>, Refusal> {
         let found = app.gate.approval_events(caller, self.after, PAGE, Freshness::Recent).await?;

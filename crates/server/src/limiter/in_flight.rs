@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::response::Response;
 use toolgate_model::source_network::SourceNetwork;
 
+use super::BodyShare;
 use crate::held_body::hold;
 
 /// Counts requests in flight, in the memory of this gate.
@@ -25,6 +26,7 @@ pub struct InFlightLimit {
 pub(crate) struct Taken {
     limit: Arc<InFlightLimit>,
     holder: u64,
+    _body: Option<Arc<BodyShare>>,
 }
 
 impl InFlightLimit {
@@ -50,11 +52,22 @@ impl InFlightLimit {
             return None;
         }
         *count += 1;
-        Some(Taken { limit: Arc::clone(self), holder })
+        Some(Taken { limit: Arc::clone(self), holder, _body: None })
     }
 }
 
 impl Taken {
+    /// Whose request it is.
+    pub(crate) fn holder(&self) -> u64 {
+        self.holder
+    }
+
+    /// Keeps what the body of the request takes as long as the place.
+    pub(crate) fn with(mut self, body: Arc<BodyShare>) -> Self {
+        self._body = Some(body);
+        self
+    }
+
     /// Keeps the place until the response was written, where that takes a while.
     pub(crate) fn until_written(self, response: Response) -> Response {
         hold(response, self, u64::MAX)

@@ -20,7 +20,7 @@ mod tests;
 const NEVER_LIMITED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Refuses a request whose key has as many in flight as it may. Then the limit of the rate is looked at.
-pub async fn bound(app: &App, request: Request, next: Next) -> Response {
+pub async fn bound(app: &App, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     if NEVER_LIMITED.contains(&path) {
         return next.run(request).await;
@@ -39,7 +39,10 @@ pub async fn bound(app: &App, request: Request, next: Next) -> Response {
             false => Denied::from(refusal).into_response(),
         };
     };
-    taken.until_written(limit(app.limiter.as_ref(), request, next).await)
+    // What was read from a body lives until its request has ended, and in some cases longer: then the call has it too.
+    let body = Arc::new(app.body_memory.share(taken.holder()));
+    request.extensions_mut().insert(Arc::clone(&body));
+    taken.with(body).until_written(limit(app.limiter.as_ref(), request, next).await)
 }
 
 /// Refuses a request whose key or address has sent too many. An answer that refuses carries its [`Limited`].

@@ -22,6 +22,7 @@ use tower::ServiceExt;
 
 use super::activity::Activity;
 use super::offload::Offloaded;
+use super::prefetched::Prefetched;
 use super::stream::Stream;
 use crate::caller::Peer;
 use crate::held_body::hold;
@@ -30,7 +31,7 @@ use crate::openintent::error::Denied;
 use crate::shutdown::{Phase, Shutdown};
 
 /// From this many bytes on a request is read, checked and answered by another thread: that takes long enough to be noticed
-/// by others.
+/// by others. One that does not say how large it is is read up to here first.
 const LARGE: u64 = 8 * 1024;
 /// A response of at most this size lies in the buffers of the socket once it is written, so that a connection is idle from
 /// then on.
@@ -126,7 +127,6 @@ fn respond(
     let only_probes = peer.is_reserved();
     let refused = only_probes && !PROBES.contains(&request.uri().path());
     request.extensions_mut().insert(peer);
-    let large = is_large(request.body());
     let (shared, offload) = (Arc::clone(shared), offload.clone());
     let is_post = request.method() == Method::POST;
     let response = async move {
@@ -134,8 +134,7 @@ fn respond(
             let reason = "the gate has as many connections as it takes; try again, or raise server.max_connections";
             Denied::from(Refusal::new(Code::Overloaded, reason)).into_response()
         } else {
-            let response = shared.router.clone().oneshot(request.map(Body::new));
-            if large { Offloaded::new(&offload, response).await } else { response.await }?
+            route(shared.router.clone(), request, offload).await?
         };
         if version != Version::HTTP_2 && (only_probes || shared.shutdown.phase() != Phase::Serving) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -159,7 +158,21 @@ fn begin<F: Future>(response: F) -> Begun<F> {
     }
 }
 
-/// Whether a request may take long to read: it says that it is large, or does not say how large it is.
-fn is_large(body: &Incoming) -> bool {
-    body.size_hint().exact().is_none_or(|bytes| bytes >= LARGE)
+/// Sends a request to the router: on the connection's own thread, or on the other one where it turns out to be large.
+async fn route(router: Router, request: Request<Incoming>, offload: Handle) -> Result<Response, Infallible> {
+    match request.body().size_hint().exact() {
+        Some(bytes) if bytes >= LARGE => Offloaded::new(&offload, router.oneshot(request.map(Body::new))).await,
+        Some(_) => router.oneshot(request.map(Body::new)).await,
+        // It does not say. What was begun must go on where the client disconnects meanwhile, as far as it goes: a task.
+        None => {
+            let routed = async move {
+                let (head, body) = request.into_parts();
+                let body = Prefetched::read(body, LARGE).await;
+                let (is_whole, request) = (body.is_whole(), Request::from_parts(head, Body::new(body)));
+                let response = router.oneshot(request);
+                if is_whole { response.await } else { Offloaded::new(&offload, response).await }
+            };
+            Offloaded::new(&Handle::current(), routed).await
+        }
+    }
 }

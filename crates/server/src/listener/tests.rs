@@ -90,7 +90,7 @@ const SHORT: Duration = Duration::from_millis(100);
 const LONG: Duration = Duration::from_secs(600);
 
 #[test]
-fn large_requests_and_those_of_unknown_size_are_offloaded() {
+fn large_requests_are_offloaded_and_those_that_turn_out_small_are_not() {
     let thread = post(|body: String| async move {
         let thread = std::thread::current();
         format!("{} bytes on {}", body.len(), thread.name().unwrap_or_default())
@@ -103,7 +103,10 @@ fn large_requests_and_those_of_unknown_size_are_offloaded() {
         assert!(of_size(8191).ends_with("8191 bytes on lane-0"));
         assert!(of_size(8192).ends_with("8192 bytes on aside"));
         let chunked = answer("Transfer-Encoding: chunked", b"1\r\nx\r\n0\r\n\r\n");
-        assert!(chunked.contains("1 bytes on aside"), "{chunked}");
+        assert!(chunked.contains("1 bytes on lane-0"), "{chunked}");
+        let large = [b"2000\r\n".as_slice(), &[b'x'; 8192], b"\r\n1\r\nx\r\n0\r\n\r\n"].concat();
+        let chunked = answer("Transfer-Encoding: chunked", &large);
+        assert!(chunked.contains("8193 bytes on aside"), "{chunked}");
     });
 }
 

@@ -26,6 +26,7 @@ use super::progress;
 use crate::approvals::sessions::SessionBody;
 use crate::body::{Body, optional_object};
 use crate::caller::Calling;
+use crate::limiter::BodyShare;
 use crate::parameters::id;
 use crate::router::App;
 
@@ -76,6 +77,8 @@ async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<R
     let (mut parts, body) = request.into_parts();
     let Calling { caller, agent, address } = Calling::from_request_parts(&mut parts, &app).await?;
     let headers = parts.headers.clone();
+    // The call may outlive its request, and with it what was read from the body.
+    let _held = parts.extensions.get::<Arc<BodyShare>>().cloned();
     let Body(body) = Body::<InvokeBody>::from_request(Request::from_parts(parts, body), &app).await?;
     let context = body.context.unwrap_or_default();
     let request = CallRequest {

@@ -2,6 +2,7 @@
 //! Toolgate runs no workflows.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,9 +28,6 @@ use crate::router::App;
 /// How long a poll waits at most, in seconds, and how long where nothing is said.
 const LONGEST_POLL: u64 = 60;
 const USUAL_POLL: u64 = 30;
-/// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(250);
-const PAUSES_A_SECOND: u64 = 4;
 /// How many events one poll answers with.
 const POLL_EVENTS: usize = 1000;
 
@@ -121,18 +119,24 @@ pub(super) async fn poll(
     }
     let mut caller = caller;
     let mut freshness = Freshness::Newest;
-    let mut pauses = timeout * PAUSES_A_SECOND;
+    let follower = app.gate.follow_events(&caller, Reading::of_run(&run).filter)?;
+    let mut over = pin!(app.shutdown.drains_within(Duration::from_secs(timeout)));
+    let mut is_over = false;
     loop {
         let trace = trace(&app, &caller, &run, query.last_sequence, freshness).await?;
         if trace.count == 0 {
             return Err(no_run().into());
         }
         let complete = trace.status() != RUNNING && !trace.cut;
-        if !trace.events.is_empty() || complete || pauses == 0 || app.shutdown.drains_within(PAUSE).await {
+        if !trace.events.is_empty() || complete || is_over {
             return Ok(Json(json!({"events": trace.events, "isComplete": complete})));
         }
+        tokio::select! {
+            () = follower.news() => {}
+            _ = &mut over => is_over = true,
+        }
         caller = app.gate.identify_again(&caller).await?;
-        (freshness, pauses) = (Freshness::Recent, pauses - 1);
+        freshness = Freshness::Recent;
     }
 }
 

@@ -1,7 +1,6 @@
 //! The trail as a stream (server-sent events).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::response::Response;
 use serde_json::json;
@@ -21,16 +20,16 @@ const GREETING: &str = "retry: 1000\n\n";
 
 /// A stream of what is read. What can be refused is refused before it begins.
 pub(super) async fn open(app: Arc<App>, caller: Caller, mut reading: Reading) -> Result<Response, Refusal> {
+    let follower = app.gate.follow_events(&caller, reading.filter.clone())?;
     let first = reading.page(&app, &caller, PAGE, Freshness::Newest).await?;
     let beginning = format!("{GREETING}{}", write(&mut reading, &first));
-    Ok(event_stream::open(app, caller, reading, beginning))
+    Ok(event_stream::open(app, caller, follower, reading, beginning))
 }
 
 impl Following for Reading {
     type Page = Events;
 
     const SEES_MORE: Permission = Permission::ReadAudit;
-    const PAUSE: Duration = Duration::from_millis(250);
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<Events>, Refusal> {
         let found = Reading::page(self, app, caller, PAGE, Freshness::Recent).await?;

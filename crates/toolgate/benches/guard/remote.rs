@@ -134,7 +134,7 @@ fn guardians(fixture: &LedgerFixture, upstreams: &[&Upstream]) -> Guardians {
 
 fn guardian(number: usize, upstream: &Upstream) -> RemoteGuardian {
     let policy = AddressPolicy::new(vec!["127.0.0.1/32".parse().unwrap()]);
-    let client = GuardedClient::new(policy, Arc::new(SystemResolver));
+    let client = GuardedClient::new(policy, Arc::new(SystemResolver::default()));
     let url = format!("{}/hooks", upstream.url()).parse().unwrap();
     let link = GuardianLink::new(client, url, LinkAuthentication::None, 1 << 20, None).unwrap();
     let settings =

@@ -92,12 +92,18 @@ keys! {
         "Whether every connection to server.listen comes from a trusted proxy and begins with a header of the PROXY protocol, version 1 or 2.";
     MAX_BODY_BYTES = "server.max_body_bytes": Kind::Integer { least: 1024, most: 64 * 1024 * 1024 }, Fallback::Example, "1048576", None, "TOOLGATE_MAX_BODY_BYTES",
         "The largest request body that is read, in bytes.";
+    BODY_MEMORY = "server.body_memory_mebibytes": Kind::Integer { least: 16, most: 1_048_576 }, Fallback::Example, "256", None, "TOOLGATE_BODY_MEMORY_MEBIBYTES",
+        "How much memory the bodies of all requests in flight may take, in MiB, as read and as parsed; further large ones get 503. About a third of the memory of the process is a good value.";
+    BODY_MEMORY_PER_KEY = "server.body_memory_per_key_mebibytes": Kind::Integer { least: 4, most: 1_048_576 }, Fallback::Example, "64", None, "TOOLGATE_BODY_MEMORY_PER_KEY_MEBIBYTES",
+        "How much of that the requests of one key may take, in MiB; further large ones get 429.";
     MAX_CONNECTIONS = "server.max_connections": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "4096", None, "TOOLGATE_MAX_CONNECTIONS",
         "How many connections are served at a time. On a few more, /healthz, /readyz and /metrics are still answered and everything else gets 503; the rest are closed.";
     MAX_CONNECTIONS_PER_ADDRESS = "server.max_connections_per_address": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "2048", None, "TOOLGATE_MAX_CONNECTIONS_PER_ADDRESS",
         "How many connections one address (of IPv6, one /64 network) may have open on which no valid key was presented. Trusted proxies are not counted.";
     MAX_REQUESTS_PER_KEY = "server.max_requests_per_key": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "1024", None, "TOOLGATE_MAX_REQUESTS_PER_KEY",
         "How many requests of one key, or of one address without a key, may be in flight, calls that wait for an approver and streams of events included.";
+    MAX_STREAMS_PER_PRINCIPAL = "server.max_streams_per_principal": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "64", None, "TOOLGATE_MAX_STREAMS_PER_PRINCIPAL",
+        "How many streams of events (of approvals, of runs, of the log) one principal may have open on one gate.";
     HEADER_TIMEOUT = "server.header_timeout_seconds": Kind::Integer { least: 1, most: 3600 }, Fallback::Example, "15", None, "TOOLGATE_HEADER_TIMEOUT_SECONDS",
         "How long the headers of a request may take to arrive, in seconds; for the first request that is counted from the connection on, TLS included.";
     IDLE_TIMEOUT = "server.idle_timeout_seconds": Kind::Integer { least: 1, most: 86_400 }, Fallback::Example, "75", None, "TOOLGATE_IDLE_TIMEOUT_SECONDS",
@@ -136,6 +142,8 @@ keys! {
         "The file of the Ed25519 key that signs the audit log; made with mode 0600 on the first start. A ledger accepts only the key that its log was begun with: keep a copy. Default: audit.key beside keys.file.";
     INTEGRATE = "audit.integrate_milliseconds": Kind::Integer { least: 10, most: 1000 }, Fallback::Example, "250", None, "TOOLGATE_AUDIT_INTEGRATE_MILLISECONDS",
         "How often committed events are taken into the signed log, in milliseconds.";
+    REFUSALS_PER_SECOND = "audit.refusals_per_second": Kind::Integer { least: 1, most: 10_000 }, Fallback::Example, "10", None, "TOOLGATE_AUDIT_REFUSALS_PER_SECOND",
+        "How many refused calls of one principal are recorded one by one in a second, after ten times as many at once; further ones are counted and recorded in one event.";
     GRANT_LIFETIME = "grants.default_lifetime_days": Kind::Integer { least: 1, most: 36_500 }, Fallback::Example, "30", None, "TOOLGATE_GRANT_LIFETIME_DAYS",
         "How long a grant lives that does not say when it expires, in days.";
     RETIRE_AFTER = "vault.retire_after_seconds": Kind::Integer { least: 121, most: 86_400 }, Fallback::Example, "150", None, "TOOLGATE_RETIRE_AFTER_SECONDS",
@@ -176,6 +184,8 @@ keys! {
         "How long all guardians together have for one event, whatever each of them may take.";
     EGRESS_ALLOW = "egress.allow": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_EGRESS_ALLOW",
         "Networks that calls of tools may reach although they are private, as CIDRs; the variable takes them separated by commas. Everything that is not a public address is refused otherwise.";
+    MAX_LOOKUPS = "egress.max_lookups": Kind::Integer { least: 4, most: 500 }, Fallback::Example, "32", None, "TOOLGATE_EGRESS_MAX_LOOKUPS",
+        "How many names of services are looked up at a time; a quarter of them for one credential, or for one agent that fetches without any. Further look-ups wait.";
     OPENWOP_TOOL_LIST = "openwop.tool_list": Kind::Choice(&["array", "object"]), Fallback::Example, r#""array""#, None, "TOOLGATE_OPENWOP_TOOL_LIST",
         "How GET /v1/tools answers: a bare array, as the conformance suite of OpenWOP wants it, or an object with `tools`, as the text of RFC 0078 says.";
     LOG_FORMAT = "log.format": Kind::Choice(&["auto", "human", "json"]), Fallback::Example, r#""auto""#, None, "TOOLGATE_LOG_FORMAT",

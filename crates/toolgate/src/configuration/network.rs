@@ -27,6 +27,10 @@ pub struct NetworkSettings {
     pub limits: Limits,
     /// How many requests of one key may be in flight.
     pub requests_of_key: usize,
+    /// How much memory the bodies of all requests may take, in bytes.
+    pub body_memory: usize,
+    /// How much of it those of one key.
+    pub body_memory_of_key: usize,
     /// How long to go on serving after the request to stop.
     pub lame_duck: Duration,
 }
@@ -60,6 +64,14 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, Configura
         idle_timeout: resolved.seconds(&keys::IDLE_TIMEOUT)?,
         drain_timeout: resolved.seconds(&keys::DRAIN)?,
     };
+    let mebibytes = |count: usize| count.saturating_mul(1024 * 1024);
+    let body_memory = mebibytes(resolved.count(&keys::BODY_MEMORY)?);
+    let body_memory_of_key = mebibytes(resolved.count(&keys::BODY_MEMORY_PER_KEY)?);
+    if body_memory_of_key > body_memory {
+        return Err(ConfigurationError::one(
+            "server.body_memory_per_key_mebibytes is more than server.body_memory_mebibytes; a key may hold at most all of it",
+        ));
+    }
     Ok(NetworkSettings {
         listen,
         unix_socket: resolved.optional_path(&keys::UNIX_SOCKET),
@@ -68,6 +80,8 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, Configura
         proxy_protocol,
         limits,
         requests_of_key: resolved.count(&keys::MAX_REQUESTS_PER_KEY)?,
+        body_memory,
+        body_memory_of_key,
         lame_duck: resolved.seconds(&keys::LAME_DUCK)?,
     })
 }

@@ -88,7 +88,7 @@ struct Silent;
 
 #[async_trait]
 impl Resolve for Silent {
-    async fn resolve(&self, _: &str) -> io::Result<Vec<IpAddr>> {
+    async fn resolve(&self, _: &str, _: PoolKey) -> Result<Vec<IpAddr>, LookupError> {
         std::future::pending().await
     }
 }

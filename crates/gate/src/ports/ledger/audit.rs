@@ -2,7 +2,7 @@
 
 use toolgate_model::checkpoint::TreeHead;
 use toolgate_model::context::ContextId;
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 /// Which events to read. What is absent does not filter.
@@ -26,6 +26,41 @@ pub struct EventFilter {
     pub since: Option<Timestamp>,
     /// Not at or after.
     pub until: Option<Timestamp>,
+}
+
+impl EventFilter {
+    /// Whether an event with this heading may pass. What a heading does not say is taken to pass.
+    pub fn may_have(&self, heading: &EventHeading) -> bool {
+        let is = |wanted: Option<&str>, found: Option<&str>| wanted.is_none() || wanted == found;
+        (self.kinds.is_empty() || self.kinds.contains(&heading.kind))
+            && is(self.run.as_deref(), heading.run.as_deref())
+            && is(self.tool.as_deref(), heading.tool.as_deref())
+            && is(self.agent.as_ref().map(PrincipalId::as_str), heading.agent.as_deref())
+    }
+}
+
+/// What tells whether somebody who follows a log wants to read an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventHeading {
+    /// Its type.
+    pub kind: String,
+    /// The agent that it concerns.
+    pub agent: Option<String>,
+    /// The execution that it belongs to.
+    pub run: Option<String>,
+    /// The tool, with its service.
+    pub tool: Option<String>,
+}
+
+/// What is new in a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogNews {
+    /// Whose log.
+    pub tenant: TenantId,
+    /// How many events are in it.
+    pub size: u64,
+    /// Those since the last look; `None` where they are too many, or where this is the first look.
+    pub headings: Option<Vec<EventHeading>>,
 }
 
 /// An event with its place in the log.

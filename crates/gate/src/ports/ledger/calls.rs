@@ -13,7 +13,7 @@ use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
-use toolgate_model::principal::{Principal, PrincipalId};
+use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
@@ -205,6 +205,23 @@ pub struct RecordDenial {
     pub about_authority: bool,
     /// What guardians said about it, where it came so far.
     pub decision: Option<Box<HookDecision>>,
+}
+
+/// Refused calls of a principal that are not written down one by one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DenialCount {
+    /// Whose tenant.
+    pub tenant: TenantId,
+    /// Who called.
+    pub principal: PrincipalId,
+    /// What the calls were refused with.
+    pub code: &'static str,
+    /// How many they were.
+    pub count: u64,
+    /// When the first of them was refused.
+    pub first: Timestamp,
+    /// When the last of them was.
+    pub last: Timestamp,
 }
 
 /// Writes down a call that its caller made by itself and reports.

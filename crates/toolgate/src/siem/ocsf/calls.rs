@@ -12,6 +12,7 @@ pub fn map(event: &StoredEvent) -> Option<Mapped> {
         "agent.toolCalled" => ("Call", Ended::pending()),
         "agent.toolReturned" => ("Load", Ended::of_returned(&event.data)),
         "authorization.decided" => ("Authorize", Ended::refused(event.text("reason"))),
+        "tool.denials.counted" => ("Deny Many", Ended::refused(None)),
         "tool.denied" => ("Deny", Ended::of(event)),
         "tool.invoked" => ("Return", Ended::of(event)),
         "tool.session.closed" => ("Close Session", Ended::of_session(event)),
@@ -33,7 +34,7 @@ pub fn map(event: &StoredEvent) -> Option<Mapped> {
         attributes.insert("resources".to_owned(), json!([{"name": resource}]));
     }
     attributes.extend(picked(event.returned().unwrap_or(&event.data), &[("durationMs", "duration")]));
-    attributes.extend(picked(&event.data, &[("duration_ms", "duration")]));
+    attributes.extend(picked(&event.data, &[("duration_ms", "duration"), ("count", "count")]));
     Some(Mapped {
         class: Class::ApiActivity,
         activity: Activity::other(activity),
@@ -139,8 +140,11 @@ fn unmapped(data: &Map<String, Value>) -> Map<String, Value> {
     let names = [
         ("arguments_hash", "argsHash"),
         ("argsHash", "argsHash"),
+        ("codes", "codes"),
         ("cost", "cost"),
+        ("first_at", "first_at"),
         ("grant_id", "grant_id"),
+        ("last_at", "last_at"),
         ("reported", "reported"),
         ("request_fingerprint", "request_fingerprint"),
         ("sessionId", "sessionId"),

@@ -94,6 +94,7 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
         ("service.applied", json!({"service": "s", "version": "1", "tools": 3, "digest": "ab"}), 3004, 3, 1),
         ("service.removed", json!({"service": "s", "version": "1"}), 3004, 4, 1),
         ("tenant.created", json!({"tenant_id": "acme"}), 3004, 1, 1),
+        ("tool.denials.counted", json!({"principal_id": "billing", "count": 7, "codes": {"X": 7}}), 6003, 99, 2),
         ("tool.denied", denied, 6003, 99, 2),
         ("tool.invoked", invoked, 6003, 99, 1),
         ("tool.session.closed", json!({"sessionId": "ses_1", "toolId": "x:y", "outcome": "failed"}), 6003, 99, 2),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::office::Office;
 use crate::openwop::follower::Follower;
-use crate::world::{World, on_both_engines, text};
+use crate::world::{World, on_both_engines, text, until};
 
 on_both_engines! {
     a_stream_that_breaks_off_anywhere_is_resumed_without_gap_or_repeat,
@@ -12,6 +12,7 @@ on_both_engines! {
     a_stream_that_breaks_off_before_its_first_event_knows_where_it_began,
     an_agent_sees_what_happens_to_its_own_calls_only,
     a_place_that_is_none_is_refused,
+    a_principal_has_so_many_streams_and_each_is_woken,
 }
 
 const PATH: &str = "/api/v1/approvals/stream";
@@ -84,4 +85,22 @@ fn a_place_that_is_none_is_refused(world: &World) {
     admin.get(&format!("{PATH}?after=yesterday")).refused(400, "INVALID_CURSOR");
     admin.ask_with("GET", PATH, &[("Last-Event-ID", "-1")], None).refused(400, "INVALID_CURSOR");
     admin.get(&format!("{PATH}?behind=1")).refused(400, "UNKNOWN_FIELD");
+}
+
+fn a_principal_has_so_many_streams_and_each_is_woken(world: &World) {
+    let office = Office::open(world);
+    let mut followers: Vec<_> = (0..64).map(|_| Follower::open(world, &office.clerk, PATH, None)).collect();
+    let refused = office.clerk.get(PATH).refused(429, "TOO_MANY_STREAMS");
+    assert_eq!(refused["limit"], 64);
+    let mut own = Follower::open(world, &office.agent, PATH, None);
+    let waiting = office.asks("transfer", 1);
+    for follower in followers.iter_mut().chain([&mut own]) {
+        assert_eq!(follower.next().unwrap().1["approval"]["id"], json!(waiting.approval));
+    }
+    office.clerk.decides(&waiting.approval, "deny", json!({})).ok();
+    waiting.answer();
+    followers.pop();
+    // Its place is free once the gate has noticed that it is gone.
+    let asked = || office.clerk.get("/api/v1/approvals/stream?after=none").status();
+    until("the place is free again", || (asked() == 400).then_some(()));
 }

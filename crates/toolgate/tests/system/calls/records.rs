@@ -5,7 +5,7 @@ use toolgate_testkit::upstream::Reply as Answer;
 
 use super::shop::{Shop, TOKEN};
 use crate::call_crash::assert_log_verifies;
-use crate::world::{World, id, names, on_both_engines, text};
+use crate::world::{World, id, names, on_both_engines, text, until};
 
 on_both_engines! {
     an_invocation_is_told_as_the_rfc_tells_it,
@@ -19,6 +19,7 @@ on_both_engines! {
     a_refusal_that_is_about_no_single_grant_is_recorded_with_the_service,
     a_refusal_that_quotes_a_nul_is_recorded_and_told,
     what_is_nested_as_deep_as_it_may_be_is_exported_and_verified,
+    a_flood_of_refused_calls_is_recorded_in_sum,
 }
 
 /// Looks that the record and the event of a refusal name what the response names.
@@ -245,4 +246,28 @@ fn the_arguments_hash_is_that_of_the_canonical_parameters(world: &World) {
     let record = shop.record(text(&answer, "/invocation_id"));
     let canonical = br#"{"amount":1,"currency":"usd"}"#;
     assert_eq!(record["arguments_hash"], toolgate_model::merkle::sha256(canonical).to_hex());
+}
+
+fn a_flood_of_refused_calls_is_recorded_in_sum(world: &World) {
+    const CALLS: usize = 160;
+    let admin = world.admin();
+    let intruder = admin.registers("intruder", &[]);
+    let body = json!({"tool": "payments.charges.read", "parameters": {}});
+    let replies: Vec<_> = std::thread::scope(|scope| {
+        let call = || (0..CALLS / 8).map(|_| intruder.post("/api/v1/tools/invoke", &body)).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(call)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    replies.iter().for_each(|reply| drop(reply.refused(403, "PERMISSION_DENIED")));
+    let recorded = replies.iter().filter(|reply| reply.json()["invocation_id"].is_string()).count();
+    assert!((100..CALLS).contains(&recorded), "{recorded} of {CALLS} have a record of their own");
+    assert_eq!(admin.events("&type=tool.denied").len(), recorded);
+    let told = until("the rest in sum", || {
+        let events = admin.events("&type=tool.denials.counted");
+        let count =
+            events.iter().map(|event| event["data"]["codes"]["PERMISSION_DENIED"].as_u64().unwrap()).sum::<u64>();
+        (usize::try_from(count).unwrap() == CALLS - recorded).then_some(events)
+    });
+    assert!(told.iter().all(|event| event["actor"] == "intruder" && event["data"]["first_at"].is_string()));
+    assert_log_verifies(world);
 }

@@ -1,0 +1,179 @@
+//! The resolver of the operating system, which takes a thread for as long as it thinks, and whose thread cannot be
+//! stopped. So look-ups have places of their own, few of which belong to one holder; everybody who asks for a name while it
+//! is looked up waits for the same look-up; and whoever waits does so until one deadline.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, timeout_at};
+
+use super::{LookupError, Resolve};
+use crate::pool::PoolKey;
+use crate::time::now;
+
+#[cfg(test)]
+mod tests;
+
+/// How many look-ups are in flight at a time where nothing else is said.
+pub const LOOKUPS: usize = 32;
+/// Which part of them one holder may have in flight.
+const SHARE: usize = 4;
+/// How long a look-up may take, the wait for a place included.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The resolver of the operating system.
+#[derive(Clone)]
+pub struct SystemResolver(Arc<Lookups>);
+
+type Found = Result<Vec<IpAddr>, LookupError>;
+
+struct Lookups {
+    /// Asks the system; blocks.
+    look_up: Box<dyn Fn(&str) -> Found + Send + Sync>,
+    places: Arc<Semaphore>,
+    of_holder: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By name. INVARIANT: a thread is at work on each of these.
+    in_flight: HashMap<String, watch::Receiver<Option<Found>>>,
+    shares: HashMap<PoolKey, Arc<Semaphore>>,
+}
+
+/// A look-up in flight; over when this is dropped.
+struct Flight {
+    lookups: Arc<Lookups>,
+    name: String,
+    holder: PoolKey,
+    told: watch::Sender<Option<Found>>,
+    /// `None` while it is being given back.
+    permits: Option<[OwnedSemaphorePermit; 2]>,
+}
+
+/// Somebody who may wait for a place.
+struct Interest<'a> {
+    lookups: &'a Lookups,
+    holder: PoolKey,
+}
+
+impl SystemResolver {
+    /// One with so many look-ups in flight at a time.
+    pub fn new(lookups: usize) -> Self {
+        Self::asking(lookups, |name| {
+            let found = (name, 0).to_socket_addrs().map_err(|_| LookupError::Failed)?;
+            Ok(found.map(|socket| socket.ip()).collect())
+        })
+    }
+
+    fn asking(lookups: usize, look_up: impl Fn(&str) -> Found + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Lookups {
+            look_up: Box::new(look_up),
+            places: Arc::new(Semaphore::new(lookups.max(1))),
+            of_holder: lookups.div_ceil(SHARE).max(1),
+            state: Mutex::default(),
+        }))
+    }
+}
+
+impl Default for SystemResolver {
+    fn default() -> Self {
+        Self::new(LOOKUPS)
+    }
+}
+
+#[async_trait]
+impl Resolve for SystemResolver {
+    async fn resolve(&self, name: &str, holder: PoolKey) -> Found {
+        let deadline = now() + PATIENCE;
+        if let Some(flight) = self.0.in_flight(name) {
+            return landed(flight, deadline).await;
+        }
+        let _interest = Interest { lookups: &self.0, holder };
+        let permits = timeout_at(deadline, self.0.permits(holder)).await.map_err(|_| LookupError::Busy)??;
+        landed(self.0.start(name, holder, permits), deadline).await
+    }
+}
+
+impl Lookups {
+    fn in_flight(&self, name: &str) -> Option<watch::Receiver<Option<Found>>> {
+        self.state().in_flight.get(name).cloned()
+    }
+
+    /// First a place among those of the holder: whoever waits for one of these takes none from others.
+    async fn permits(&self, holder: PoolKey) -> Result<[OwnedSemaphorePermit; 2], LookupError> {
+        let share = self.state().shares.entry(holder).or_insert_with(|| self.new_share()).clone();
+        let own = share.acquire_owned().await.map_err(|_| LookupError::Busy)?;
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| LookupError::Busy)?;
+        Ok([own, place])
+    }
+
+    fn new_share(&self) -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(self.of_holder))
+    }
+
+    /// Looks a name up, unless somebody else has begun to while this one waited for its place.
+    fn start(
+        self: &Arc<Self>,
+        name: &str,
+        holder: PoolKey,
+        permits: [OwnedSemaphorePermit; 2],
+    ) -> watch::Receiver<Option<Found>> {
+        let mut state = self.state();
+        if let Some(flight) = state.in_flight.get(name) {
+            return flight.clone();
+        }
+        let (told, flight) = watch::channel(None);
+        state.in_flight.insert(name.to_owned(), flight.clone());
+        drop(state);
+        let begun = Flight { lookups: Arc::clone(self), name: name.to_owned(), holder, told, permits: Some(permits) };
+        tokio::task::spawn_blocking(move || {
+            let found = (begun.lookups.look_up)(&begun.name);
+            begun.told.send_replace(Some(found));
+        });
+        flight
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Forgets a share that nobody has a place of or waits for.
+    fn forget_unused(&mut self, holder: &PoolKey) {
+        if self.shares.get(holder).is_some_and(|share| Arc::strong_count(share) == 1) {
+            self.shares.remove(holder);
+        }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut state = self.lookups.state();
+        state.in_flight.remove(&self.name);
+        self.permits = None;
+        state.forget_unused(&self.holder);
+    }
+}
+
+impl Drop for Interest<'_> {
+    fn drop(&mut self) {
+        self.lookups.state().forget_unused(&self.holder);
+    }
+}
+
+async fn landed(mut flight: watch::Receiver<Option<Found>>, deadline: Instant) -> Found {
+    let found = timeout_at(deadline, flight.wait_for(Option::is_some)).await;
+    match found {
+        Ok(Ok(found)) => found.clone().unwrap_or(Err(LookupError::Failed)),
+        // The thread broke off.
+        Ok(Err(_)) => Err(LookupError::Failed),
+        Err(_) => Err(LookupError::TimedOut),
+    }
+}

@@ -1,0 +1,82 @@
+//! Refused calls that are counted instead of recorded one by one. A refusal is returned once its count is durable; those
+//! that come meanwhile share one write, so that a flood of them takes one connection of the ledger and not all.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use crate::ports::clock::pause;
+use crate::ports::ledger::{DenialCount, Ledger};
+use crate::refusal::{Code, Refusal};
+
+/// How long a write waits for more to come: whoever has so many calls refused may wait.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// The counts that are on their way to the ledger.
+#[derive(Default)]
+pub(crate) struct Tally {
+    gathering: Mutex<Option<Arc<Batch>>>,
+    writing: tokio::sync::Mutex<()>,
+}
+
+type Counted = BTreeMap<(TenantId, PrincipalId, &'static str), (u64, Timestamp, Timestamp)>;
+
+#[derive(Default)]
+struct Batch {
+    counts: Mutex<Counted>,
+    outcome: OnceLock<Result<(), Refusal>>,
+}
+
+impl Tally {
+    /// Counts a refused call; answers when that is durable.
+    pub(super) async fn count(
+        &self,
+        ledger: &dyn Ledger,
+        tenant: &TenantId,
+        principal: &PrincipalId,
+        code: Code,
+        time: Timestamp,
+    ) -> Result<(), Refusal> {
+        let batch = Arc::clone(self.gathering().get_or_insert_default());
+        batch.add((tenant.clone(), principal.clone(), code.as_str()), time);
+        let _writing = self.writing.lock().await;
+        if let Some(outcome) = batch.outcome.get() {
+            return outcome.clone();
+        }
+        pause(GATHER).await;
+        // INVARIANT: nobody else has written this batch, so it is the one that gathers.
+        *self.gathering() = None;
+        let outcome = ledger.count_denials(batch.taken()).await;
+        batch.outcome.get_or_init(|| outcome).clone()
+    }
+
+    fn gathering(&self) -> MutexGuard<'_, Option<Arc<Batch>>> {
+        self.gathering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Batch {
+    fn add(&self, key: (TenantId, PrincipalId, &'static str), time: Timestamp) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, first, last) = counts.entry(key).or_insert((0, time, time));
+        *count += 1;
+        *first = (*first).min(time);
+        *last = (*last).max(time);
+    }
+
+    fn taken(&self) -> Vec<DenialCount> {
+        let counts = std::mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+        let count = |((tenant, principal, code), (count, first, last))| DenialCount {
+            tenant,
+            principal,
+            code,
+            count,
+            first,
+            last,
+        };
+        counts.into_iter().map(count).collect()
+    }
+}

@@ -1,0 +1,190 @@
+//! Streams of events. No stream reads the ledger until there is something for it: one look for all streams of the process
+//! reads the headings of what is new in the logs that are followed, and wakes the streams whose filter they pass.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use toolgate_model::approval::ApprovalHappening;
+use toolgate_model::id::KeyId;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use crate::authority::approvals::visible_agent;
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::ledger::{EventFilter, LogNews};
+use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
+
+/// How many streams one principal may have open where nothing else is said.
+pub const STREAMS_OF_PRINCIPAL: usize = 64;
+/// How long idle streams of one key rely on the same check of it. Before an event is sent, the key is always checked.
+const KEY_CHECK_SHARED: Duration = Duration::from_secs(10);
+
+/// All streams of one process.
+pub(crate) struct Followers {
+    most: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    logs: HashMap<TenantId, Log>,
+    of_principal: HashMap<(TenantId, PrincipalId), usize>,
+    checked: HashMap<KeyId, (Timestamp, Caller)>,
+}
+
+/// A log that is followed.
+#[derive(Default)]
+struct Log {
+    /// How much of it was looked at; `None` before the first look.
+    seen: Option<u64>,
+    streams: HashMap<u64, (EventFilter, Arc<Notify>)>,
+}
+
+/// A stream that is told when there may be events for it; it counts for its principal until it is dropped.
+pub struct Follower {
+    followers: Arc<Followers>,
+    tenant: TenantId,
+    principal: PrincipalId,
+    number: u64,
+    news: Arc<Notify>,
+}
+
+impl Follower {
+    /// Waits until the log has events that may be for this stream, since it was opened or since this was last ready.
+    pub async fn news(&self) {
+        self.news.notified().await;
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let mut state = self.followers.state();
+        let of_principal = (self.tenant.clone(), self.principal.clone());
+        if let Some(count) = state.of_principal.get_mut(&of_principal) {
+            *count -= 1;
+            if *count == 0 {
+                state.of_principal.remove(&of_principal);
+            }
+        }
+        if let Some(log) = state.logs.get_mut(&self.tenant) {
+            log.streams.remove(&self.number);
+            if log.streams.is_empty() {
+                state.logs.remove(&self.tenant);
+            }
+        }
+    }
+}
+
+impl Followers {
+    /// At most so many of each principal.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, state: Mutex::default() }
+    }
+
+    /// INVARIANT: a stream is registered before it first reads the log, so that whatever it does not find then is new at
+    /// a later look.
+    fn follow(
+        self: &Arc<Self>,
+        tenant: &TenantId,
+        principal: &PrincipalId,
+        filter: EventFilter,
+    ) -> Result<Follower, Refusal> {
+        let (tenant, principal) = (tenant.clone(), principal.clone());
+        let mut state = self.state();
+        let count = state.of_principal.entry((tenant.clone(), principal.clone())).or_default();
+        if *count >= self.most {
+            let reason = format!(
+                "`{principal}` has {} streams of events open, as many as may be; close some of them, or have \
+                 server.max_streams_per_principal raised",
+                self.most
+            );
+            return Err(Refusal::new(Code::TooManyStreams, reason).with("limit", self.most));
+        }
+        *count += 1;
+        let number = state.next;
+        state.next += 1;
+        let news = Arc::new(Notify::new());
+        state.logs.entry(tenant.clone()).or_default().streams.insert(number, (filter, Arc::clone(&news)));
+        drop(state);
+        Ok(Follower { followers: Arc::clone(self), tenant, principal, number, news })
+    }
+
+    /// The logs that are followed, each with how much of it was looked at.
+    fn followed(&self, now: Timestamp) -> Vec<(TenantId, Option<u64>)> {
+        let mut state = self.state();
+        state.checked.retain(|_, (at, _)| is_recent(*at, now));
+        state.logs.iter().map(|(tenant, log)| (tenant.clone(), log.seen)).collect()
+    }
+
+    fn deliver(&self, news: Vec<LogNews>) {
+        let mut state = self.state();
+        for LogNews { tenant, size, headings } in news {
+            let Some(log) = state.logs.get_mut(&tenant) else { continue };
+            log.seen = Some(size);
+            for (filter, stream) in log.streams.values() {
+                let concerns = |headings: &Vec<_>| headings.iter().any(|heading| filter.may_have(heading));
+                if headings.as_ref().is_none_or(concerns) {
+                    stream.notify_one();
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gate {
+    /// Follows what happens to the approvals that the caller may see.
+    pub fn follow_approvals(&self, caller: &Caller) -> Result<Follower, Refusal> {
+        let filter = EventFilter {
+            kinds: ApprovalHappening::NAMES.iter().map(|name| (*name).to_owned()).collect(),
+            agent: visible_agent(caller, None)?,
+            ..EventFilter::default()
+        };
+        self.followers.follow(caller.tenant(), caller.id(), filter)
+    }
+
+    /// Follows the events that pass this filter and that the caller may see.
+    pub fn follow_events(&self, caller: &Caller, mut filter: EventFilter) -> Result<Follower, Refusal> {
+        if !caller.may(Permission::ReadAudit) {
+            filter.agent = Some(caller.id().clone());
+        }
+        self.followers.follow(caller.tenant(), caller.id(), filter)
+    }
+
+    /// Looks for what is new in the logs that are followed, and wakes the streams that it may be for.
+    pub async fn look_for_news(&self) -> Result<(), Refusal> {
+        let followed = self.followers.followed(self.clock.now());
+        if followed.is_empty() {
+            return Ok(());
+        }
+        self.followers.deliver(self.ledger.log_news(followed).await?);
+        Ok(())
+    }
+
+    /// The caller of a stream on which nothing is sent, as of a few seconds ago. Refused once its key has ended.
+    pub async fn identify_follower(&self, caller: &Caller) -> Result<Caller, Refusal> {
+        let now = self.clock.now();
+        let checked = self.followers.state().checked.get(&caller.key()).cloned();
+        if let Some((_, known)) = checked.filter(|(at, _)| is_recent(*at, now)) {
+            return Ok(known);
+        }
+        let known = self.identify_again(caller).await?;
+        self.followers.state().checked.insert(caller.key(), (now, known.clone()));
+        Ok(known)
+    }
+}
+
+fn is_recent(at: Timestamp, now: Timestamp) -> bool {
+    at <= now && now < at.plus(KEY_CHECK_SHARED)
+}

@@ -1,0 +1,99 @@
+//! Refused calls that are counted instead of recorded one by one. The counts are rows until they are summed up in one
+//! event for each principal, so that none is lost with the process.
+
+use std::collections::BTreeMap;
+
+use toolgate_gate::ports::ledger::{DenialCount, Stamp};
+use toolgate_model::event::{Happening, ToolDenials};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::time::Timestamp;
+
+use super::Operation;
+use super::record::{Entry, record};
+use super::sweeping::Readable;
+use crate::sql::{Failure, Value};
+use crate::transaction::{Transaction, values};
+
+/// How many principals are looked for at a time.
+const BATCH: u32 = 100;
+
+/// Counts refused calls.
+pub struct CountDenials {
+    /// How many, for each principal and code once and in their order: transactions at the same time take the rows in the
+    /// same order.
+    pub counts: Vec<DenialCount>,
+}
+
+impl Operation for CountDenials {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        let sql = "INSERT INTO denial_counts (tenant, principal, code, count, first_at, last_at) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant, principal, code) DO UPDATE \
+             SET count = denial_counts.count + excluded.count, last_at = excluded.last_at";
+        let row = |count: &DenialCount| -> Vec<Value> {
+            let DenialCount { tenant, principal, code, count, first, last } = count;
+            values![tenant, principal, *code, *count, *first, *last].to_vec()
+        };
+        let rows: Vec<Vec<Value>> = self.counts.iter().map(row).collect();
+        transaction.execute_many(sql, &rows).await?;
+        Ok(())
+    }
+}
+
+/// Reads whose refused calls were counted, beginning before this time.
+pub struct ListDenialCounts {
+    /// Before when.
+    pub before: Timestamp,
+}
+
+impl Operation for ListDenialCounts {
+    type Output = Vec<(TenantId, PrincipalId)>;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<(TenantId, PrincipalId)>, Failure> {
+        let sql = "SELECT DISTINCT tenant, principal FROM denial_counts WHERE first_at < $1 LIMIT $2";
+        let rows = transaction.query(sql, values![self.before, BATCH]).await?;
+        let read = Readable::of(&rows, |row| Ok((row.parsed(0, TenantId::parse)?, row.parsed(1, PrincipalId::parse)?)));
+        Ok(read.logged())
+    }
+}
+
+/// Sums up the counts of a principal in one event; answers how many calls.
+pub struct SumUpDenials {
+    /// Whose tenant.
+    pub tenant: TenantId,
+    /// Who.
+    pub principal: PrincipalId,
+    /// Now.
+    pub now: Timestamp,
+}
+
+impl Operation for SumUpDenials {
+    type Output = u64;
+
+    const CHANGES_AUTHORITY: bool = false;
+    const CAN_WAIT: bool = true;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+        let sql =
+            "DELETE FROM denial_counts WHERE tenant = $1 AND principal = $2 RETURNING code, count, first_at, last_at";
+        let rows = transaction.query(sql, values![&self.tenant, &self.principal]).await?;
+        let (mut codes, mut times) = (BTreeMap::new(), Vec::new());
+        for row in &rows {
+            codes.insert(row.text(0)?.to_owned(), row.count(1)?);
+            times.extend([row.time(2)?, row.time(3)?]);
+        }
+        // None where another replica was first.
+        let (Some(first), Some(last)) = (times.iter().min().copied(), times.iter().max().copied()) else {
+            return Ok(0);
+        };
+        let denials = ToolDenials { principal: self.principal.clone(), codes, first, last };
+        let count = denials.count();
+        let stamp = Stamp { tenant: self.tenant.clone(), actor: self.principal.clone(), time: self.now };
+        let entry = Entry::about(Happening::ToolDenialsCounted(Box::new(denials)), &self.principal);
+        record(transaction, &stamp, entry).await?;
+        Ok(count)
+    }
+}

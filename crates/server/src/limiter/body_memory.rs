@@ -1,0 +1,143 @@
+//! How much memory the bodies of requests may take: all together, and those of one key. A body counts from when it is
+//! read until its request has ended, since what was read from it lives as long: in a call that waits for an approver, for
+//! hours.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+use toolgate_gate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
+
+/// Bodies of at most this size are not counted: their number is bounded, and so is the time that they take to parse.
+pub(crate) const SMALL: usize = 8 * 1024;
+/// How many bytes of memory each byte of a body takes: as it came, and as the text that was read from it.
+const PER_BYTE: usize = 3;
+/// How many more each comma, colon and bracket of JSON brings with it.
+const PER_VALUE: usize = 48;
+/// How many large bodies of one key are parsed in turn with those of other keys.
+const TURNS: usize = 2;
+/// When to try again, in seconds: a body that was read is mostly done with by then.
+const RETRY_AFTER: u64 = 1;
+
+/// The memory of all bodies.
+#[derive(Debug)]
+pub struct BodyMemory {
+    all: usize,
+    of_key: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    total: usize,
+    /// By holder. What holds nothing is not in it.
+    by_key: HashMap<u64, OfKey>,
+}
+
+#[derive(Debug)]
+struct OfKey {
+    bytes: usize,
+    turns: Arc<Semaphore>,
+}
+
+impl Default for OfKey {
+    fn default() -> Self {
+        Self { bytes: 0, turns: Arc::new(Semaphore::new(TURNS)) }
+    }
+}
+
+/// What the body of one request holds; given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct BodyShare {
+    memory: Arc<BodyMemory>,
+    holder: u64,
+    own: Mutex<usize>,
+}
+
+impl BodyMemory {
+    /// So many bytes for all bodies, and so many of them for those of one key.
+    pub fn new(all: usize, of_key: usize) -> Self {
+        Self { all, of_key, held: Mutex::default() }
+    }
+
+    /// The share of a request of this holder.
+    pub(crate) fn share(self: &Arc<Self>, holder: u64) -> BodyShare {
+        BodyShare { memory: Arc::clone(self), holder, own: Mutex::new(0) }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BodyShare {
+    /// Makes room for a body of which so many bytes were read. A body that nothing else is in the way of is always taken:
+    /// it would be refused for ever.
+    pub(crate) fn read(&self, bytes: usize) -> Result<(), Refusal> {
+        if bytes <= SMALL { Ok(()) } else { self.hold(bytes.saturating_mul(PER_BYTE)) }
+    }
+
+    /// Makes room for what is parsed from a body, and waits for a turn where that takes long: whoever sends many large
+    /// bodies waits for themselves, and not everybody for them.
+    pub(crate) async fn parse(&self, bytes: &[u8]) -> Result<(), Refusal> {
+        if bytes.len() <= SMALL {
+            return Ok(());
+        }
+        let values = bytes.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
+        self.hold(bytes.len().saturating_mul(PER_BYTE).saturating_add(values.saturating_mul(PER_VALUE)))?;
+        let turns = self.memory.held().by_key.get(&self.holder).map(|of_key| Arc::clone(&of_key.turns));
+        if let Some(turns) = turns {
+            // The turn lasts until everybody else who is ready has been polled; then this body is parsed in one go.
+            let _turn = turns.acquire_owned().await;
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    fn hold(&self, bytes: usize) -> Result<(), Refusal> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = bytes.saturating_sub(*own);
+        let BodyMemory { all, of_key, .. } = &*self.memory;
+        let mut held = self.memory.held();
+        let of_this_key = held.by_key.get(&self.holder).map_or(0, |of_key| of_key.bytes);
+        let fits = |taken: usize, most: usize| taken == *own || taken.saturating_add(more) <= most;
+        if !fits(of_this_key, *of_key) {
+            let reason = "the bodies of requests with this key take as much memory as they may; try again, with fewer \
+                          large requests at a time, or have server.body_memory_per_key_mebibytes raised";
+            let refusal = Refusal::new(Code::TooManyInFlight, reason).with("limit_bytes", *of_key);
+            return Err(refusal.with("retry_after_seconds", RETRY_AFTER));
+        }
+        if !fits(held.total, *all) {
+            let reason = "the bodies of all requests take as much memory as they may; try again, or have \
+                          server.body_memory_mebibytes raised";
+            let refusal = Refusal::new(Code::Overloaded, reason).with("limit_bytes", *all);
+            return Err(refusal.with("retry_after_seconds", RETRY_AFTER));
+        }
+        if more > 0 {
+            held.total += more;
+            held.by_key.entry(self.holder).or_default().bytes += more;
+            *own += more;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for BodyShare {
+    fn drop(&mut self) {
+        let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if own == 0 {
+            return;
+        }
+        let mut held = self.memory.held();
+        held.total -= own;
+        if let Some(of_key) = held.by_key.get_mut(&self.holder) {
+            of_key.bytes -= own;
+            if of_key.bytes == 0 {
+                held.by_key.remove(&self.holder);
+            }
+        }
+    }
+}
