@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use toolgate_model::certificate::CertificateName;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::{self, ApiKey};
 use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
+use toolgate_model::time::Timestamp;
 
 use crate::gate::Gate;
 use crate::ports::ledger::{Freshness, Generation, Mandate, Stamp};
@@ -131,18 +133,58 @@ impl Gate {
             let reason = "the key is not known; check that it was copied whole, or make a new one";
             return Err(Refusal::new(Code::Unauthenticated, reason));
         };
-        let (principal, key) = (&found.0, &found.1);
-        if key.revoked_at.is_some() || principal.removed_at.is_some() {
-            self.attempts.failed(source, now);
-            return Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; make a new one", key.id)));
-        }
-        if let Some(end) = key.expires_at.filter(|end| *end <= now) {
-            self.attempts.failed(source, now);
-            return Err(Refusal::new(Code::KeyExpired, format!("key {} expired at {end}; make a new one", key.id)));
-        }
+        require_live(&found, now).inspect_err(|_| self.attempts.failed(source, now))?;
         self.attempts.succeeded(digest, now);
+        Ok(self.caller(&found, now, generation))
+    }
+
+    /// Finds out who presents this key, this client certificate, which the listener has verified, or both.
+    ///
+    /// A certificate identifies a request without a key. Where there is a key, it is the key that identifies the request; a
+    /// certificate that is registered must then belong to the same principal, so that a key is of no use to another
+    /// workload. One that is not registered says nothing.
+    pub async fn identify_client(
+        &self,
+        presented: Option<&str>,
+        certificate: Option<&CertificateName>,
+        source: IpAddr,
+        freshness: Freshness,
+    ) -> Result<Caller, Refusal> {
+        let Some(certificate) = certificate else { return self.identify(presented, source, freshness).await };
+        let now = self.clock.now();
+        let generation = self.ledger.generation();
+        let found = self.ledger.identify(&certificate.digest(), now, freshness).await?;
+        match (presented, found) {
+            (None, Some(found)) => {
+                require_live(&found, now)?;
+                Ok(self.caller(&found, now, generation))
+            }
+            (None, None) => {
+                let reason = format!(
+                    "the client certificate {certificate} is not registered; an administrator registers it with \
+                     `toolgate key create AGENT`, or send a key as `Authorization: Bearer KEY`"
+                );
+                Err(Refusal::new(Code::Unauthenticated, reason))
+            }
+            (Some(_), found) => {
+                let caller = self.identify(presented, source, freshness).await?;
+                let certified = found.filter(|found| require_live(found, now).is_ok());
+                if certified.is_some_and(|found| found.0.id != *caller.id() || found.0.tenant != *caller.tenant()) {
+                    let reason = format!(
+                        "the key is `{}`'s and the client certificate {certificate} is not; send one of them, or a key of \
+                         the certificate's agent",
+                        caller.id()
+                    );
+                    return Err(Refusal::new(Code::Unauthenticated, reason));
+                }
+                Ok(caller)
+            }
+        }
+    }
+
+    fn caller(&self, (principal, key): &(Arc<Principal>, KeyRecord), now: Timestamp, generation: Generation) -> Caller {
         self.note_key_use(key.id, now);
-        Ok(Caller { principal: Arc::clone(principal), key: key.id, generation })
+        Caller { principal: Arc::clone(principal), key: key.id, generation }
     }
 
     /// The caller as it is now, for an answer that goes on for long. Refused once its key has ended.
@@ -174,5 +216,16 @@ impl Gate {
     /// The audit context of what happens to a call, whatever becomes of its caller meanwhile.
     pub(crate) fn stamp(&self, caller: &Caller) -> Stamp {
         Stamp { tenant: caller.tenant().clone(), actor: caller.id().clone(), time: self.clock.now() }
+    }
+}
+
+/// Refuses a key that has ended.
+fn require_live((principal, key): &(Arc<Principal>, KeyRecord), now: Timestamp) -> Result<(), Refusal> {
+    if key.revoked_at.is_some() || principal.removed_at.is_some() {
+        return Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; make a new one", key.id)));
+    }
+    match key.expires_at.filter(|end| *end <= now) {
+        Some(end) => Err(Refusal::new(Code::KeyExpired, format!("key {} expired at {end}; make a new one", key.id))),
+        None => Ok(()),
     }
 }

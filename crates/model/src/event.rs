@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::approval::ApprovalHappening;
 use crate::canonical::ObjectWriter;
+use crate::certificate::CertificateName;
 use crate::context::{ContextId, GrantContext};
 use crate::credential::{AuthType, ServiceName};
 use crate::descriptor::ToolId;
@@ -157,6 +158,8 @@ pub enum Happening {
         principal: PrincipalId,
         /// Until when.
         expires_at: Option<Timestamp>,
+        /// The client certificate that it stands for.
+        certificate: Option<CertificateName>,
     },
     /// A key was revoked.
     KeyRevoked {
@@ -376,8 +379,12 @@ impl Happening {
                 json!({"grant_id": grant, "reason": reason, "cascade_count": cascade_count})
             }
             Self::GrantSuspended { grant, reason } => json!({"grant_id": grant, "reason": reason}),
-            Self::KeyCreated { key, principal, expires_at } => {
-                json!({"key_id": key, "principal_id": principal, "expires_at": expires_at})
+            Self::KeyCreated { key, principal, expires_at, certificate } => {
+                let mut data = json!({"key_id": key, "principal_id": principal, "expires_at": expires_at});
+                if let (Some(certificate), Some(data)) = (certificate, data.as_object_mut()) {
+                    data.insert("certificate".to_owned(), json!(certificate.to_string()));
+                }
+                data
             }
             Self::KeyRevoked { key, principal } => json!({"key_id": key, "principal_id": principal}),
             Self::ServiceApplied { service, version, tools, digest } => {

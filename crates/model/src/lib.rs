@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod audit_export;
 pub mod blinding;
 pub mod canonical;
+pub mod certificate;
 pub mod checkpoint;
 pub mod connection;
 pub mod constraint;

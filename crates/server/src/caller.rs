@@ -11,10 +11,13 @@ use serde::de::DeserializeOwned;
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::certificate::CertificateName;
+use toolgate_model::key::{KeyDigest, digest_of};
 use toolgate_model::principal::PrincipalId;
 
 use crate::body::Nothing;
 use crate::limiter::Stranger;
+use crate::listener::client_certificate::VerifiedCertificate;
 use crate::listener::places::Place;
 use crate::openintent::error::Denied;
 use crate::parameters;
@@ -26,17 +29,47 @@ pub struct Peer {
     /// Its address: that of the connection, or what a trusted proxy says.
     pub address: IpAddr,
     place: Option<Arc<Place>>,
+    /// The certificate of its own that it presented on this connection.
+    pub(crate) certificate: Option<Arc<VerifiedCertificate>>,
+}
+
+/// What a request is identified by, before anybody has looked it up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Credential<'a> {
+    /// The key in its headers.
+    Key(&'a str),
+    /// The client certificate of its connection, where there is no key.
+    Certificate(&'a CertificateName),
+}
+
+impl<'a> Credential<'a> {
+    /// That of a request; headers that carry no single key are refused later on, with what is wrong with them.
+    pub(crate) fn of(headers: &'a HeaderMap, peer: &'a Peer) -> Option<Self> {
+        let key = presented_key(headers).ok()?;
+        key.map(Self::Key).or_else(|| peer.certificate().map(Self::Certificate))
+    }
+
+    pub(crate) fn digest(self) -> KeyDigest {
+        match self {
+            Self::Key(key) => digest_of(key),
+            Self::Certificate(name) => name.digest(),
+        }
+    }
 }
 
 impl Peer {
     pub(crate) fn new(address: IpAddr, place: Arc<Place>) -> Self {
-        Self { address, place: Some(place) }
+        Self { address, place: Some(place), certificate: None }
     }
 
     /// One without a connection.
     #[cfg(test)]
     pub(crate) fn at(address: IpAddr) -> Self {
-        Self { address, place: None }
+        Self { address, place: None, certificate: None }
+    }
+
+    fn certificate(&self) -> Option<&CertificateName> {
+        self.certificate.as_ref().map(|certificate| certificate.name())
     }
 
     /// Whether only probes are served on its connection.
@@ -112,9 +145,8 @@ pub(crate) async fn identify(
 ) -> Result<(Caller, Option<PrincipalId>), Refusal> {
     let presented = presented_key(&parts.headers)?;
     let source = peer(&parts.extensions)?;
-    let caller = app.gate.identify(presented, source.address, freshness).await.inspect_err(|refusal| {
-        app.metrics.refused_key(refusal.code());
-    })?;
+    let identified = app.gate.identify_client(presented, source.certificate(), source.address, freshness);
+    let caller = identified.await.inspect_err(|refusal| app.metrics.refused_key(refusal.code()))?;
     source.verified();
     if let Some(stranger) = parts.extensions.remove::<Stranger>() {
         stranger.accepted();

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolgate_gate::ports::clock::Clock;
-use toolgate_model::key::{KeyDigest, digest_of};
+use toolgate_model::key::KeyDigest;
 use toolgate_model::rate_limit::{RateLimit, Wait};
 use toolgate_model::source_network::SourceNetwork;
 use toolgate_model::time::Timestamp;
@@ -21,6 +21,7 @@ pub use self::body_memory::BodyMemory;
 pub(crate) use self::body_memory::BodyShare;
 use self::buckets::{Buckets, Place};
 pub use self::in_flight::InFlightLimit;
+use crate::caller::Credential;
 
 mod body_memory;
 mod buckets;
@@ -82,10 +83,14 @@ impl Limiter {
         Self::holding(CAPACITY, limit, clock)
     }
 
-    /// Counts a request with this key, which nobody has checked, from this address.
-    pub fn count(self: &Arc<Self>, key: Option<&str>, address: IpAddr) -> Result<Option<Stranger>, Limited> {
+    /// Counts a request with this credential, which nobody has checked, from this address.
+    pub fn count(
+        self: &Arc<Self>,
+        credential: Option<Credential<'_>>,
+        address: IpAddr,
+    ) -> Result<Option<Stranger>, Limited> {
         let network = SourceNetwork::of(address);
-        let digest = key.map(digest_of);
+        let digest = credential.map(Credential::digest);
         let mut tables = self.tables();
         // Behind the lock, so that no request counts at an earlier time than one that was counted before.
         let now = self.clock.now();

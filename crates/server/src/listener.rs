@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use self::accepting::Backoff;
 use self::activity::{Activity, Timeouts};
+use self::client_certificate::VerifiedCertificate;
 use self::connection::Shared;
 use self::places::{NoPlace, Places};
 use self::stream::{Stream, Transport};
@@ -20,10 +21,11 @@ use crate::lanes::Lanes;
 use crate::shutdown::{Phase, Shutdown};
 
 pub use self::forwarded::{ForwardedHeader, TrustedProxies};
-pub use self::tls::{Tls, TlsError, TlsSettings};
+pub use self::tls::{ClientCertificates, Tls, TlsError, TlsSettings};
 
 mod accepting;
 mod activity;
+pub(crate) mod client_certificate;
 mod connection;
 mod forwarded;
 mod offload;
@@ -288,8 +290,10 @@ impl Connecting {
             }
         }
         let Some(tls) = &self.tls else { return Ok(Transport::Tcp(stream)) };
-        let acceptor = tokio_rustls::TlsAcceptor::from(tls.current());
-        Ok(Transport::Tls(Box::new(acceptor.accept(stream).await?)))
+        let config = tls.current();
+        let stream = tokio_rustls::TlsAcceptor::from(Arc::clone(&config)).accept(stream).await?;
+        self.peer.certificate = VerifiedCertificate::of(&stream, tls, config).map(Arc::new);
+        Ok(Transport::Tls(Box::new(stream)))
     }
 }
 

@@ -325,7 +325,8 @@ impl Output {
                 return None;
             }
             self.lines.push_str(&line);
-            if let Some(address) = line.trim_end().strip_prefix("toolgate listening on http://") {
+            if let Some(url) = line.trim_end().strip_prefix("toolgate listening on ") {
+                let address = url.strip_prefix("https://").or(url.strip_prefix("http://")).expect("a URL");
                 return Some(address.parse().expect("an address in the listening line"));
             }
         }

@@ -34,6 +34,10 @@ const RULES: [Rule; 2] = [
                 reason: "pauses after failures, and deadlines of connections",
             },
             Place { path: "crates/server/src/listener/activity.rs", reason: "deadlines of connections" },
+            Place {
+                path: "crates/server/src/listener/client_certificate.rs",
+                reason: "how long ago a client certificate was verified",
+            },
             Place { path: "crates/server/src/listener/connection.rs", reason: "deadlines of connections" },
             Place { path: "crates/server/src/operations/metrics.rs", reason: "times requests for the operator" },
         ],

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use toolgate_model::certificate::CertificateName;
 use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::{ApiKey, KeyDigest};
 use toolgate_model::permission::{Permission, PermissionSet};
-use toolgate_model::principal::{KeyRecord, Principal, PrincipalChanges, PrincipalId, PrincipalKind, ToolRateLimits};
+use toolgate_model::principal::{
+    KeyRecord, Principal, PrincipalChanges, PrincipalId, PrincipalKind, TenantId, ToolRateLimits,
+};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
@@ -155,6 +158,30 @@ impl Gate {
         Ok((record, secret))
     }
 
+    /// Lets a client certificate identify a principal, as a key does: what ends the key ends the certificate's use.
+    pub async fn register_certificate(
+        &self,
+        caller: &Caller,
+        principal: &PrincipalId,
+        certificate: CertificateName,
+        label: Option<Line>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<KeyRecord, Refusal> {
+        let holder = self.administered(caller, principal).await?;
+        caller.require_scopes_within_own(&holder.scopes)?;
+        self.require_future(expires_at)?;
+        // The CA is that of the whole gate. An administrator of another tenant could otherwise register the workload of
+        // somebody else, whose requests would then end up in that tenant.
+        if *caller.tenant() != TenantId::default_tenant() {
+            let reason = "client certificates identify principals of the tenant `default` only; use a key here";
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "certificate"));
+        }
+        let stamp = self.mandate(caller);
+        let key = stored_key(principal.clone(), stamp.time(), certificate.digest(), certificate.to_string())?;
+        let key = NewKey { label, expires_at, certificate: Some(certificate), ..key };
+        self.ledger.create_key(CreateKey { stamp, key }).await
+    }
+
     /// The keys of a principal.
     pub async fn keys(&self, caller: &Caller, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal> {
         self.principal(caller, principal).await?;
@@ -236,7 +263,15 @@ pub(crate) fn stored_key(
     digest: KeyDigest,
     hint: String,
 ) -> Result<NewKey, Refusal> {
-    Ok(NewKey { id: KeyId::new(now, random()?), principal, digest, hint, label: None, expires_at: None })
+    Ok(NewKey {
+        id: KeyId::new(now, random()?),
+        principal,
+        digest,
+        hint,
+        certificate: None,
+        label: None,
+        expires_at: None,
+    })
 }
 
 fn not_found(id: &PrincipalId) -> Refusal {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use toolgate_gate::ports::ledger::{CreateKey, Mandate, NewKey, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::certificate::{CertificateName, released_digest};
 use toolgate_model::event::Happening;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
@@ -46,7 +47,12 @@ pub async fn insert<T: Transaction>(
 
 /// The event for a new key.
 pub fn created(key: &NewKey) -> Entry {
-    let happening = Happening::KeyCreated { key: key.id, principal: key.principal.clone(), expires_at: key.expires_at };
+    let happening = Happening::KeyCreated {
+        key: key.id,
+        principal: key.principal.clone(),
+        expires_at: key.expires_at,
+        certificate: key.certificate.clone(),
+    };
     Entry::about(happening, &key.principal)
 }
 
@@ -63,6 +69,9 @@ impl Administration for CreateKey {
         let principal = principal.ok_or_else(|| not_found(&self.key.principal))?;
         // Whoever has the key can do what its principal may.
         by.require_within_own(&principal)?;
+        if let Some(certificate) = &self.key.certificate {
+            release(transaction, certificate, by.time).await?;
+        }
         insert(transaction, &by.tenant, &self.key, by.time).await?;
         record(transaction, by, created(&self.key)).await?;
         Ok(KeyRecord {
@@ -99,6 +108,26 @@ impl Administration for RevokeKey {
         }
         Ok(key)
     }
+}
+
+/// Makes room for a certificate that was registered before. An ended key keeps its row, and gives up the digest that only one
+/// can have; one that is live keeps both.
+async fn release<T: Transaction>(
+    transaction: &mut T,
+    certificate: &CertificateName,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let digest = certificate.digest();
+    let sql = format!("SELECT {COLUMNS} FROM keys WHERE digest = $1{}", T::FOR_UPDATE);
+    let Some(row) = transaction.query_optional(&sql, values![digest.as_slice()]).await? else { return Ok(()) };
+    let key = read(&row)?;
+    if key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now) {
+        let reason = format!("the certificate {certificate} is registered for `{}`, as key {}", key.principal, key.id);
+        return Err(Refusal::new(Code::AlreadyExists, reason).into());
+    }
+    let sql = "UPDATE keys SET digest = $1 WHERE id = $2";
+    transaction.execute(sql, values![released_digest(key.id).as_slice(), key.id]).await?;
+    Ok(())
 }
 
 /// Reads keys: of a principal, or one.

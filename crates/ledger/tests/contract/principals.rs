@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{CreateKey, CreateTenant, Freshness, PageRequest, RevokeKey};
+use toolgate_gate::ports::ledger::{CreateKey, CreateTenant, Freshness, NewKey, PageRequest, RevokeKey};
 use toolgate_gate::refusal::Code;
+use toolgate_model::certificate::CertificateName;
 use toolgate_model::descriptor::ToolId;
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::key::digest_of;
 use toolgate_model::permission::{Permission, PermissionSet};
-use toolgate_model::principal::{KeyRecord, Principal, PrincipalKind, TenantId};
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::principal_scope::PrincipalScope;
 use toolgate_model::text::{Label, Line};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
@@ -28,6 +29,7 @@ contract!(
     a_removed_principal_gets_no_key,
     a_key_identifies_its_principal,
     a_revoked_key_is_known_as_revoked,
+    a_certificate_is_registered_once_and_again_after_its_key_has_ended,
     keys_are_listed_newest_first,
     the_last_use_of_a_key_only_moves_forward_and_is_no_event,
 );
@@ -204,6 +206,32 @@ async fn a_key_identifies_its_principal(fixture: &LedgerFixture) {
         event["data"],
         json!({"key_id": new.id, "principal_id": "billing", "expires_at": tenant.later(60).to_string()})
     );
+}
+
+async fn a_certificate_is_registered_once_and_again_after_its_key_has_ended(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let id = format!("spiffe://example.org/{}", tenant.id);
+    let name = CertificateName::of(b"", [id.as_str()]);
+    let register = |agent: &PrincipalId| {
+        let key = tenant.new_key(agent, "none");
+        let key = NewKey { digest: name.digest(), hint: name.to_string(), certificate: Some(name.clone()), ..key };
+        fixture.ledger().create_key(CreateKey { stamp: tenant.stamp(), key })
+    };
+    let holder = || async {
+        let found = fixture.ledger().identify(&name.digest(), tenant.now(), Freshness::Newest).await.unwrap().unwrap();
+        (found.0.id.clone(), found.1.clone())
+    };
+    let (one, other) = (tenant.agent("one").await, tenant.agent("other").await);
+    let first = register(&one).await.unwrap();
+    assert_eq!(holder().await, (one.clone(), first.clone()));
+    refused(&tenant, Code::AlreadyExists, register(&other)).await;
+    assert_eq!(tenant.events_of("key.created").await.pop().unwrap()["data"]["certificate"], json!(id));
+
+    fixture.ledger().revoke_key(RevokeKey { stamp: tenant.stamp(), id: first.id }).await.unwrap();
+    let second = register(&other).await.unwrap();
+    assert_eq!(holder().await, (other, second));
+    let ended = fixture.ledger().key(&tenant.id, first.id).await.unwrap().unwrap();
+    assert_eq!((ended.principal, ended.revoked_at), (one, Some(tenant.now())));
 }
 
 async fn a_revoked_key_is_known_as_revoked(fixture: &LedgerFixture) {

@@ -10,6 +10,7 @@ use axum::response::Response;
 use toolgate_model::source_network::SourceNetwork;
 
 use super::BodyShare;
+use crate::caller::Credential;
 use crate::held_body::hold;
 
 /// Counts requests in flight, in the memory of this gate.
@@ -40,10 +41,11 @@ impl InFlightLimit {
         self.most
     }
 
-    /// Takes a place for a request with this key, which nobody has checked, from this address; `None` where there is none.
-    pub(crate) fn take(self: &Arc<Self>, key: Option<&str>, address: IpAddr) -> Option<Taken> {
-        let holder = match key {
-            Some(key) => self.hasher.hash_one(key),
+    /// Takes a place for a request with this credential, which nobody has checked, from this address; `None` where there is
+    /// none.
+    pub(crate) fn take(self: &Arc<Self>, credential: Option<Credential<'_>>, address: IpAddr) -> Option<Taken> {
+        let holder = match credential {
+            Some(credential) => self.hasher.hash_one(credential),
             None => self.hasher.hash_one(SourceNetwork::of(address)),
         };
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,24 +100,25 @@ mod tests {
     #[test]
     fn each_key_has_its_own_places_and_gives_them_back() {
         let limit = Arc::new(InFlightLimit::new(2));
-        let first = limit.take(Some("one"), HERE).unwrap();
-        let _second = limit.take(Some("one"), HERE).unwrap();
-        assert!(limit.take(Some("one"), HERE).is_none());
-        assert!(limit.take(Some("two"), HERE).is_some() && limit.take(None, HERE).is_some());
+        let first = limit.take(Some(Credential::Key("one")), HERE).unwrap();
+        let _second = limit.take(Some(Credential::Key("one")), HERE).unwrap();
+        assert!(limit.take(Some(Credential::Key("one")), HERE).is_none());
+        assert!(limit.take(Some(Credential::Key("two")), HERE).is_some() && limit.take(None, HERE).is_some());
         drop(first);
-        assert!(limit.take(Some("one"), HERE).is_some());
+        assert!(limit.take(Some(Credential::Key("one")), HERE).is_some());
     }
 
     #[test]
     fn a_stream_keeps_its_place_until_it_ends_and_nothing_is_left_behind() {
         let limit = Arc::new(InFlightLimit::new(1));
         let chunks = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
-        let taken = limit.take(Some("one"), HERE).unwrap();
+        let taken = limit.take(Some(Credential::Key("one")), HERE).unwrap();
         let stream = taken.until_written(Response::new(Body::from_stream(chunks)));
-        assert!(limit.take(Some("one"), HERE).is_none());
+        assert!(limit.take(Some(Credential::Key("one")), HERE).is_none());
         drop(stream);
-        let whole = limit.take(Some("one"), HERE).unwrap().until_written(Response::new(Body::from("whole")));
-        assert!(limit.take(Some("one"), HERE).is_some());
+        let whole =
+            limit.take(Some(Credential::Key("one")), HERE).unwrap().until_written(Response::new(Body::from("whole")));
+        assert!(limit.take(Some(Credential::Key("one")), HERE).is_some());
         drop(whole);
         assert!(limit.taken.lock().unwrap().is_empty());
     }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use toolgate_gate::refusal::{Code, Refusal};
 
 use super::{Limited, Limiter, Scope};
-use crate::caller::{peer, presented_key};
+use crate::caller::{Credential, peer};
 use crate::openintent::error::Denied;
 use crate::openwop::error::{Flat, speaks_for};
 use crate::router::App;
@@ -25,12 +25,11 @@ pub async fn bound(app: &App, mut request: Request, next: Next) -> Response {
     if NEVER_LIMITED.contains(&path) {
         return next.run(request).await;
     }
-    let address = match peer(request.extensions()) {
-        Ok(peer) => peer.address,
+    let peer = match peer(request.extensions()) {
+        Ok(peer) => peer,
         Err(refusal) => return Denied::from(refusal).into_response(),
     };
-    let key = presented_key(request.headers()).ok().flatten();
-    let Some(taken) = app.in_flight.take(key, address) else {
+    let Some(taken) = app.in_flight.take(Credential::of(request.headers(), peer), peer.address) else {
         let most = app.in_flight.most();
         let reason = format!("{most} requests with this key are in flight, as many as may be; let some of them end");
         let refusal = Refusal::new(Code::TooManyInFlight, reason).with("limit", most);
@@ -51,13 +50,11 @@ pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: N
     let Some(limiter) = limiter.filter(|_| !NEVER_LIMITED.contains(&path)) else {
         return next.run(request).await;
     };
-    let address = match peer(request.extensions()) {
-        Ok(peer) => peer.address,
+    let peer = match peer(request.extensions()) {
+        Ok(peer) => peer,
         Err(refusal) => return Denied::from(refusal).into_response(),
     };
-    // Headers that carry no single key are refused later on, with what is wrong with them.
-    let key = presented_key(request.headers()).ok().flatten();
-    match limiter.count(key, address) {
+    match limiter.count(Credential::of(request.headers(), peer), peer.address) {
         Ok(stranger) => {
             if let Some(stranger) = stranger {
                 request.extensions_mut().insert(stranger);

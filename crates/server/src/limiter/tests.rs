@@ -34,12 +34,12 @@ fn limiter(capacity: usize, burst: u64) -> (Arc<Limiter>, Arc<StillClock>) {
 
 /// A request with a good key: passes, and is accepted.
 fn good(limiter: &Arc<Limiter>, key: &str, address: IpAddr) -> Result<(), Limited> {
-    limiter.count(Some(key), address).map(|stranger| stranger.into_iter().for_each(Stranger::accepted))
+    limiter.count(Some(Credential::Key(key)), address).map(|stranger| stranger.into_iter().for_each(Stranger::accepted))
 }
 
 /// A request with a key that the gate does not accept.
 fn invented(limiter: &Arc<Limiter>, key: &str, address: IpAddr) -> Result<(), Limited> {
-    limiter.count(Some(key), address).map(drop)
+    limiter.count(Some(Credential::Key(key)), address).map(drop)
 }
 
 fn without_key(limiter: &Arc<Limiter>, address: IpAddr) -> Result<(), Limited> {
@@ -164,7 +164,8 @@ fn a_full_table_is_looked_through_once_in_a_second() {
 #[test]
 fn a_key_whose_first_requests_come_together_is_forgiven_one_burst_at_most() {
     let (limiter, _) = limiter(10, 3);
-    let strangers: Vec<Stranger> = (0..10).filter_map(|_| limiter.count(Some("a"), HERE).ok().flatten()).collect();
+    let strangers: Vec<Stranger> =
+        (0..10).filter_map(|_| limiter.count(Some(Credential::Key("a")), HERE).ok().flatten()).collect();
     assert_eq!(strangers.len(), 3);
     strangers.into_iter().for_each(Stranger::accepted);
     assert_limited(good(&limiter, "a", HERE), Scope::Key);
@@ -173,7 +174,7 @@ fn a_key_whose_first_requests_come_together_is_forgiven_one_burst_at_most() {
 #[test]
 fn an_address_gets_a_token_back_once_and_only_what_has_not_come_back_by_itself() {
     let (limiter, clock) = limiter(10, 1);
-    let slow = limiter.count(Some("a"), HERE).unwrap().unwrap();
+    let slow = limiter.count(Some(Credential::Key("a")), HERE).unwrap().unwrap();
     clock.advance(Duration::from_secs(10));
     invented(&limiter, "x", HERE).unwrap();
     slow.accepted();

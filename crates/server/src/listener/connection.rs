@@ -123,20 +123,31 @@ fn respond(
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
     let version = request.version();
     let in_flight = activity.begin(version == Version::HTTP_2);
+    // A proxy shows a certificate of its own, which says nothing about its clients.
+    if shared.proxies.contains(peer.address) {
+        peer.certificate = None;
+    }
     peer.address = shared.proxies.client(peer.address, request.headers());
     let only_probes = peer.is_reserved();
-    let refused = only_probes && !PROBES.contains(&request.uri().path());
+    let refusal = match PROBES.contains(&request.uri().path()) {
+        true => None,
+        false if only_probes => {
+            let reason = "the gate has as many connections as it takes; try again, or raise server.max_connections";
+            Some(Refusal::new(Code::Overloaded, reason))
+        }
+        false => peer.certificate.as_ref().and_then(|certificate| certificate.check_again().err()),
+    };
+    let closes = only_probes || refusal.is_some();
     request.extensions_mut().insert(peer);
     let (shared, offload) = (Arc::clone(shared), offload.clone());
     let is_post = request.method() == Method::POST;
     let response = async move {
-        let mut response = if refused {
-            let reason = "the gate has as many connections as it takes; try again, or raise server.max_connections";
-            Denied::from(Refusal::new(Code::Overloaded, reason)).into_response()
+        let mut response = if let Some(refusal) = refusal {
+            Denied::from(refusal).into_response()
         } else {
             route(shared.router.clone(), request, offload).await?
         };
-        if version != Version::HTTP_2 && (only_probes || shared.shutdown.phase() != Phase::Serving) {
+        if version != Version::HTTP_2 && (closes || shared.shutdown.phase() != Phase::Serving) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(hold(response, in_flight, BUFFERED))

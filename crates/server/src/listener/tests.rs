@@ -9,6 +9,8 @@ use axum::routing::{get, post};
 
 use super::*;
 
+mod client_certificates;
+
 /// A listener that serves while it is tried.
 #[derive(Default)]
 struct Tried {
@@ -332,15 +334,20 @@ mod tls {
     use super::*;
 
     /// Writes a new certificate for `localhost` and its key; returns the certificate.
-    fn renew(directory: &Path) -> CertificateDer<'static> {
+    pub(super) fn renew(directory: &Path) -> CertificateDer<'static> {
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         std::fs::write(directory.join("cert.pem"), cert.pem()).unwrap();
         std::fs::write(directory.join("key.pem"), signing_key.serialize_pem()).unwrap();
         CertificateDer::from_pem_slice(cert.pem().as_bytes()).unwrap()
     }
 
-    fn settings(directory: &Path) -> TlsSettings {
-        TlsSettings { certificate: directory.join("cert.pem"), key: directory.join("key.pem"), tls12: false }
+    pub(super) fn settings(directory: &Path) -> TlsSettings {
+        TlsSettings {
+            certificate: directory.join("cert.pem"),
+            key: directory.join("key.pem"),
+            tls12: false,
+            clients: None,
+        }
     }
 
     fn get(

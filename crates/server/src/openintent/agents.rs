@@ -9,6 +9,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_gate::authority::principals::{NewPrincipal, Stored};
+use toolgate_model::certificate::CertificateName;
 use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::permission::PermissionSet;
@@ -64,6 +65,7 @@ pub(super) struct AgentChanges {
 pub(super) struct NewKey {
     label: Option<Line>,
     expires_at: Option<Timestamp>,
+    certificate: Option<CertificateName>,
 }
 
 pub(super) async fn whoami(Identified(caller): Identified) -> Json<Value> {
@@ -145,9 +147,19 @@ pub(super) async fn create_key(
     Id(id): Id<PrincipalId>,
     OptionalBody(new): OptionalBody<NewKey>,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
-    let (record, key) = app.gate.create_key(&caller, &id, new.label, new.expires_at).await?;
-    let mut shape = shapes::key(&record);
-    shape.insert("key".to_owned(), json!(key.expose()));
+    let shape = match new.certificate {
+        // Whoever presents the certificate shows by it that they have its private key: there is nothing to hand out.
+        Some(certificate) => {
+            let certified = app.gate.register_certificate(&caller, &id, certificate, new.label, new.expires_at);
+            shapes::key(&certified.await?)
+        }
+        None => {
+            let (record, key) = app.gate.create_key(&caller, &id, new.label, new.expires_at).await?;
+            let mut shape = shapes::key(&record);
+            shape.insert("key".to_owned(), json!(key.expose()));
+            shape
+        }
+    };
     Ok((StatusCode::CREATED, Json(Value::Object(shape))))
 }
 

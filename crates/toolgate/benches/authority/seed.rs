@@ -51,6 +51,7 @@ pub async fn credential(ledger: &dyn Ledger) -> CredentialId {
         principal: administrator.id.clone(),
         digest: random().unwrap(),
         hint: "tgk_none".to_owned(),
+        certificate: None,
         label: None,
         expires_at: None,
     };

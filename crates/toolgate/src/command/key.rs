@@ -20,9 +20,9 @@ pub(crate) struct Key {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Make a key; it is shown once
+    /// Make a key, which is shown once, or register a client certificate as one
     #[command(
-        after_help = "Example:\n  toolgate key create billing-agent --label laptop --expires 2027-01-01T00:00:00Z"
+        after_help = "Examples:\n  toolgate key create billing-agent --label laptop --expires 2027-01-01T00:00:00Z\n  toolgate key create billing-agent --spiffe-id spiffe://example.org/billing"
     )]
     Create {
         /// Whose key
@@ -33,6 +33,12 @@ pub(crate) enum Action {
         /// What people call it
         #[arg(long)]
         label: Option<String>,
+        /// Register the client certificates with this SPIFFE id instead of making a key
+        #[arg(long, value_name = "URI", conflicts_with = "certificate_sha256")]
+        spiffe_id: Option<String>,
+        /// Register the client certificate with this SHA-256 instead of making a key
+        #[arg(long, value_name = "HEX")]
+        certificate_sha256: Option<String>,
     },
     /// List the keys of an agent; never the keys themselves
     #[command(after_help = "Example:\n  toolgate key list billing-agent")]
@@ -53,16 +59,26 @@ impl Action {
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
         match self {
-            Self::Create { agent, expires, label } => {
-                let body = object([("expires_at", expires.map(|time| json!(time))), ("label", label.map(Value::from))]);
+            Self::Create { agent, expires, label, spiffe_id, certificate_sha256 } => {
+                let certificate = match (spiffe_id, certificate_sha256) {
+                    (Some(id), _) => Some(json!({"spiffe_id": id})),
+                    (None, sha256) => sha256.map(|sha256| json!({"sha256": sha256})),
+                };
+                let registered = certificate.is_some();
+                let body = object([
+                    ("expires_at", expires.map(|time| json!(time))),
+                    ("label", label.map(Value::from)),
+                    ("certificate", certificate),
+                ]);
                 let path = format!("/api/v1/agents/{}/keys", escaped(&agent));
                 let key = client.change(Method::POST, &path, Some(&Value::Object(body))).await?;
-                let text = format!(
-                    "Key {} of {}, shown this once only:\n\n    {}\n",
-                    plain(at(&key, "id")),
-                    plain(at(&key, "agent_id")),
-                    plain(at(&key, "key"))
-                );
+                let (id, holder) = (plain(at(&key, "id")), plain(at(&key, "agent_id")));
+                let text = match registered {
+                    true => {
+                        format!("Key {id}: the client certificate {} identifies {holder}.", plain(at(&key, "hint")))
+                    }
+                    false => format!("Key {id} of {holder}, shown this once only:\n\n    {}\n", plain(at(&key, "key"))),
+                };
                 Ok(Report::new(key, text))
             }
             Self::List { agent } => {

@@ -84,6 +84,10 @@ keys! {
         "The private key of server.tls.certificate, PEM; given with it or not at all.";
     TLS_MINIMUM_VERSION = "server.tls.minimum_version": Kind::Choice(&["1.2", "1.3"]), Fallback::Example, r#""1.2""#, None, "TOOLGATE_TLS_MINIMUM_VERSION",
         "The oldest version of TLS that is spoken.";
+    TLS_CLIENT_CA = "server.tls.client_ca": Kind::Path, Fallback::Nothing, r#""/etc/toolgate/tls/client-ca.pem""#, None, "TOOLGATE_TLS_CLIENT_CA",
+        "The CAs whose client certificates are accepted, PEM, reloaded like server.tls.certificate. Default: none, clients are not asked for one.";
+    TLS_CLIENT_CERTIFICATES = "server.tls.client_certificates": Kind::Choice(&["optional", "required"]), Fallback::Example, r#""optional""#, None, "TOOLGATE_TLS_CLIENT_CERTIFICATES",
+        "With server.tls.client_ca: whether a client without a certificate may connect. Probes that have none need a socket file where it is required.";
     TRUSTED_PROXIES = "server.trusted_proxies": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_TRUSTED_PROXIES",
         "The addresses of proxies in front, as CIDRs; the variable takes them separated by commas. Only they are believed about the address of a client.";
     FORWARDED_HEADER = "server.forwarded_header": Kind::Choice(&["x-forwarded-for", "forwarded"]), Fallback::Example, r#""x-forwarded-for""#, None, "TOOLGATE_FORWARDED_HEADER",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toolgate_server::Limits;
-use toolgate_server::listener::{ForwardedHeader, TlsSettings, TrustedProxies};
+use toolgate_server::listener::{ClientCertificates, ForwardedHeader, TlsSettings, TrustedProxies};
 
 use super::ConfigurationError;
 use super::keys::{self, Key};
@@ -88,9 +88,19 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<NetworkSettings, Configura
 
 fn tls(resolved: &mut Resolved) -> Result<Option<TlsSettings>, ConfigurationError> {
     let tls12 = resolved.text(&keys::TLS_MINIMUM_VERSION)? == "1.2";
+    let required = resolved.text(&keys::TLS_CLIENT_CERTIFICATES)? == "required";
     let mut file = |key: &Key| resolved.optional_path(key);
+    let clients = file(&keys::TLS_CLIENT_CA).map(|ca| ClientCertificates { ca, required });
+    if required && clients.is_none() {
+        return Err(ConfigurationError::one(
+            "server.tls.client_certificates is \"required\" and no CA is given: set server.tls.client_ca",
+        ));
+    }
     match (file(&keys::TLS_CERTIFICATE), file(&keys::TLS_KEY)) {
-        (Some(certificate), Some(key)) => Ok(Some(TlsSettings { certificate, key, tls12 })),
+        (Some(certificate), Some(key)) => Ok(Some(TlsSettings { certificate, key, tls12, clients })),
+        (None, None) if clients.is_some() => Err(ConfigurationError::one(
+            "server.tls.client_ca needs TLS: set server.tls.certificate and server.tls.key",
+        )),
         (None, None) => Ok(None),
         // Half of it would leave its owner believing that there is TLS.
         _ => Err(ConfigurationError::one("server.tls needs both certificate and key; give both, or leave both out")),

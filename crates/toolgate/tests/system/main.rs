@@ -15,6 +15,7 @@ mod call_concurrency;
 mod call_crash;
 mod calls;
 mod cli;
+mod client_certificates;
 mod configuration;
 mod crash;
 mod database_down;

@@ -1,5 +1,6 @@
 //! Commands on tenants, principals and keys.
 
+use toolgate_model::certificate::CertificateName;
 use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
@@ -18,8 +19,10 @@ pub struct NewKey {
     pub principal: PrincipalId,
     /// What it is looked up by.
     pub digest: KeyDigest,
-    /// Its first letters.
+    /// Its first letters, or the name of the certificate.
     pub hint: String,
+    /// The client certificate that it stands for; there is nothing secret to present then.
+    pub certificate: Option<CertificateName>,
     /// What people call it.
     pub label: Option<Line>,
     /// Until when it is accepted.

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use super::super::Stranger;
 use super::super::tests::StillClock;
 use super::*;
-use crate::caller::Peer;
+use crate::caller::{Peer, presented_key};
 
 /// Two requests a minute at once, in front of something that accepts every key that begins with `good`.
 fn served() -> (Router, Arc<StillClock>) {
