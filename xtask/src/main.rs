@@ -11,6 +11,7 @@ mod cluster;
 mod debian;
 mod postgres;
 mod process;
+mod programs;
 mod python;
 mod steps;
 mod test;
@@ -21,7 +22,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test           everything that must hold: house rules, format, lints, all tests, documentation.
-                 Installs and prepares what the tests need (PostgreSQL, the official Python client).
+                 Installs and prepares what the tests need (PostgreSQL, nginx, the official Python client).
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
                  guard, or all. Installs what they need (PostgreSQL, nginx, wrk).
   tidy           the house rules alone

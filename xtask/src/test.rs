@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::cluster::Durability;
 use crate::process::{cargo, describe, run as run_program};
 use crate::steps::{Steps, TestCounts};
-use crate::{postgres, python, tidy};
+use crate::{postgres, programs, python, tidy};
 
 /// Runs every step, also after a failed one, and ends with the counts.
 pub fn run() -> ExitCode {
@@ -17,6 +17,7 @@ pub fn run() -> ExitCode {
         run_program(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
     });
     let cluster = steps.check("PostgreSQL", || postgres::start(Durability::Memory));
+    steps.check("nginx", || programs::install(&["nginx"]));
     let client = steps.check("Python client", python::prepare);
     steps.tests("tests", |counts| {
         let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);

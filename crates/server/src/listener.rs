@@ -119,6 +119,7 @@ pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, lanes: &Lanes) {
                 () = drains(shutdown) => {}
                 () = door.accept_all(lanes) => {}
             }
+            door.accept_last(lanes);
         }
     });
     futures_util::future::join_all(doors).await;
@@ -157,43 +158,52 @@ impl Door {
                 }
             };
             backoff.accepted();
-            let place = match self.places.take(self.counted(&accepted)) {
-                Ok(place) => place,
-                Err(why) => {
-                    turned_away.one(why);
-                    continue;
-                }
-            };
-            let Some(lane) = lanes.place() else { return };
-            let timeouts = match place.is_reserved() {
-                // Those who want more than a probe must not hold these up either.
-                true => Timeouts { head: self.timeouts.head.min(PROBE_TIMEOUT), idle: PROBE_TIMEOUT },
-                false => self.timeouts,
-            };
-            let peer = Peer::new(accepted.address(), Arc::clone(&place));
-            let transport = match accepted.on(&lane.handle) {
-                Ok(transport) => transport,
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken over");
-                    continue;
-                }
-            };
-            let activity = Arc::new(Activity::new(timeouts));
-            let task = Connecting {
-                shared: Arc::clone(&self.shared),
-                tls: self.tls(),
-                proxy_protocol: self.expects_proxy_header(),
-                activity: Arc::clone(&activity),
-                deadline: Instant::now() + timeouts.head,
-                peer,
-            };
-            let (handle, offload) = (lane.handle.clone(), lane.aside.clone());
-            let task = handle.spawn(async move {
-                task.run(transport, offload).await;
-                drop(lane);
-            });
-            place.belongs_to(task.abort_handle(), activity);
+            self.begin(accepted, lanes, &mut turned_away);
         }
+    }
+
+    /// Serves connections that clients have made and that nobody has accepted. Closing the endpoint would reset them, and a
+    /// proxy does not repeat a request that it has sent.
+    fn accept_last(&self, lanes: &Lanes) {
+        let mut turned_away = TurnedAway::default();
+        match accepting::waiting(&self.endpoint) {
+            Ok(waiting) => waiting.into_iter().for_each(|accepted| self.begin(accepted, lanes, &mut turned_away)),
+            Err(error) => tracing::warn!(%error, "connections that were made last could not be accepted"),
+        }
+    }
+
+    /// Serves a connection on one of the lanes, if there is a place for it.
+    fn begin(&self, accepted: Accepted, lanes: &Lanes, turned_away: &mut TurnedAway) {
+        let place = match self.places.take(self.counted(&accepted)) {
+            Ok(place) => place,
+            Err(why) => return turned_away.one(why),
+        };
+        let Some(lane) = lanes.place() else { return };
+        let timeouts = match place.is_reserved() {
+            // Those who want more than a probe must not hold these up either.
+            true => Timeouts { head: self.timeouts.head.min(PROBE_TIMEOUT), idle: PROBE_TIMEOUT },
+            false => self.timeouts,
+        };
+        let peer = Peer::new(accepted.address(), Arc::clone(&place));
+        let transport = match accepted.on(&lane.handle) {
+            Ok(transport) => transport,
+            Err(error) => return tracing::warn!(%error, "a connection could not be taken over"),
+        };
+        let activity = Arc::new(Activity::new(timeouts));
+        let task = Connecting {
+            shared: Arc::clone(&self.shared),
+            tls: self.tls(),
+            proxy_protocol: self.expects_proxy_header(),
+            activity: Arc::clone(&activity),
+            deadline: Instant::now() + timeouts.head,
+            peer,
+        };
+        let (handle, offload) = (lane.handle.clone(), lane.aside.clone());
+        let task = handle.spawn(async move {
+            task.run(transport, offload).await;
+            drop(lane);
+        });
+        place.belongs_to(task.abort_handle(), activity);
     }
 
     async fn accept(&self) -> std::io::Result<Accepted> {

@@ -38,6 +38,7 @@ pub struct GateSetup {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     token: Option<String>,
+    listen: SocketAddr,
 }
 
 /// A running gate.
@@ -71,6 +72,7 @@ impl GateSetup {
             arguments: Vec::new(),
             environment: Vec::new(),
             token: Some(ADMIN_TOKEN.to_owned()),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         }
     }
 
@@ -78,6 +80,13 @@ impl GateSetup {
     #[must_use]
     pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Listens at this address instead of a free port.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = address;
         self
     }
 
@@ -160,7 +169,7 @@ impl GateSetup {
     /// Starts a gate; answers what became of it where it ends before it listens.
     pub fn try_start(&self) -> Result<GateProcess, Ended> {
         let mut command = self.command();
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(&self.arguments);
+        command.args(["serve", "--listen", &self.listen.to_string()]).args(&self.arguments);
         if let Some(token) = &self.token {
             command.env("TOOLGATE_ADMIN_TOKEN", token);
         }

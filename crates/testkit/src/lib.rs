@@ -13,6 +13,7 @@ pub mod cluster;
 pub mod gate_process;
 pub mod http;
 pub mod ledger_fixture;
+pub mod nginx;
 pub mod postgres;
 pub mod trail;
 pub mod upstream;

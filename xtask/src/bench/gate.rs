@@ -45,7 +45,7 @@ struct Plan {
 
 /// Runs on both engines and prints the tables.
 pub fn run() -> Result<(), String> {
-    programs::install()?;
+    crate::programs::install(&["nginx", "wrk", "sqlite3"])?;
     let busy = usage::machine(Duration::from_secs(2))?;
     println!("before the run, {:.0} % of the processors' time is used by others", busy * 100.0);
     let bench = Bench::start()?;

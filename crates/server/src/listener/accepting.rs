@@ -1,7 +1,12 @@
 //! Accepting connections where the system may have none to give: waits instead of spinning, and says so once.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
+
+use tokio::net::{TcpStream, UnixStream};
+
+use super::{Accepted, Endpoint};
 
 /// The first pause after a connection could not be accepted; each further one is twice as long.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -42,9 +47,42 @@ impl Backoff {
     }
 }
 
+/// Accepts the connections that wait at an endpoint now. The runtime is not asked for them: it may not know of them yet.
+pub(super) fn waiting(endpoint: &Endpoint) -> io::Result<Vec<Accepted>> {
+    let mut all = Vec::new();
+    match endpoint {
+        Endpoint::Tcp { listener, .. } => {
+            let listener = std::net::TcpListener::from(listener.as_fd().try_clone_to_owned()?);
+            while let Ok((stream, address)) = listener.accept() {
+                stream.set_nonblocking(true)?;
+                let stream = TcpStream::from_std(stream)?;
+                all.push(Accepted::Tcp { stream, address: address.ip().to_canonical() });
+            }
+        }
+        Endpoint::Unix(listener) => {
+            let listener = std::os::unix::net::UnixListener::from(listener.as_fd().try_clone_to_owned()?);
+            while let Ok((stream, _)) = listener.accept() {
+                stream.set_nonblocking(true)?;
+                all.push(Accepted::Unix(UnixStream::from_std(stream)?));
+            }
+        }
+    }
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn connections_that_nobody_has_accepted_are_found() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let endpoint = Endpoint::Tcp { listener, tls: None, proxy_protocol: false };
+        let _clients: Vec<_> = (0..3).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+        assert_eq!(waiting(&endpoint).unwrap().len(), 3);
+        assert_eq!(waiting(&endpoint).unwrap().len(), 0);
+    }
 
     #[test]
     fn pauses_grow_to_a_second_and_begin_anew_after_a_success() {

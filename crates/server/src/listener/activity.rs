@@ -97,6 +97,12 @@ impl Activity {
             && self.head_since.load(Ordering::Acquire) == 0
     }
 
+    /// Whether the next thing to come is the rest of a head: that of the first request, or of one that has begun to arrive.
+    pub(super) fn awaits_head(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) == 0
+            && (!self.served.load(Ordering::Acquire) || self.head_since.load(Ordering::Acquire) != 0)
+    }
+
     pub(super) fn is_http2(&self) -> bool {
         self.http2.load(Ordering::Acquire)
     }
@@ -140,8 +146,10 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1000)).await;
         drop(request);
         assert_eq!(left(&activity), Some(75));
+        assert!(!activity.awaits_head());
         tokio::time::advance(Duration::from_secs(70)).await;
         activity.read();
+        assert!(activity.awaits_head());
         tokio::time::advance(Duration::from_secs(5)).await;
         activity.read();
         assert_eq!(left(&activity), Some(10));

@@ -38,6 +38,8 @@ const LARGE: u64 = 8 * 1024;
 const BUFFERED: u64 = 64 * 1024;
 /// How long a connection that was asked to close may take.
 const CLOSING: Duration = Duration::from_secs(2);
+/// How long the head of a request may take that may have been sent before its client could know of the shutdown.
+const LAST_HEAD: Duration = Duration::from_secs(1);
 /// The deadline of a connection that has none.
 const NEVER: Duration = Duration::from_secs(30 * 24 * 3600);
 /// What is served when only probes are.
@@ -62,10 +64,15 @@ pub(super) async fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer, acti
     let mut deadline = pin!(tokio::time::sleep_until(next(activity)));
     let mut next_phase = Box::pin(shared.shutdown.after(Phase::Serving));
     let mut is_closing = false;
+    // Whether the connection ends with the request whose head it waits for.
+    let mut is_last = false;
     loop {
         let event = poll_fn(|context| {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {
                 return Poll::Ready(Event::Ended(ended.map_err(|error| error.to_string())));
+            }
+            if is_last && !activity.awaits_head() {
+                return Poll::Ready(Event::LastHead);
             }
             // Whatever the connection just did may have brought its deadline nearer.
             let now_due = next(activity);
@@ -81,7 +88,7 @@ pub(super) async fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer, acti
             Event::Ended(Ok(())) => return,
             Event::Ended(Err(error)) => return tracing::debug!(error, "a connection ended with an error"),
             Event::Deadline => match activity.deadline() {
-                _ if is_closing => return,
+                _ if is_closing || is_last => return,
                 Some(due) if due <= Instant::now() => {
                     if !activity.is_idle() {
                         return tracing::debug!("a connection sent no complete request in time");
@@ -96,9 +103,16 @@ pub(super) async fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer, acti
                 next_phase.set(shared.shutdown.after(phase));
                 // An idle connection of HTTP/1.1 is not closed in the lame duck phase: its client may be sending a request
                 // at this very moment. The response to it says that it is the last.
-                if phase == Phase::Draining || activity.is_http2() {
+                if phase == Phase::Draining && activity.awaits_head() {
+                    is_last = true;
+                    deadline.as_mut().reset(next(activity).min(Instant::now() + LAST_HEAD));
+                } else if phase == Phase::Draining || activity.is_http2() {
                     connection.as_mut().graceful_shutdown();
                 }
+            }
+            Event::LastHead => {
+                is_last = false;
+                connection.as_mut().graceful_shutdown();
             }
         }
     }
@@ -108,6 +122,7 @@ enum Event {
     Ended(Result<(), String>),
     Deadline,
     Phase(Phase),
+    LastHead,
 }
 
 fn next(activity: &Activity) -> Instant {

@@ -290,6 +290,24 @@ fn in_the_lame_duck_phase_everything_is_served_and_connections_are_given_up_afte
 }
 
 #[test]
+fn a_request_that_was_on_its_way_when_the_gate_drains_is_served() {
+    Tried::default().serve(addresses(), |address, shutdown| {
+        let request = "GET / HTTP/1.1\r\nHost: gate\r\n\r\n";
+        let mut fresh = Client::connect(address).unwrap();
+        let mut begun = Client::connect(address).unwrap();
+        let (first, second) = request.split_at(8);
+        begun.write_all(first.as_bytes()).unwrap();
+        shutdown.enter(Phase::Draining);
+        fresh.write_all(request.as_bytes()).unwrap();
+        begun.write_all(second.as_bytes()).unwrap();
+        for stream in [fresh, begun] {
+            let last = rest(stream);
+            assert!(last.starts_with("HTTP/1.1 200") && last.contains("connection: close"), "{last}");
+        }
+    });
+}
+
+#[test]
 fn only_trusted_proxies_say_who_the_client_is() {
     let request = "GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.5\r\n\r\n";
     let trusting = |network: &str| Tried {

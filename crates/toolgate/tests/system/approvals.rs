@@ -7,7 +7,7 @@ mod crash;
 mod endings;
 mod links;
 mod modes;
-mod office;
+pub mod office;
 mod quorum;
 mod race;
 mod replicas;

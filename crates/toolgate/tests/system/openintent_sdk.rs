@@ -9,6 +9,7 @@ use toolgate_testkit::upstream::Upstream;
 use crate::world::{World, on_both_engines};
 
 on_both_engines! {
+    also_behind_nginx:
     the_official_client_works_unmodified,
 }
 
@@ -19,7 +20,7 @@ fn the_official_client_works_unmodified(world: &World) {
     let output = Command::new(python())
         // Nothing of this machine: no proxies, no other packages.
         .env_clear()
-        .env("TOOLGATE_URL", world.gate.url())
+        .env("TOOLGATE_URL", format!("http://{}", world.address()))
         .env("ADMIN_KEY", world.gate.token())
         .env("WORKER_KEY", &worker.key)
         .env("SERVICE_URL", service.url())

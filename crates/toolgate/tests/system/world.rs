@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 use toolgate_model::time::Timestamp;
 use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 use toolgate_testkit::http::{self, Answer};
+use toolgate_testkit::nginx::{Nginx, Upstreams};
 use toolgate_testkit::postgres::TestDatabase;
 use toolgate_testkit::trail;
 
 /// Makes two tests of each scenario, which is a function that takes a world: one for each engine. In worlds that are
-/// `unattended` nobody is there to answer, and what needs an answer is refused at once.
+/// `unattended` nobody is there to answer, and what needs an answer is refused at once. `also_behind_nginx` makes a third
+/// one, in which all requests go through nginx with its default timeouts.
 macro_rules! on_both_engines {
     (unattended: $($scenario:ident,)+) => {
         mod sqlite {
@@ -20,6 +22,12 @@ macro_rules! on_both_engines {
         }
         mod postgres {
             $(#[test] fn $scenario() { super::$scenario(&crate::world::World::unattended_postgres()); })+
+        }
+    };
+    (also_behind_nginx: $($scenario:ident,)+) => {
+        crate::world::on_both_engines! { $($scenario,)+ }
+        mod nginx {
+            $(#[test] fn $scenario() { super::$scenario(&crate::world::World::behind_nginx()); })+
         }
     };
     ($($scenario:ident,)+) => {
@@ -37,6 +45,7 @@ pub(crate) use on_both_engines;
 pub struct World {
     pub gate: GateProcess,
     database: Option<TestDatabase>,
+    front: Option<Nginx>,
 }
 
 /// Somebody with a key.
@@ -66,6 +75,14 @@ impl World {
         Self::of(&setup, Some(database))
     }
 
+    /// A gate that is reached through nginx, as people put it there: without a word about timeouts.
+    pub fn behind_nginx() -> Self {
+        let trusting = setup().reaching_loopback().environment("TOOLGATE_TRUSTED_PROXIES", "127.0.0.1/32");
+        let mut world = Self::of(&trusting, None);
+        world.front = Some(Nginx::start(&[world.gate.address()], Upstreams::Default));
+        world
+    }
+
     pub fn unattended_sqlite() -> Self {
         Self::of(&unattended(), None)
     }
@@ -76,7 +93,12 @@ impl World {
     }
 
     pub fn of(setup: &GateSetup, database: Option<TestDatabase>) -> Self {
-        Self { gate: setup.start(), database }
+        Self { gate: setup.start(), database, front: None }
+    }
+
+    /// Where clients reach it: at nginx, where that is in front.
+    pub fn address(&self) -> SocketAddr {
+        self.front.as_ref().map_or(self.gate.address(), Nginx::address)
     }
 
     /// The URL of its database, where that is PostgreSQL.
@@ -96,7 +118,7 @@ impl World {
 
     /// Somebody who shows this key.
     pub fn actor(&self, id: &str, key: &str) -> Actor {
-        Actor { id: id.to_owned(), key: key.to_owned(), address: self.gate.address() }
+        Actor { id: id.to_owned(), key: key.to_owned(), address: self.address() }
     }
 
     /// Registers an agent of the tenant `default` with these permissions, and makes it a key.

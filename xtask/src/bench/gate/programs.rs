@@ -8,25 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::debian;
 use crate::process::program;
-
-/// Each program with the Debian package that holds it.
-const NEEDED: [(&str, &str); 3] = [("nginx", "nginx-light"), ("wrk", "wrk"), ("sqlite3", "sqlite3")];
-
-/// Installs what is missing.
-pub fn install() -> Result<(), String> {
-    let missing: Vec<&str> =
-        NEEDED.iter().filter(|(program, _)| find(program).is_none()).map(|(_, package)| *package).collect();
-    if missing.is_empty() { Ok(()) } else { debian::install_without_starting(&missing) }
-}
-
-/// The path of a program; servers are often outside the path of an ordinary user.
-pub fn find(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    directories.find_map(|directory| Some(directory.join(name)).filter(|place| place.is_file()))
-}
 
 /// Runs a program to its end and returns what it printed; anything but success is an error with what it said.
 pub fn output(command: &mut Command) -> Result<String, String> {

@@ -27,7 +27,7 @@ impl Upstream {
         std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let settings = scratch.write("nginx/nginx.conf", &settings(address))?;
         let log = directory.join("nginx.log");
-        let program = programs::find("nginx").ok_or("nginx is not installed")?;
+        let program = crate::programs::find("nginx").ok_or("nginx is not installed")?;
         let arguments = [
             OsStr::new("-p"),
             directory.as_os_str(),

@@ -6,6 +6,7 @@ use super::office::{Office, call, principal};
 use crate::world::{World, on_both_engines, text, until};
 
 on_both_engines! {
+    also_behind_nginx:
     nothing_runs_before_the_answer_and_a_yes_runs_the_call_once,
     a_no_keeps_its_reason_and_nothing_is_sent,
     the_first_answer_wins_and_later_ones_are_told_who_it_was,

@@ -7,6 +7,7 @@ use super::office::{Office, call};
 use crate::world::{Actor, World, id, merged, on_both_engines, text};
 
 on_both_engines! {
+    also_behind_nginx:
     always_covers_later_calls_of_this_tool_and_of_no_other,
     a_session_s_approval_ends_with_the_session,
     a_workspace_s_approval_reaches_its_sessions_and_no_others,

@@ -9,6 +9,7 @@ use super::office::{Office, call};
 use crate::world::{World, merged, on_both_engines, until};
 
 on_both_engines! {
+    also_behind_nginx:
     nobody_answering_in_time_is_a_no_in_the_words_of_the_protocol,
     under_load_too_every_call_ends_within_a_second_of_its_time,
     a_late_answer_is_told_that_the_time_is_over,
@@ -76,7 +77,7 @@ fn a_late_answer_is_told_that_the_time_is_over(world: &World) {
 fn a_caller_that_leaves_takes_its_call_back_at_once(world: &World) {
     let office = Office::open(world);
     let body = call("transfer", 1).to_string();
-    let mut stream = TcpStream::connect(world.gate.address()).unwrap();
+    let mut stream = TcpStream::connect(world.address()).unwrap();
     let request = format!(
         "POST /api/v1/tools/invoke HTTP/1.1\r\nHost: gate\r\nAuthorization: Bearer {}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

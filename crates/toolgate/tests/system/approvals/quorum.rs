@@ -6,6 +6,7 @@ use super::office::{Office, call, person};
 use crate::world::{World, merged, on_both_engines, until};
 
 on_both_engines! {
+    also_behind_nginx:
     two_of_the_group_must_say_yes_and_each_must_be_another,
     one_no_of_the_group_ends_it,
     whoever_is_not_of_the_group_is_not_asked,

@@ -7,6 +7,7 @@ use crate::openwop::follower::Follower;
 use crate::world::{World, on_both_engines, text, until};
 
 on_both_engines! {
+    also_behind_nginx:
     a_stream_that_breaks_off_anywhere_is_resumed_without_gap_or_repeat,
     without_a_place_the_stream_begins_now_and_start_is_the_beginning,
     a_stream_that_breaks_off_before_its_first_event_knows_where_it_began,

@@ -17,7 +17,7 @@ pub struct Follower {
 impl Follower {
     /// Opens a stream at this path, behind the event of this id.
     pub fn open(world: &World, actor: &Actor, path: &str, after: Option<&str>) -> Self {
-        let mut stream = TcpStream::connect(world.gate.address()).unwrap();
+        let mut stream = TcpStream::connect(world.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let seen = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let request = format!(
