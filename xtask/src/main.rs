@@ -9,6 +9,7 @@ mod bench;
 #[expect(dead_code, reason = "stopping and restarting a cluster is for the tests, which share this file")]
 mod cluster;
 mod debian;
+mod deny;
 mod postgres;
 mod process;
 mod programs;
@@ -26,6 +27,7 @@ Commands:
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
                  guard, or all. Installs what they need (PostgreSQL, nginx, wrk).
   tidy           the house rules alone
+  deny           licences, banned crates and sources of the dependencies (deny.toml), with cargo-deny
 ";
 
 fn main() -> ExitCode {
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         (Some("test"), []) => test::run(),
         (Some("bench"), arguments) => bench::run(arguments),
         (Some("tidy"), []) => tidy::run(),
+        (Some("deny"), []) => deny::run(),
         _ => {
             eprint!("{USAGE}");
             ExitCode::from(2)

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::cluster::Durability;
 use crate::process::{cargo, describe, run as run_program};
 use crate::steps::{Steps, TestCounts};
-use crate::{postgres, programs, python, tidy};
+use crate::{deny, postgres, programs, python, tidy};
 
 /// Runs every step, also after a failed one, and ends with the counts.
 pub fn run() -> ExitCode {
@@ -15,6 +15,13 @@ pub fn run() -> ExitCode {
     steps.check("format", || run_program(&mut cargo(&["fmt", "--all", "--check"])));
     steps.check("lints", || {
         run_program(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    });
+    steps.check("dependencies", || {
+        deny::check().map(|checked| {
+            if !checked {
+                println!("left out: cargo-deny is not installed (cargo install cargo-deny --locked)");
+            }
+        })
     });
     let cluster = steps.check("PostgreSQL", || postgres::start(Durability::Memory));
     steps.check("nginx", || programs::install(&["nginx"]));

@@ -8,7 +8,8 @@ mod tests;
 use serde_json::Value;
 use toolgate_gate::ports::approver::Covered;
 use toolgate_model::approval::{
-    Approval, ApprovalSession, Category, Coverage, CoverageWish, Reach, ReachWish, StandingApproval, StandingWish,
+    Approval, ApprovalSession, AskSource, Category, Coverage, CoverageWish, Reach, ReachWish, StandingApproval,
+    StandingWish,
 };
 use toolgate_model::id::StandingApprovalId;
 
@@ -17,6 +18,7 @@ pub use self::protected::{is_protected, is_protected_place};
 use crate::arguments::{command_line, directories};
 use crate::links::{Links, Site, joined};
 use crate::shell::{Prefix, Surroundings, covered, read};
+use crate::visible::visible;
 
 /// What would stand by this wish of somebody who says yes, or why nothing can; the yes for the single call stays.
 pub fn standing(approval: &Approval, wish: &StandingWish, links: &dyn Links) -> Result<(Coverage, Reach), String> {
@@ -122,8 +124,14 @@ pub(crate) fn require_coverable(approval: &Approval, links: &dyn Links) -> Resul
     if let Some(reason) = is_protected(&approval.tool, arguments, workspace, links) {
         return Err(format!("{reason}, so an answer covers this call only"));
     }
+    if let Some(reason) = approval.reasons.iter().find(|reason| reason.source == AskSource::Guardian) {
+        return Err(format!(
+            "a policy or guardian asks about every such call (\"{}\"), so a decision covers this call only",
+            visible(&reason.text)
+        ));
+    }
     if !approval.coverable {
-        return Err("an answer to this call covers this call only, because of why it is asked".to_owned());
+        return Err("a decision on this call covers this call only, because of why it is asked".to_owned());
     }
     Ok(())
 }

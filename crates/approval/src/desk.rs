@@ -194,6 +194,7 @@ impl Approver for Desk {
             risk: risk::assess(approval, &*self.links),
             parts: parts::parts(approval, standing),
             offers: offers::offers(approval, &*self.links),
+            no_offer_reason: coverage::require_coverable(approval, &*self.links).err(),
         }
     }
 

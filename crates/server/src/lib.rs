@@ -2,6 +2,7 @@
 //!
 //! This room refuses decisions: whatever is allowed or not is decided in the gate. No protocol knows a stage of it.
 
+mod accepted;
 pub mod aos;
 pub mod approvals;
 pub mod body;

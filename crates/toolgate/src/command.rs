@@ -44,6 +44,7 @@ mod tenant;
 mod tests;
 mod tool;
 mod trace;
+mod typos;
 mod values;
 mod vault;
 mod whoami;

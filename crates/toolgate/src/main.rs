@@ -11,6 +11,7 @@ mod command;
 mod composition;
 mod configuration;
 mod descriptors;
+mod durations;
 mod hook;
 mod links;
 mod logging;

@@ -199,11 +199,17 @@ fn what_is_asked_for_other_reasons_cannot_be_covered() {
     let quorum = Approval { rule: ApprovalRule { approvers: 2, ..ApprovalRule::default() }, ..command("ls") };
     let every = Approval { rule: ApprovalRule { standing: false, ..ApprovalRule::default() }, ..command("ls") };
     let other = Approval { coverable: false, ..command("ls") };
+    let policy = AskReason { source: AskSource::Guardian, text: "this call runs a command".to_owned() };
+    let policy = Approval { reasons: vec![policy], coverable: false, ..command("ls") };
     for (call, reason) in [
         (question, "a question is asked every time"),
         (quorum, "several people must agree to each of these calls, so one answer covers one call"),
         (every, "the rule of this tool wants an answer to every call"),
-        (other, "an answer to this call covers this call only, because of why it is asked"),
+        (
+            policy,
+            "a policy or guardian asks about every such call (\"this call runs a command\"), so a decision covers this call only",
+        ),
+        (other, "a decision on this call covers this call only, because of why it is asked"),
     ] {
         for wish in [always(), always_prefix("ls")] {
             assert_eq!(standing(&call, &wish), Err(reason.to_owned()));

@@ -124,6 +124,8 @@ pub struct Presentation {
     pub parts: Vec<Part>,
     /// What an answer could cover besides the call.
     pub offers: Vec<Offer>,
+    /// Why it can cover nothing else, where that is so.
+    pub no_offer_reason: Option<String>,
 }
 
 /// How much can go wrong, by fixed rules.
@@ -213,7 +215,7 @@ impl Approver for Unattended {
 
     fn present(&self, _approval: &Approval, _standing: &[StandingApproval]) -> Presentation {
         let risk = Risk { level: RiskLevel::High, notes: Vec::new() };
-        Presentation { risk, parts: Vec::new(), offers: Vec::new() }
+        Presentation { risk, parts: Vec::new(), offers: Vec::new(), no_offer_reason: None }
     }
 
     fn attach(&self, _tenant: &TenantId) -> Attached {

@@ -43,6 +43,7 @@ pub(crate) fn approval(approval: &Approval, presentation: &Presentation) -> Valu
         "risk": presentation.risk,
         "parts": presentation.parts,
         "offers": presentation.offers,
+        "no_offer_reason": presentation.no_offer_reason,
         "question": question,
         "session": session,
         "approvers": {"needed": approval.rule.approvers, "given": approval.given()},

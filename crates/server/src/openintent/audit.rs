@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use http::header;
+use http::{HeaderMap, header};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolgate_gate::authority::audit::Proof;
@@ -22,7 +22,9 @@ use toolgate_model::text::check_identifier;
 use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
+use super::progress::LINES;
 use super::shapes;
+use crate::accepted;
 use crate::caller::{Asked, Identified};
 use crate::parameters::page;
 use crate::router::App;
@@ -109,7 +111,11 @@ pub(super) async fn proof(
 
 /// The whole log as JSON lines that verify offline. A fault on the way ends it with a line that says why instead of the end
 /// line, so that the file does not verify.
-pub(super) async fn export(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Response, Denied> {
+pub(super) async fn export(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Identified(caller): Identified,
+) -> Result<Response, Denied> {
     let (export, header_line) = app.gate.begin_export(&caller).await?;
     let begun = stream::once(async move { Ok::<_, std::io::Error>(Bytes::from(header_line)) });
     let rest = stream::unfold(Some(export), move |export| {
@@ -127,7 +133,8 @@ pub(super) async fn export(State(app): State<Arc<App>>, Identified(caller): Iden
         }
     });
     let body = ResponseBody::from_stream(futures_util::StreamExt::chain(begun, rest));
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+    let kind = if accepted::only_plain_text(&headers, LINES) { accepted::PLAIN_TEXT } else { LINES };
+    Ok(([(header::CONTENT_TYPE, kind)], body).into_response())
 }
 
 fn shape(event: &LoggedEvent) -> Value {

@@ -22,21 +22,19 @@ use toolgate_gate::refusal::{Code, Refusal};
 
 use super::error::Denied;
 use super::invoke::answered;
+use crate::accepted;
 use crate::approvals::shapes;
 use crate::router::App;
 
 /// The type of such an answer.
-const LINES: &str = "application/x-ndjson";
+pub(super) const LINES: &str = "application/x-ndjson";
 
 /// After how long a line shows that the call still waits, for proxies that close a silent connection.
 const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
 
 /// Whether the caller asks for lines.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted
-        .flat_map(|value| value.split(','))
-        .any(|kind| kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(LINES)))
+    accepted::names(headers, LINES)
 }
 
 /// Makes the call, and tells how far it has come.

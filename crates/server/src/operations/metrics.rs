@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -18,6 +18,7 @@ use toolgate_gate::call::{CallAnswer, Denial};
 use toolgate_gate::refusal::Code;
 use toolgate_model::guard::{Hook, Outcome};
 
+use crate::accepted;
 use crate::limiter::Limited;
 use crate::limiter::middleware::bound;
 use crate::router::App;
@@ -207,12 +208,14 @@ impl Drop for Counted<'_> {
 }
 
 /// Shows the counters.
-pub async fn show(State(app): State<Arc<App>>) -> Response {
+pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     app.metrics.clock_stepped.set(i64::from(!app.gate.has_steady_clock()));
     let mut text = String::new();
     match encode(&mut text, &app.metrics.registry) {
         Ok(()) => {
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            let plain = accepted::only_plain_text(&headers, "application/openmetrics-text");
+            let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            let kind = if plain { accepted::PLAIN_TEXT } else { openmetrics };
             ([(header::CONTENT_TYPE, kind)], text).into_response()
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

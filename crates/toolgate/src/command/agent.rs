@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use self::terms::{Terms, Withdrawals};
 use super::paging::Paging;
-use super::{Connection, Failure, object};
+use super::{Connection, Failure, object, typos};
 use crate::client::escaped;
 use crate::output::{Report, at, plain};
 use crate::prompt;
@@ -55,7 +55,7 @@ pub(crate) enum Action {
     ///
     /// What is not said stays as it is. Each list that is said takes the place of the whole list before.
     #[command(
-        after_help = "Example:\n  toolgate agent update billing-agent --scope tools:payments:* --rate-limit '*=100/60' --any-tool"
+        after_help = "Example:\n  toolgate agent update billing-agent --scope tools:payments:* --rate-limit '*=100/1m' --any-tool"
     )]
     Update {
         /// Its id
@@ -92,6 +92,7 @@ impl Action {
                     ("kind", Some(json!(kind))),
                 ]));
                 let agent = client.change(Method::POST, "/api/v1/agents", Some(&Value::Object(body))).await?;
+                typos::warn_of_principal_scopes(&client, terms.scopes()).await;
                 let (id, kind) = (plain(at(&agent, "id")), plain(at(&agent, "kind")));
                 let mut text =
                     format!("The {kind} {id} was registered. Make a key for it with: toolgate key create {id}");
@@ -106,7 +107,11 @@ impl Action {
                     return Err(Failure::Usage("say what to change, for example --name or --scope".to_owned()));
                 }
                 let path = format!("/api/v1/agents/{}", escaped(&id));
-                let agent = client.change(Method::PATCH, &path, Some(&Value::Object(body))).await?;
+                let agent = match client.change(Method::PATCH, &path, Some(&Value::Object(body))).await {
+                    Ok(agent) => agent,
+                    Err(error) => return Err(typos::with_agent(&client, error, &id).await),
+                };
+                typos::warn_of_principal_scopes(&client, terms.scopes()).await;
                 let text = format!("{} is at revision {} now.", plain(at(&agent, "id")), plain(at(&agent, "revision")));
                 let text = text + &unresolved(&agent);
                 Ok(Report::new(agent, text))

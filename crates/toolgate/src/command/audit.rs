@@ -8,10 +8,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolgate_model::audit_export::verify;
 use toolgate_model::checkpoint::PublicKey;
-use toolgate_model::time::Timestamp;
 
 use self::export::Export;
 use super::paging::Paging;
+use super::typos;
+use super::values::Since;
 use super::{Connection, Failure};
 use crate::client::{Client, with_query};
 use crate::output::Report;
@@ -98,12 +99,12 @@ pub(crate) struct Events {
     /// Of this task
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Not before this time
-    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
-    since: Option<Timestamp>,
-    /// Before this time
-    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
-    until: Option<Timestamp>,
+    /// Not before this time, or not longer ago, as 7d or 12h
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    since: Option<Since>,
+    /// Before this time, or longer ago
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    until: Option<Since>,
     #[command(flatten)]
     paging: Paging,
 }
@@ -133,18 +134,21 @@ impl Action {
 
 impl Events {
     async fn run(self, client: &Client) -> Result<Report, Failure> {
+        let agent = self.agent.clone();
         let parameters = [
             ("type", self.r#type),
             ("actor", self.actor),
             ("agent_id", self.agent),
             ("intent_id", self.intent),
             ("task_id", self.task),
-            ("since", self.since.map(|time| time.to_string())),
-            ("until", self.until.map(|time| time.to_string())),
+            ("since", self.since.map(Since::to_text)),
+            ("until", self.until.map(Since::to_text)),
         ];
         let columns =
             [("SEQUENCE", "sequence"), ("TIME", "timestamp"), ("TYPE", "type"), ("ACTOR", "actor"), ("DATA", "data")];
-        self.paging.fetch(client, "/api/v1/audit/events", &parameters, "events", &columns).await
+        let report = self.paging.fetch(client, "/api/v1/audit/events", &parameters, "events", &columns).await?;
+        typos::warn_of_empty(client, &report, agent.as_deref(), None).await;
+        Ok(report)
     }
 }
 

@@ -7,12 +7,11 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use toolgate_model::credential::AuthType;
 use toolgate_model::secret::Material;
-use toolgate_model::time::Timestamp;
 
 use super::material::{self, body_with};
 use super::paging::Paging;
 use super::values::{Expiry, read_object};
-use super::{Connection, Failure, object};
+use super::{Connection, Failure, object, typos};
 use crate::client::{Client, escaped};
 use crate::output::{Report, at, plain};
 use crate::prompt;
@@ -57,7 +56,7 @@ pub(crate) enum Action {
         /// A file with the new metadata as a JSON object, or - for standard input
         #[arg(long, value_name = "FILE")]
         metadata: Option<PathBuf>,
-        /// When it ends, as RFC 3339, or never; without this that stays as it is
+        /// When it ends: a time, a duration from now on, as 90d, or never; without this that stays as it is
         #[arg(long, value_name = "TIME", value_parser = Expiry::parse)]
         expires: Option<Expiry>,
     },
@@ -101,9 +100,9 @@ pub(crate) struct Add {
     /// A file with what else is known, as a JSON object, or - for standard input
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
-    /// When it ends, as RFC 3339; without this it does not
-    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
-    expires: Option<Timestamp>,
+    /// When it ends: a time, or a duration from now on, as 90d; without this it does not
+    #[arg(long, value_name = "TIME", value_parser = Expiry::parse_end)]
+    expires: Option<Expiry>,
     #[command(flatten)]
     secrets: Secrets,
 }
@@ -179,10 +178,12 @@ impl Add {
             ("auth_type", Some(json!(self.auth_type))),
             ("scopes_available", Some(json!(self.scopes))),
             ("metadata", metadata.map(Value::Object)),
-            ("expires_at", self.expires.map(|time| json!(time))),
+            ("expires_at", self.expires.map(Expiry::to_json)),
         ]);
         let path = format!("/api/v1/vaults/{}/credentials", escaped(&self.vault));
         let credential = client.change_secretly(Method::POST, &path, body_with(&body, &material)).await?;
+        typos::warn_of_service(client, &self.service).await;
+        typos::warn_of_scopes(client, &self.service, &self.scopes).await;
         let text = format!("Credential {} was added.", plain(at(&credential, "id")));
         Ok(Report::new(credential, text))
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::paging::Paging;
 use super::values::{Depth, Expiry, parse_constraint, read_object};
-use super::{Connection, Failure, object};
+use super::{Connection, Failure, object, typos};
 use crate::client::escaped;
 use crate::output::{Report, at, plain};
 
@@ -41,9 +41,7 @@ pub(crate) enum Action {
         terms: Box<Terms>,
     },
     /// Pass a grant on to another agent, within its own bounds
-    #[command(
-        after_help = "Example:\n  toolgate grant delegate GRANT helper-agent --scope charges.read --expires 2027-01-01T00:00:00Z"
-    )]
+    #[command(after_help = "Example:\n  toolgate grant delegate GRANT helper-agent --scope charges.read --expires 8h")]
     Delegate {
         /// The grant to pass on
         id: String,
@@ -124,7 +122,7 @@ pub(crate) struct Terms {
     /// How many times over it may be passed on: a number, or unlimited
     #[arg(long, value_name = "LEVELS", value_parser = Depth::parse)]
     depth: Option<Depth>,
-    /// When it ends, as RFC 3339, or never; without this the gate's default holds
+    /// When it ends: a time, a duration from now on, as 8h or 7d, or never; without this the gate's default holds
     #[arg(long, value_name = "TIME", value_parser = Expiry::parse)]
     expires: Option<Expiry>,
 }
@@ -164,6 +162,7 @@ impl Action {
         };
         match self {
             Self::Create { agent, credential, granted_by, terms } => {
+                let scopes = terms.scopes.clone();
                 let mut body = terms.body()?;
                 body.extend(object([
                     ("agent_id", Some(json!(agent))),
@@ -171,6 +170,8 @@ impl Action {
                     ("granted_by", granted_by.map(Value::from)),
                 ]));
                 let grant = client.change(Method::POST, "/api/v1/grants", Some(&Value::Object(body))).await?;
+                typos::warn_of_agent(&client, &agent).await;
+                typos::warn_of_scopes(&client, at(&grant, "service").as_str().unwrap_or_default(), &scopes).await;
                 let text = made(&grant);
                 Ok(Report::new(grant, text))
             }
@@ -178,6 +179,7 @@ impl Action {
                 let mut body = terms.body()?;
                 body.extend(object([("target_agent_id", Some(json!(agent)))]));
                 let grant = change(Method::POST, id, "/delegate", Some(Value::Object(body))).await?;
+                typos::warn_of_agent(&client, &agent).await;
                 let text = made(&grant);
                 Ok(Report::new(grant, text))
             }
@@ -243,6 +245,7 @@ impl Terms {
 
 impl List {
     async fn run(self, client: &crate::client::Client) -> Result<Report, Failure> {
+        let (agent, service) = (self.agent.clone(), self.service.clone());
         let parameters = [
             ("agent_id", self.agent),
             ("service", self.service),
@@ -260,7 +263,9 @@ impl List {
             ("SOURCE", "source"),
             ("EXPIRES", "expires_at"),
         ];
-        self.paging.fetch(client, "/api/v1/grants", &parameters, "grants", &columns).await
+        let report = self.paging.fetch(client, "/api/v1/grants", &parameters, "grants", &columns).await?;
+        typos::warn_of_empty(client, &report, agent.as_deref(), service.as_deref()).await;
+        Ok(report)
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{Connection, block_on, object};
 use crate::client::{Client, ClientError};
+use crate::durations::parse_seconds;
 use crate::hook::{BLOCKED, Heard, HookAnswer, HookCall, HookClient, Reply};
 
 #[cfg(test)]
@@ -37,8 +38,8 @@ pub(crate) struct Hook {
     /// The agent to ask for, where the key is not its own
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// How many seconds to wait for the answer; keep it below the time-out in the client's settings
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    /// How long to wait for the decision, as 1h, or a number of seconds; keep it below the timeout in the client's settings
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = timeout)]
     timeout: u64,
 }
 
@@ -66,6 +67,12 @@ impl Hook {
         let answer = asked.unwrap_or_else(|failure| unanswered(&failure.to_string()));
         self.client.reply(&event, &answer)
     }
+}
+
+fn timeout(text: &str) -> Result<u64, String> {
+    let seconds = parse_seconds(text)?;
+    let valid = (1..=86_400).contains(&seconds);
+    valid.then_some(seconds).ok_or_else(|| "it must be from 1s to 1d".to_owned())
 }
 
 /// All of the input, or why it cannot be read.

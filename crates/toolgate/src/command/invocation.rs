@@ -1,9 +1,10 @@
 //! `toolgate invocation`: the records of calls, carried out or refused.
 
 use clap::{Args, Subcommand};
-use toolgate_model::time::Timestamp;
 
 use super::paging::Paging;
+use super::typos;
+use super::values::Since;
 use super::{Connection, Failure};
 use crate::client::{Client, escaped};
 use crate::output::Report;
@@ -57,12 +58,12 @@ pub(crate) struct List {
     /// With this idempotency key
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Not before this time
-    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
-    since: Option<Timestamp>,
-    /// Before this time
-    #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
-    until: Option<Timestamp>,
+    /// Not before this time, or not longer ago, as 7d or 12h
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    since: Option<Since>,
+    /// Before this time, or longer ago
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    until: Option<Since>,
     #[command(flatten)]
     paging: Paging,
 }
@@ -82,6 +83,7 @@ impl Action {
 
 impl List {
     async fn run(self, client: &Client) -> Result<Report, Failure> {
+        let (agent, service) = (self.agent.clone(), self.service.clone());
         let parameters = [
             ("agent_id", self.agent),
             ("grant_id", self.grant),
@@ -91,8 +93,8 @@ impl List {
             ("intent_id", self.intent),
             ("task_id", self.task),
             ("idempotency_key", self.idempotency_key),
-            ("since", self.since.map(|time| time.to_string())),
-            ("until", self.until.map(|time| time.to_string())),
+            ("since", self.since.map(Since::to_text)),
+            ("until", self.until.map(Since::to_text)),
         ];
         let columns = [
             ("ID", "id"),
@@ -105,6 +107,8 @@ impl List {
             ("MS", "duration_ms"),
             ("ERROR", "error.code"),
         ];
-        self.paging.fetch(client, "/api/v1/invocations", &parameters, "invocations", &columns).await
+        let report = self.paging.fetch(client, "/api/v1/invocations", &parameters, "invocations", &columns).await?;
+        typos::warn_of_empty(client, &report, agent.as_deref(), service.as_deref()).await;
+        Ok(report)
     }
 }

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
-use toolgate_model::time::Timestamp;
 
-use super::{Connection, Failure, object};
+use super::values::Expiry;
+use super::{Connection, Failure, object, typos};
 use crate::client::escaped;
 use crate::output::{Report, at, plain, table};
 
@@ -22,14 +22,14 @@ pub(crate) struct Key {
 pub(crate) enum Action {
     /// Make a key, which is shown once, or register a client certificate as one
     #[command(
-        after_help = "Examples:\n  toolgate key create billing-agent --label laptop --expires 2027-01-01T00:00:00Z\n  toolgate key create billing-agent --spiffe-id spiffe://example.org/billing"
+        after_help = "Examples:\n  toolgate key create billing-agent --label laptop --expires 90d\n  toolgate key create billing-agent --spiffe-id spiffe://example.org/billing"
     )]
     Create {
         /// Whose key
         agent: String,
-        /// When it ends, as RFC 3339; without this it does not
-        #[arg(long, value_name = "TIME", value_parser = Timestamp::parse)]
-        expires: Option<Timestamp>,
+        /// When it ends: a time, or a duration from now on, as 8h or 7d; without this it does not
+        #[arg(long, value_name = "TIME", value_parser = Expiry::parse_end)]
+        expires: Option<Expiry>,
         /// What people call it
         #[arg(long)]
         label: Option<String>,
@@ -66,12 +66,15 @@ impl Action {
                 };
                 let registered = certificate.is_some();
                 let body = object([
-                    ("expires_at", expires.map(|time| json!(time))),
+                    ("expires_at", expires.map(Expiry::to_json)),
                     ("label", label.map(Value::from)),
                     ("certificate", certificate),
                 ]);
                 let path = format!("/api/v1/agents/{}/keys", escaped(&agent));
-                let key = client.change(Method::POST, &path, Some(&Value::Object(body))).await?;
+                let key = match client.change(Method::POST, &path, Some(&Value::Object(body))).await {
+                    Ok(key) => key,
+                    Err(error) => return Err(typos::with_agent(&client, error, &agent).await),
+                };
                 let (id, holder) = (plain(at(&key, "id")), plain(at(&key, "agent_id")));
                 let text = match registered {
                     true => {

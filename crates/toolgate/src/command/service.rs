@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate_model::service::ServiceDefinition;
 
 use self::documents::Document;
-use super::{Connection, Failure};
+use super::{Connection, Failure, typos};
 use crate::client::{Client, ClientError, escaped, with_query};
 use crate::output::{Report, at, clean, clean_lines, plain, table};
 use crate::prompt;
@@ -89,7 +89,10 @@ impl Action {
             Self::List => Ok(list(connection.client()?.get("/api/v1/services").await?)),
             Self::Show { name, version, export } => {
                 let client = connection.client()?;
-                let shown = client.get(&path_of(&name, version)).await?;
+                let shown = match client.get(&path_of(&name, version)).await {
+                    Ok(shown) => shown,
+                    Err(error) => return Err(typos::with_service(&client, error, &name).await),
+                };
                 Ok(if export { exported(&shown) } else { described(shown) })
             }
             Self::Remove { name, version, yes } => {
@@ -99,7 +102,10 @@ impl Action {
                     yes,
                 )?;
                 let client = connection.client()?;
-                let removed = client.change(Method::DELETE, &path_of(&name, version), None).await?;
+                let removed = match client.change(Method::DELETE, &path_of(&name, version), None).await {
+                    Ok(removed) => removed,
+                    Err(error) => return Err(typos::with_service(&client, error, &name).await),
+                };
                 let text = format!(
                     "{}: {} versions were removed.",
                     plain(at(&removed, "service")),

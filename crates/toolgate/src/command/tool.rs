@@ -9,7 +9,7 @@ use self::listing::Listing;
 use self::parameters::{Parameter, parse_object, parse_parameter};
 use super::service::{first_line, parameters as names_of};
 use super::values::read_object;
-use super::{Connection, Failure, object};
+use super::{Connection, Failure, object, typos};
 use crate::client::{escaped, with_query};
 use crate::output::{Report, at, clean, clean_lines, json_text, plain};
 
@@ -147,7 +147,16 @@ impl Action {
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         match self {
             Self::List { service, agent } => {
-                Ok(Listing::fetch(&connection.client()?, service.as_deref(), agent).await?.list())
+                let client = connection.client()?;
+                let listing = match Listing::fetch(&client, service.as_deref(), agent.clone()).await {
+                    Ok(listing) => listing,
+                    Err(error) => {
+                        return Err(typos::with_agent(&client, error, agent.as_deref().unwrap_or_default()).await);
+                    }
+                };
+                let report = listing.list();
+                typos::warn_of_empty(&client, &report, None, service.as_deref()).await;
+                Ok(report)
             }
             Self::Show { tool, agent, version } => {
                 Listing::fetch(&connection.client()?, None, agent).await?.show(&tool, version.as_deref())
@@ -160,9 +169,16 @@ impl Action {
                 Ok(lint::lint(at(&answer, member).as_array().map(Vec::as_slice).unwrap_or_default(), strict))
             }
             Self::Call(call) => {
+                let tool = call.tool.clone();
                 let body = call.body()?;
-                let called = calling::call(&connection.client()?, &body).await;
-                Ok(answered(called.map_err(explanation::explained)?))
+                let client = connection.client()?;
+                match calling::call(&client, &body).await {
+                    Ok(answer) => Ok(answered(answer)),
+                    Err(error) => {
+                        let meant = typos::tool_meant(&client, &error, &tool).await;
+                        Err(explanation::explained(error, meant))
+                    }
+                }
             }
         }
     }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_model::strict_json;
 use toolgate_model::time::Timestamp;
 
 use super::Failure;
-use crate::prompt;
+use crate::{durations, prompt};
 
 /// The most that is read from a file of JSON.
 const FILE_LIMIT: u64 = 1024 * 1024;
@@ -19,23 +20,34 @@ const FILE_LIMIT: u64 = 1024 * 1024;
 pub(super) enum Expiry {
     /// At this time.
     At(Timestamp),
+    /// So long after now.
+    In(Duration),
     /// Not at all.
     Never,
 }
 
 impl Expiry {
-    /// Reads `never` or RFC 3339.
+    /// Reads `never`, a duration or RFC 3339.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text == "never" {
             return Ok(Self::Never);
         }
-        Timestamp::parse(text).map(Self::At).map_err(|error| format!("{error}, or never"))
+        Self::parse_end(text).map_err(|advice| format!("{advice}, or never"))
+    }
+
+    /// Reads a duration or RFC 3339.
+    pub(super) fn parse_end(text: &str) -> Result<Self, String> {
+        if let Some(duration) = durations::parse(text).filter(|duration| !duration.is_zero()) {
+            return Ok(Self::In(duration));
+        }
+        Timestamp::parse(text).map(Self::At).map_err(|error| format!("{error}, or write {}", durations::ADVICE))
     }
 
     /// As requests write it.
     pub(super) fn to_json(self) -> Value {
         match self {
             Self::At(time) => Value::String(time.to_string()),
+            Self::In(duration) => Value::String(SystemClock.now().plus(duration).to_string()),
             Self::Never => Value::Null,
         }
     }
@@ -57,12 +69,13 @@ impl Since {
         if let Ok(time) = Timestamp::parse(text) {
             return Ok(Self::At(time));
         }
-        let units = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
-        let (number, unit) =
-            units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, *unit))).ok_or(advice)?;
-        let digits = number.bytes().all(|letter| letter.is_ascii_digit());
-        let number: u64 = number.parse().ok().filter(|number| digits && *number > 0).ok_or(advice)?;
-        number.checked_mul(unit).map(|seconds| Self::Ago(Duration::from_secs(seconds))).ok_or_else(|| advice.to_owned())
+        let ago = durations::parse(text).filter(|duration| !duration.is_zero());
+        ago.map(Self::Ago).ok_or_else(|| advice.to_owned())
+    }
+
+    /// The time, as requests write it.
+    pub(super) fn to_text(self) -> String {
+        self.time(SystemClock.now()).to_string()
     }
 
     /// The time, counted from now.
@@ -167,7 +180,10 @@ mod tests {
             Expiry::parse("2026-01-01T00:00:00Z").map(Expiry::to_json),
             Ok(json!("2026-01-01T00:00:00.000+00:00"))
         );
-        assert!(Expiry::parse("tomorrow").is_err());
+        assert_eq!(Expiry::parse("8h"), Ok(Expiry::In(Duration::from_secs(28_800))));
+        let advice = Expiry::parse("tomorrow").unwrap_err();
+        assert!(advice.contains("8h") && advice.ends_with("or never"), "{advice}");
+        assert!(Expiry::parse_end("never").is_err() && Expiry::parse("0s").is_err());
         assert_eq!(Depth::parse("unlimited").map(Depth::to_json), Ok(Value::Null));
         assert_eq!(Depth::parse("3").map(Depth::to_json), Ok(json!(3)));
         assert!(Depth::parse("-1").is_err());

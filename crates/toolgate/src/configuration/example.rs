@@ -12,7 +12,8 @@ pub fn example() -> String {
         &mut text,
         "The configuration of Toolgate, with every key there is. A line without its mark of comment takes effect. \
          A flag of `toolgate serve` counts before a variable, a variable before this file, this file before the default. \
-         Relative paths start where the gate is started. `toolgate config check` shows what holds and where it comes from.",
+         Relative paths start where the gate is started. \
+         A duration may also be written with its unit, and its key without: idle_timeout = \"2m\" for idle_timeout_seconds = 120. `toolgate config check` shows what holds and where it comes from.",
     );
     let mut section = "";
     for key in KEYS {

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::KEYS;
 use super::value::Value;
+use crate::durations::ADVICE;
 
 /// What the file says about one key.
 pub struct Given {
@@ -37,16 +38,25 @@ pub fn read(text: &str) -> Result<BTreeMap<&'static str, Given>, Vec<Fault>> {
     let mut faults = Vec::new();
     for (path, value) in leaves(document.get_ref()) {
         let line = line_of(value.span().start);
-        let Some(key) = KEYS.iter().find(|key| key.path == path) else {
+        let named = KEYS.iter().find(|key| key.path == path);
+        let Some(key) = named.or_else(|| KEYS.iter().find(|key| key.duration_path() == Some(path.as_str()))) else {
             faults.push(Fault { line, message: unknown(&path) });
             continue;
         };
-        match key.kind.read_toml(value.get_ref()) {
-            Some(value) => {
-                given.insert(key.path, Given { value, line });
+        let read = match named {
+            Some(key) => key.read_toml(value.get_ref()),
+            // Without a unit in the name of the key, a bare number could be anything.
+            None => value.get_ref().as_str().and_then(|text| key.read_duration(text)),
+        };
+        let message = match read.map(|value| given.insert(key.path, Given { value, line })) {
+            Some(None) => continue,
+            Some(Some(_)) => format!("`{path}` is given twice, with and without its unit; leave one of them out"),
+            None if named.is_some() => format!("`{path}` must be {}", key.expected()),
+            None => {
+                format!("`{path}` must be {} in quotes, which is for `{}` {}", ADVICE, key.path, key.kind.expected())
             }
-            None => faults.push(Fault { line, message: format!("`{path}` must be {}", key.kind.expected()) }),
-        }
+        };
+        faults.push(Fault { line, message });
     }
     faults.sort_by_key(|fault| fault.line);
     if faults.is_empty() { Ok(given) } else { Err(faults) }
@@ -156,6 +166,32 @@ mod tests {
         assert_eq!(found[1].0, 3);
         assert!(found.iter().all(|(_, message)| !message.contains("geheim")), "{found:?}");
         assert_eq!(faults("server = 1\n")[0].0, 1);
+    }
+
+    #[test]
+    fn durations_are_written_with_their_unit_or_as_a_number_of_the_unit_in_the_name() {
+        for (text, path, number) in [
+            ("[server]\nidle_timeout = \"2m\"\n", "server.idle_timeout_seconds", 120),
+            ("[server]\nidle_timeout_seconds = \"2m\"\n", "server.idle_timeout_seconds", 120),
+            ("[server]\nidle_timeout_seconds = 120\n", "server.idle_timeout_seconds", 120),
+            ("[server.rate_limit]\nper = \"1h\"\n", "server.rate_limit.per_seconds", 3600),
+            ("[grants]\ndefault_lifetime = \"7d\"\n", "grants.default_lifetime_days", 7),
+            ("[audit]\nintegrate = \"1s\"\n", "audit.integrate_milliseconds", 1000),
+        ] {
+            let given = read(text).ok().unwrap();
+            assert!(matches!(given[path].value, Value::Integer(found) if found == number), "{text}");
+        }
+        for (text, words) in [
+            ("[server]\nidle_timeout = 75\n", "as 90s"),
+            ("[server]\nidle_timeout = \"75\"\n", "as 90s"),
+            ("[server]\nidle_timeout = \"2d\"\n", "from 1 to 86400"),
+            ("[grants]\ndefault_lifetime = \"8h\"\n", "from 1 to 36500"),
+            ("[server]\nidle_timeout = \"1m\"\nidle_timeout_seconds = 60\n", "given twice"),
+            ("[server]\nmax_connections = \"2m\"\n", "must be a whole number from 1 to 1000000"),
+        ] {
+            let found = faults(text);
+            assert!(found.len() == 1 && found[0].1.contains(words), "{text}: {found:?}");
+        }
     }
 
     #[test]

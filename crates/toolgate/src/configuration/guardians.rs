@@ -21,6 +21,7 @@ use toolgate_server::aos::{HookProfile, HookSettings};
 use url::Url;
 
 use super::ConfigurationError;
+use crate::durations;
 
 /// The longest that a guardian may have for an answer.
 const LONGEST_TIMEOUT: u64 = 60_000;
@@ -103,7 +104,7 @@ struct Guardian {
     mode: Option<String>,
     #[serde(default)]
     may_modify: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "durations::milliseconds")]
     timeout_milliseconds: Option<u64>,
     #[serde(default)]
     on_failure: Option<String>,
@@ -113,7 +114,7 @@ struct Guardian {
     retries: u32,
     #[serde(default)]
     breaker_failures: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "durations::seconds")]
     breaker_seconds: Option<u64>,
     #[serde(default)]
     max_request_bytes: Option<usize>,
@@ -139,6 +140,7 @@ struct Terms {
     ask: Option<String>,
     unknown_tools: Option<String>,
     modified_request: Option<String>,
+    #[serde(default, deserialize_with = "durations::seconds")]
     wait_seconds: Option<u64>,
 }
 
@@ -149,6 +151,7 @@ struct Caller {
     ask: Option<String>,
     unknown_tools: Option<String>,
     modified_request: Option<String>,
+    #[serde(default, deserialize_with = "durations::seconds")]
     wait_seconds: Option<u64>,
 }
 
@@ -382,6 +385,7 @@ mod tests {
             ("", Duration::from_secs(1)),
             ("mode = \"shadow\"\n", SHADOW_TIMEOUT),
             ("mode = \"shadow\"\ntimeout_milliseconds = 3000\n", Duration::from_secs(3)),
+            ("timeout_milliseconds = \"3s\"\n", Duration::from_secs(3)),
         ] {
             let settings = parse(&format!("{SECURITY}{lines}"), Path::new(".")).ok().unwrap();
             assert_eq!(settings.guardians[0].settings.timeout, timeout, "{lines}");

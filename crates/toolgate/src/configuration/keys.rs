@@ -1,7 +1,10 @@
 //! Every key of the configuration, once. The example file, the check for unknown keys, `toolgate config check` and the
 //! typed configuration all come from this table.
 
-use super::value::Kind;
+use toml::de::DeValue;
+
+use super::value::{Kind, Value};
+use crate::durations;
 
 /// One key.
 #[derive(Debug)]
@@ -46,6 +49,40 @@ impl Key {
     /// The part behind the first dot.
     pub fn name(&self) -> &'static str {
         self.path.split_once('.').map_or(self.path, |(_, name)| name)
+    }
+
+    /// What a key that holds a duration is called where the duration is written with its unit: `idle_timeout = "75s"` for
+    /// `idle_timeout_seconds = 75`. `None` for all other keys.
+    pub fn duration_path(&self) -> Option<&'static str> {
+        self.unit().map(|(path, _)| path)
+    }
+
+    /// What to write, for whoever wrote something else.
+    pub fn expected(&self) -> String {
+        let expected = self.kind.expected();
+        if self.unit().is_some() { format!("{expected}, or {}", durations::ADVICE) } else { expected }
+    }
+
+    /// Reads a flag or a variable; `None` where it is something else.
+    pub fn read_text(&self, text: &str) -> Option<Value> {
+        self.kind.read_text(text).or_else(|| self.read_duration(text))
+    }
+
+    /// Reads a value of the file; `None` where it is something else.
+    pub fn read_toml(&self, value: &DeValue<'_>) -> Option<Value> {
+        self.kind.read_toml(value).or_else(|| self.read_duration(value.as_str()?))
+    }
+
+    /// Reads a duration with its unit.
+    pub fn read_duration(&self, text: &str) -> Option<Value> {
+        let (_, unit) = self.unit()?;
+        self.kind.read_text(&durations::in_units(text, unit)?.to_string())
+    }
+
+    /// The path without its unit, and how many milliseconds that is.
+    fn unit(&self) -> Option<(&'static str, u64)> {
+        let units = [("_milliseconds", 1), ("_seconds", 1_000), ("_days", 86_400_000)];
+        units.into_iter().find_map(|(ending, unit)| Some((self.path.strip_suffix(ending)?, unit)))
     }
 }
 
@@ -228,6 +265,8 @@ mod tests {
         let distinct: BTreeSet<&str> = variables().collect();
         assert_eq!(distinct.len(), variables().count());
         assert!(distinct.iter().all(|name| name.starts_with("TOOLGATE_")));
+        let durations: Vec<&str> = KEYS.iter().filter_map(Key::duration_path).collect();
+        assert!(durations.contains(&"server.idle_timeout") && durations.iter().all(|path| !paths.contains(path)));
     }
 
     #[test]

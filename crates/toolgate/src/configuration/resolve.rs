@@ -154,15 +154,15 @@ fn explicit(
     flags: &Flags,
     environment: &Environment,
 ) -> Result<Option<(Option<Value>, Origin)>, String> {
-    let wrong = |name: &str| format!("{name} must be {}", key.kind.expected());
+    let wrong = |name: &str| format!("{name} must be {}", key.expected());
     if let (Some(text), Some(flag)) = (flags.values.get(key.path), key.flag) {
-        let value = key.kind.read_text(text).ok_or_else(|| wrong(flag))?;
+        let value = key.read_text(text).ok_or_else(|| wrong(flag))?;
         return Ok(Some((Some(value), Origin::Flag(flag))));
     }
     match environment.text(key.variable).map_err(|_| format!("{} is not UTF-8 text", key.variable))? {
         None => Ok(None),
         Some(text) => {
-            let value = key.kind.read_text(text).ok_or_else(|| wrong(key.variable))?;
+            let value = key.read_text(text).ok_or_else(|| wrong(key.variable))?;
             Ok(Some((Some(value), Origin::Variable(key.variable))))
         }
     }

@@ -16,6 +16,7 @@ mod service;
 mod service_import;
 mod terminal;
 mod tool;
+mod typos;
 
 fn setup() -> GateSetup {
     GateSetup::new(env!("CARGO_BIN_EXE_toolgate"))

@@ -37,6 +37,32 @@ fn every_answer_is_as_the_document_says(world: &World) {
     assert!(upstream.count() > 0, "tools were called: {said}");
 }
 
+/// A generated client is what most people will write their own on: it must come without a warning, and work.
+#[test]
+fn a_client_is_generated_from_both_documents_and_works() {
+    let world = World::sqlite();
+    let home = tempfile::tempdir().unwrap();
+    let programs = python().parent().unwrap().to_owned();
+    for (path, package) in [("/openapi.json", "toolgate_client"), ("/v1/openapi.json", "toolgate_open_wop_client")] {
+        let document = home.path().join(format!("{package}.json"));
+        std::fs::write(&document, send(world.gate.address(), "GET", path, &[], b"").ok().to_string()).unwrap();
+        let mut generate = Command::new(programs.join("openapi-python-client"));
+        // The generator runs ruff over what it wrote.
+        generate.env_clear().env("PATH", &programs).env("HOME", home.path()).current_dir(home.path());
+        generate.args(["generate", "--fail-on-warning", "--meta", "none", "--path"]).arg(&document);
+        let output = generate.arg("--output-path").arg(home.path().join(package)).output().unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && !said.to_lowercase().contains("warning"), "{path}: {said}");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/generated_client.py");
+    let mut run = Command::new(python());
+    run.env_clear().env("PYTHONPATH", home.path()).env("TOOLGATE_URL", world.gate.url());
+    run.env("ADMIN_KEY", world.gate.token()).arg("-B").arg(script);
+    let output = run.output().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("generated client: done"), "{said}");
+}
+
 #[test]
 fn the_document_is_shown_to_everybody_and_is_the_one_that_was_checked() {
     let world = World::sqlite();

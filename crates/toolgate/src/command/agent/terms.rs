@@ -6,6 +6,7 @@ use toolgate_model::permission::Permission;
 use toolgate_model::rate_limit::RateLimit;
 
 use crate::command::{Failure, object};
+use crate::durations::parse_seconds;
 
 /// What an agent is given.
 #[derive(Args)]
@@ -17,7 +18,7 @@ pub(crate) struct Terms {
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
     /// How often it may call a tool, or * for all others; may be repeated
-    #[arg(long = "rate-limit", value_name = "TOOL=REQUESTS/SECONDS[/BURST]", value_parser = parse_rate_limit)]
+    #[arg(long = "rate-limit", value_name = "TOOL=REQUESTS/PERIOD[/BURST]", value_parser = parse_rate_limit)]
     rate_limits: Vec<(String, RateLimit)>,
     /// The id of a tool that it may know of, and then of no others; may be repeated
     #[arg(long = "allow-tool", value_name = "TOOL_ID")]
@@ -51,6 +52,11 @@ pub(crate) struct Withdrawals {
 }
 
 impl Terms {
+    /// The scopes that it is to hold.
+    pub(super) fn scopes(&self) -> &[String] {
+        &self.scopes
+    }
+
     /// As the members of a request; what was not said is left out.
     pub(super) fn members(&self) -> Result<Map<String, Value>, Failure> {
         let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
@@ -88,14 +94,14 @@ fn permissions() -> clap::builder::PossibleValuesParser {
     Permission::ALL.iter().map(|permission| permission.as_str()).into()
 }
 
-/// Reads `TOOL=REQUESTS/SECONDS`, perhaps with `/BURST`.
+/// Reads `TOOL=REQUESTS/PERIOD`, perhaps with `/BURST`; the period is a duration or a number of seconds.
 fn parse_rate_limit(text: &str) -> Result<(String, RateLimit), String> {
-    let advice = "write TOOL=REQUESTS/SECONDS or TOOL=REQUESTS/SECONDS/BURST, as in stripe.charges.create=100/60/20";
+    let advice = "write TOOL=REQUESTS/PERIOD or TOOL=REQUESTS/PERIOD/BURST, as in stripe.charges.create=100/1m/20";
     let (tool, limit) = text.split_once('=').filter(|(tool, _)| !tool.is_empty()).ok_or(advice)?;
-    let numbers = limit.split('/').map(str::parse).collect::<Result<Vec<u64>, _>>().map_err(|_| advice)?;
-    let limit = match numbers.as_slice() {
-        [requests, seconds] => RateLimit::new(*requests, *seconds, None),
-        [requests, seconds, burst] => RateLimit::new(*requests, *seconds, Some(*burst)),
+    let number = |text: &str| text.parse::<u64>().map_err(|_| advice);
+    let limit = match limit.split('/').collect::<Vec<_>>().as_slice() {
+        [requests, period] => RateLimit::new(number(requests)?, parse_seconds(period)?, None),
+        [requests, period, burst] => RateLimit::new(number(requests)?, parse_seconds(period)?, Some(number(burst)?)),
         _ => return Err(advice.to_owned()),
     };
     Ok((tool.to_owned(), limit.map_err(|error| error.to_string())?))
@@ -110,7 +116,8 @@ mod tests {
         let read = |text| parse_rate_limit(text).map(|(tool, limit)| (tool, json!(limit)));
         let plain = json!({"requests": 100, "per_seconds": 60});
         assert_eq!(read("stripe.charges.create=100/60"), Ok(("stripe.charges.create".to_owned(), plain.clone())));
-        assert_eq!(read("*=100/60/100"), Ok(("*".to_owned(), plain)));
+        assert_eq!(read("*=100/60/100"), Ok(("*".to_owned(), plain.clone())));
+        assert_eq!(read("*=100/1m"), Ok(("*".to_owned(), plain)));
         let small = json!({"requests": 100, "per_seconds": 60, "burst": 5});
         assert_eq!(read("*=100/60/5"), Ok(("*".to_owned(), small)));
         for bad in ["", "a.b", "=1/1", "a.b=", "a.b=1", "a.b=1/", "a.b=1/1/1/1", "a.b=x/1", "a.b=-1/1", "a.b=0/1"] {

@@ -47,6 +47,9 @@ pub(super) struct Approval {
     pub(super) coverable: bool,
     #[serde(default)]
     pub(super) offers: Vec<Offer>,
+    /// Why no standing approval is offered.
+    #[serde(default)]
+    pub(super) no_offer_reason: Option<String>,
     #[serde(default)]
     pub(super) votes: Vec<Vote>,
     #[serde(default)]

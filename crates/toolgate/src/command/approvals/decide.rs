@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::approval::Approval;
 use crate::client::{Client, ClientError, escaped};
 use crate::command::{Failure, object};
+use crate::durations::parse_seconds;
 use crate::output::{Report, clean};
 
 /// What to say to an approval.
@@ -33,8 +34,8 @@ pub(crate) struct Decide {
     /// The answer, where the call asks a question
     #[arg(long)]
     answer: Option<String>,
-    /// End what is covered after so many seconds
-    #[arg(long, value_name = "SECONDS")]
+    /// End what is covered after this time, as 8h or 30m, or a number of seconds
+    #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
     expires_in: Option<u64>,
     /// Cover so many later calls and no more
     #[arg(long, value_name = "N")]

@@ -7,11 +7,11 @@ use super::Failure;
 use crate::client::ClientError;
 use crate::output::{align, at, clean, plain};
 
-/// The refusal with all that the gate says about it, and advice.
-pub(super) fn explained(error: ClientError) -> Failure {
+/// The refusal with all that the gate says about it, and advice: this one, or what is known of its code.
+pub(super) fn explained(error: ClientError, meant: Option<String>) -> Failure {
     let sentence = error.to_string();
     match error {
-        ClientError::Refused { body, .. } => Failure::Explained { text: explain(&sentence, &body), body },
+        ClientError::Refused { body, .. } => Failure::Explained { text: explain(&sentence, &body, meant), body },
         other => Failure::Client(other),
     }
 }
@@ -19,7 +19,7 @@ pub(super) fn explained(error: ClientError) -> Failure {
 /// Members of the error object that the sentence already tells, or that help nobody.
 const TOLD: [&str; 4] = ["code", "message", "stage", "grant_id"];
 
-fn explain(sentence: &str, body: &Value) -> String {
+fn explain(sentence: &str, body: &Value, meant: Option<String>) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut add = |name: &str, value: String| rows.push(vec![format!("  {name}:"), value]);
     let nothing = Map::new();
@@ -34,7 +34,8 @@ fn explain(sentence: &str, body: &Value) -> String {
     if let Some(id) = at(body, "invocation_id").as_str() {
         add("recorded as", plain(&Value::from(id)));
     }
-    if let Some(advice) = advice(error) {
+    if let Some(advice) = meant.into_iter().chain(advice(error)).reduce(|meant, advice| format!("{meant} Or {advice}"))
+    {
         add("what to do", advice);
     }
     format!("{sentence}\n{}", align(rows)).trim_end().to_owned()
@@ -87,7 +88,7 @@ mod tests {
                 "grant_id": "grant_1", "path": "parameters.amount", "rule": "at most 5000",
             },
         });
-        let text = explain("`amount` is too large [GRANT_PARAMETER_DENIED]", &body);
+        let text = explain("`amount` is too large [GRANT_PARAMETER_DENIED]", &body, None);
         assert_eq!(
             text,
             "`amount` is too large [GRANT_PARAMETER_DENIED]\n  \

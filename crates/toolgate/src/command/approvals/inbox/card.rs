@@ -31,6 +31,9 @@ pub(super) fn card(approval: &Approval, now: Timestamp, cells: usize) -> Vec<Lin
     for reason in &approval.reasons {
         card.field("Why asked", Tone::Plain, &format!("{} ({})", reason.text, reason.source));
     }
+    if let Some(reason) = approval.no_offer_reason.as_ref().filter(|_| approval.is_pending()) {
+        card.field("Covers", Tone::Plain, &format!("this call only: {reason}"));
+    }
     let (tone, sign) = risk(approval.risk.level);
     card.field("Risk", tone, sign);
     for note in &approval.risk.notes {

@@ -12,6 +12,13 @@ fn text(approval: &Approval, cells: usize) -> String {
 }
 
 #[test]
+fn a_card_says_why_a_decision_covers_this_call_only() {
+    let told = text(&approval(1, json!({"offers": [], "no_offer_reason": "a policy asks about every such call"})), 100);
+    assert!(told.contains("Covers        this call only: a policy asks about every such call"), "{told}");
+    assert!(!text(&approval(1, json!({})), 100).contains("Covers"));
+}
+
+#[test]
 fn everything_that_a_person_needs_is_on_the_card() {
     let text = text(&approval(1, json!({"approvers": {"needed": 2, "given": 1}, "groups": ["ops"]})), 100);
     for part in [

@@ -1,0 +1,145 @@
+//! Names that there are not: of agents, services, scopes and tools. A name that may be registered later gets a warning on
+//! standard error; one that the gate refused is told with the name that was probably meant.
+
+use std::collections::BTreeSet;
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::Failure;
+use crate::client::{Client, ClientError, escaped, with_query};
+use crate::configuration::nearest;
+use crate::output::{self, Report, at, clean};
+
+/// How many names are looked at.
+const LIMIT: &str = "1000";
+
+/// Warns about an agent that is not registered.
+pub(super) async fn warn_of_agent(client: &Client, agent: &str) {
+    let missing = is_missing(client, &format!("/api/v1/agents/{}", escaped(agent))).await;
+    // Whoever may not list agents cannot be told whether there is one.
+    if missing && let Some(known) = agents(client).await {
+        warn(&format!("there is no agent {}{}", clean(agent), meant(agent, &known)));
+    }
+}
+
+/// Warns about a service that is not registered, where one with a similar name is.
+pub(super) async fn warn_of_service(client: &Client, service: &str) {
+    let known = services(client).await;
+    if !known.contains(service) && nearest(service, known.iter().map(String::as_str)).is_some() {
+        warn(&format!("there is no service {}{}", clean(service), meant(service, &known)));
+    }
+}
+
+/// Warns about scopes that no tool of a registered service needs.
+pub(super) async fn warn_of_scopes(client: &Client, service: &str, scopes: &[String]) {
+    let Ok(shown) = client.get(&format!("/api/v1/services/{}", escaped(service))).await else { return };
+    let versions = at(&shown, "versions").as_array().into_iter().flatten();
+    let tools = versions.filter_map(|version| at(version, "tools").as_object()).flat_map(|tools| tools.values());
+    let known: BTreeSet<String> = tools.filter_map(|tool| at(tool, "scope").as_str()).map(str::to_owned).collect();
+    for scope in scopes.iter().filter(|scope| !known.is_empty() && !known.contains(*scope)) {
+        let service = clean(service);
+        warn(&format!("no tool of {service} needs the scope {}{}", clean(scope), meant(scope, &known)));
+    }
+}
+
+/// Warns about scopes of an agent, as `tools:SERVICE:TOOL`, that are about a service that is not registered.
+pub(super) async fn warn_of_principal_scopes(client: &Client, scopes: &[String]) {
+    let service = |scope: &String| Some(scope.strip_prefix("tools:")?.split(':').next()?.to_owned());
+    for service in scopes.iter().filter_map(service).collect::<BTreeSet<_>>() {
+        warn_of_service(client, &service).await;
+    }
+}
+
+/// Warns about what a list was limited to, where that left nothing.
+pub(super) async fn warn_of_empty(client: &Client, report: &Report, agent: Option<&str>, service: Option<&str>) {
+    let lists = report.value.as_object().into_iter().flat_map(|members| members.values().filter_map(Value::as_array));
+    if lists.into_iter().any(|list| !list.is_empty()) {
+        return;
+    }
+    if let Some(agent) = agent {
+        warn_of_agent(client, agent).await;
+    }
+    if let Some(service) = service {
+        warn_of_service(client, service).await;
+    }
+}
+
+/// A refusal because of an agent that there is not, with the one that was probably meant.
+pub(super) async fn with_agent(client: &Client, error: ClientError, agent: &str) -> Failure {
+    match of_code(&error, "AGENT_NOT_FOUND") {
+        true => suggested(error, agent, &agents(client).await.unwrap_or_default()),
+        false => error.into(),
+    }
+}
+
+/// The same for a service.
+pub(super) async fn with_service(client: &Client, error: ClientError, service: &str) -> Failure {
+    match of_code(&error, "SERVICE_NOT_FOUND") {
+        true => suggested(error, service, &services(client).await),
+        false => error.into(),
+    }
+}
+
+/// The name of a tool that was probably meant, among those that the caller can see.
+pub(super) async fn tool_meant(client: &Client, error: &ClientError, tool: &str) -> Option<String> {
+    if !of_code(error, "TOOL_NOT_FOUND") {
+        return None;
+    }
+    let shown = client.get("/api/v1/tools").await.ok()?;
+    let services = at(&shown, "services").as_array().into_iter().flatten();
+    let names = services.flat_map(|service| {
+        let tools = at(service, "tools").as_object().into_iter().flat_map(|tools| tools.keys());
+        tools.map(|tool| format!("{}.{tool}", at(service, "service").as_str().unwrap_or_default()))
+    });
+    let names: BTreeSet<String> = names.collect();
+    let near = nearest(tool, names.iter().map(String::as_str)).filter(|near| *near != tool);
+    near.map(|near| format!("did you mean {}?", clean(near)))
+}
+
+fn warn(sentence: &str) {
+    output::say(&format!("toolgate: warning: {sentence}"));
+}
+
+/// The end of a sentence about a name that there is not.
+fn meant(name: &str, known: &BTreeSet<String>) -> String {
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("; did you mean {}?", clean(near)),
+        None => String::new(),
+    }
+}
+
+fn suggested(error: ClientError, name: &str, known: &BTreeSet<String>) -> Failure {
+    let meant = meant(name, known);
+    match error {
+        ClientError::Refused { status, body } if !meant.is_empty() => {
+            let text = format!("{}{meant}", ClientError::Refused { status, body: body.clone() });
+            Failure::Explained { text, body }
+        }
+        other => other.into(),
+    }
+}
+
+fn of_code(error: &ClientError, code: &str) -> bool {
+    matches!(error, ClientError::Refused { body, .. } if at(body, "error.code") == code)
+}
+
+/// Whether the gate says that there is no such thing. What it does not say to this caller is no reason to warn.
+async fn is_missing(client: &Client, path: &str) -> bool {
+    matches!(client.get(path).await, Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }))
+}
+
+async fn agents(client: &Client) -> Option<BTreeSet<String>> {
+    let path = with_query("/api/v1/agents", &[("limit", Some(LIMIT.to_owned()))]);
+    Some(names(&client.get(&path).await.ok()?, "agents", "id"))
+}
+
+async fn services(client: &Client) -> BTreeSet<String> {
+    let listed = client.get("/api/v1/services").await;
+    listed.map(|listed| names(&listed, "services", "service")).unwrap_or_default()
+}
+
+fn names(listed: &Value, list: &str, member: &str) -> BTreeSet<String> {
+    let items = at(listed, list).as_array().into_iter().flatten();
+    items.filter_map(|item| at(item, member).as_str()).map(str::to_owned).collect()
+}
