@@ -22,7 +22,7 @@ const STORED_RETURNS: [&str; 2] = ["tool.denied", "tool.invoked"];
 const ASKED: (&str, &str) = ("approval.requested", "interrupt.requested");
 
 /// Answers of people: the protocol closes what is told of them.
-const ANSWERED: [&str; 2] = ["approval.granted", "approval.rejected"];
+const ANSWERED: [&str; 3] = ["approval.granted", "approval.overridden", "approval.rejected"];
 
 /// What guardians said, and what is told of it: that they did and what came of it, not why and about what.
 const DECIDED: (&str, [&str; 9]) = (

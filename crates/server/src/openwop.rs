@@ -6,6 +6,7 @@ use http::Method;
 
 use crate::router::Route;
 
+mod approval_gate;
 mod caller;
 mod discovery;
 pub mod error;

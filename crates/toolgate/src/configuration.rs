@@ -19,7 +19,6 @@ use tracing_subscriber::filter::Targets;
 
 pub use self::environment::Environment;
 pub use self::example::example;
-pub use self::file::nearest;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
 use self::keys::Key;
 pub use self::network::NetworkSettings;

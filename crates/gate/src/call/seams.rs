@@ -1,11 +1,14 @@
 //! The conformance seams: calls of tools that are in no catalog, down the very same path and into the very same log as
 //! every other call. Whoever rehearses must be allowed to act for others.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolgate_model::approval::{Approval, ApprovalRule, Attendance, Channel, Decision, Vote};
 use toolgate_model::credential::ServiceName;
+use toolgate_model::descriptor::ApprovalNeed;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::permission::Permission;
@@ -15,10 +18,11 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::settle::CallAnswer;
-use super::{CallRequest, Denial, Own};
+use super::{CallRequest, Denial, Observer, Own, Presence};
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
 use crate::identify::Caller;
+use crate::ports::ledger::DecideApproval;
 use crate::refusal::{Code, Refusal};
 
 /// A call of a seam.
@@ -67,6 +71,94 @@ impl Gate {
         caller.require(Permission::ActAs)?;
         self.open_session_of(caller, tool.to_owned(), None, None).await
     }
+}
+
+/// The tool behind the approval gate of the conformance suite.
+const GATE: (&str, &str) = ("conformance", "approval-gate");
+
+impl Gate {
+    /// Makes a call that two approvers must approve, and that one of them may override. Whoever makes it follows it, and
+    /// takes it back by going away.
+    pub async fn rehearse_gate(
+        self: &Arc<Self>,
+        caller: Caller,
+        address: IpAddr,
+        observer: Observer,
+        presence: Presence,
+    ) -> Result<CallAnswer, Denial> {
+        let denied = Denial::unrecorded;
+        caller.require(Permission::ActAs).map_err(denied)?;
+        let tool = Arc::new(gated_tool().map_err(denied)?);
+        let request = CallRequest {
+            agent: Some(caller.id().clone()),
+            observer: Some(observer),
+            presence: Some(presence),
+            ..CallRequest::new(format!("{}.{}", GATE.0, GATE.1), Map::new(), address)
+        };
+        self.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
+    }
+
+    /// Counts the decision of a principal on such a call, as far as that principal may decide: the ledger checks it as it
+    /// checks every other. Whoever rehearses acts for the principal, and only on its own rehearsals.
+    pub async fn rehearse_decision(
+        &self,
+        caller: &Caller,
+        approval: &Approval,
+        principal: PrincipalId,
+        decision: Decision,
+        reason: Option<String>,
+    ) -> Result<Approval, Refusal> {
+        caller.require_acting_for(&principal)?;
+        if approval.actor != *caller.id() || approval.tool != format!("{}.{}", GATE.0, GATE.1) {
+            return Err(Refusal::new(Code::Internal, "this approval is no rehearsal"));
+        }
+        let stamp = self.mandate(caller);
+        let vote = Vote {
+            by: principal,
+            decision,
+            channel: Channel::Http,
+            reason,
+            answer: None,
+            wish: None,
+            at: stamp.time(),
+        };
+        let command = DecideApproval {
+            stamp,
+            id: approval.id,
+            vote,
+            standing: None,
+            notice: None,
+            idempotency_key: None,
+            request_digest: String::new(),
+        };
+        self.ledger.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))
+    }
+
+    /// Whether there is such a principal.
+    pub async fn knows_principal(&self, caller: &Caller, principal: &PrincipalId) -> Result<bool, Refusal> {
+        caller.require_acting_for(principal)?;
+        let found = self.ledger.principal(caller.tenant(), principal).await?;
+        Ok(found.is_some_and(|principal| principal.removed_at.is_none()))
+    }
+}
+
+fn gated_tool() -> Result<Tool, Refusal> {
+    let wrong = || Refusal::new(Code::Internal, "the conformance tool has no valid name");
+    let definition = ToolDefinition {
+        approval: Some(ApprovalNeed::Always),
+        approval_rule: Some(ApprovalRule {
+            approvers: 2,
+            ttl_seconds: Some(15),
+            attendance: Some(Attendance::Inbox),
+            standing: false,
+            override_groups: Some(BTreeSet::new()),
+            ..ApprovalRule::default()
+        }),
+        ..ToolDefinition::of_scope(Scope::parse("conformance").map_err(|_| wrong())?)
+    };
+    let service = ServiceName::parse(GATE.0).map_err(|_| wrong())?;
+    let name = ToolName::parse(GATE.1).map_err(|_| wrong())?;
+    Ok(Tool::built_in(service, name, Arc::new(definition), Backing::Conformance { fails: false }))
 }
 
 impl Gate {

@@ -201,9 +201,11 @@ fn refusal(error: DecideError, id: ApprovalId) -> Refusal {
         }
         DecideError::TimedOut => refuse(Code::ApprovalEnded).with("status", ApprovalStatus::TimedOut),
         DecideError::Ended(status) => refuse(Code::ApprovalEnded).with("status", status),
-        DecideError::OwnCall(_) | DecideError::OwnRequest(_) | DecideError::NotOfGroup(_) => {
-            refuse(Code::PermissionDenied)
-        }
+        DecideError::OwnCall(_)
+        | DecideError::OwnRequest(_)
+        | DecideError::NotOfGroup(_)
+        | DecideError::NotOverridable(_) => refuse(Code::PermissionDenied),
+        DecideError::ReasonMissing => refuse(Code::InvalidField).with("path", "reason"),
         DecideError::AnswerMissing | DecideError::AnswerNotOffered(_) => {
             refuse(Code::InvalidField).with("path", "answer")
         }

@@ -31,6 +31,7 @@ contract!(
     the_vote_of_an_approver_who_is_none_any_more_does_not_count,
     a_count_that_is_repeated_under_its_key_is_one_word,
     one_no_ends_it_where_several_must_agree,
+    an_override_ends_it_alone_where_the_rule_says_so_and_is_recorded_with_its_reason,
     the_agent_that_asks_and_whoever_calls_for_it_cannot_answer,
     a_person_may_answer_its_own_call_unless_the_rule_says_no,
     only_the_groups_of_the_rule_can_answer,
@@ -252,6 +253,30 @@ async fn one_no_ends_it_where_several_must_agree(fixture: &LedgerFixture) {
         assert_eq!(ended.status, ApprovalStatus::Denied, "{by} may say no");
         refused(&tenant, Code::ApprovalDecided, approve(&tenant, &asked, "carol")).await;
     }
+}
+
+async fn an_override_ends_it_alone_where_the_rule_says_so_and_is_recorded_with_its_reason(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let rule = ApprovalRule { override_groups: Some(["security".to_owned()].into()), ..quorum(2) };
+    let asked = ask(&tenant, under(rule, question(&tenant))).await;
+    let overriding = |by: &str, reason: Option<&str>| {
+        let mut said = word(&tenant, &asked, &principal(by), Decision::Override);
+        said.vote.reason = reason.map(str::to_owned);
+        said
+    };
+    refused(&tenant, Code::PermissionDenied, say(&tenant, overriding("alice", Some("in a hurry")))).await;
+    holds(&tenant, &principal("bob"), &["approver:security"]).await;
+    refused(&tenant, Code::InvalidField, say(&tenant, overriding("bob", None))).await;
+    let ended = say(&tenant, overriding("bob", Some("the shop is down"))).await.unwrap();
+    assert_eq!((ended.status, ended.given()), (ApprovalStatus::Approved, 0));
+    assert_eq!(now(&tenant, &asked).await, ended, "restored as it was stored");
+    let event = tenant.events().await.pop().unwrap();
+    assert_eq!((&event["type"], &event["actor"]), (&json!("approval.overridden"), &json!("bob")));
+    assert_eq!((&event["data"]["principal"], &event["data"]["reason"]), (&json!("bob"), &json!("the shop is down")));
+    let other = ask(&tenant, under(quorum(2), question(&tenant))).await;
+    let mut said = word(&tenant, &other, &principal("bob"), Decision::Override);
+    said.vote.reason = Some("again".to_owned());
+    refused(&tenant, Code::PermissionDenied, say(&tenant, said)).await;
 }
 
 async fn the_agent_that_asks_and_whoever_calls_for_it_cannot_answer(fixture: &LedgerFixture) {

@@ -1,6 +1,8 @@
 //! Decisions: one person's word on an approval, and what becomes of the approval by it. The first end wins; whatever comes
 //! later is told so.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -18,6 +20,8 @@ pub enum Decision {
     Approve,
     /// It may not.
     Deny,
+    /// The call may run although its rule is not met: with a reason, and only where the rule itself says who may.
+    Override,
 }
 
 /// By which way an answer came.
@@ -122,6 +126,12 @@ pub enum DecideError {
     /// A question wants an answer.
     #[error("this call asks a question; give an `answer`")]
     AnswerMissing,
+    /// The rule of the call knows no override, or not by this approver.
+    #[error("the rule of this call cannot be overridden by `{0}`; its `override_groups` say who can")]
+    NotOverridable(PrincipalId),
+    /// An override says why.
+    #[error("an override needs a `reason`")]
+    ReasonMissing,
     /// An answer that was not offered.
     #[error("the answer is none of those that were offered: {}", .0.join(", "))]
     AnswerNotOffered(Vec<String>),
@@ -139,11 +149,19 @@ impl Approval {
         self
     }
 
+    /// Whether it was approved by an override.
+    pub fn is_overridden(&self) -> bool {
+        self.votes.last().is_some_and(|vote| vote.decision == Decision::Override)
+    }
+
     /// Counts a word.
     pub fn decide(&self, vote: Vote, decider: Decider<'_>) -> Result<Decided, DecideError> {
         self.require_open(vote.at)?;
         self.require_approver(decider, vote.decision)?;
-        let approving = vote.decision == Decision::Approve;
+        let approving = vote.decision != Decision::Deny;
+        if vote.decision == Decision::Override && vote.reason.as_ref().is_none_or(|reason| reason.trim().is_empty()) {
+            return Err(DecideError::ReasonMissing);
+        }
         if approving && self.is_question() {
             self.require_answer(vote.answer.as_deref())?;
         }
@@ -155,7 +173,7 @@ impl Approval {
         next.votes.push(Vote { answer: answer.clone(), ..vote });
         let status = match approving {
             false => ApprovalStatus::Denied,
-            true if next.given() >= self.rule.approvers => ApprovalStatus::Approved,
+            true if next.is_overridden() || next.given() >= self.rule.approvers => ApprovalStatus::Approved,
             true => return Ok(Decided::Counted(next)),
         };
         next.status = status;
@@ -190,6 +208,13 @@ impl Approval {
         if *id == self.agent && !own {
             return Err(DecideError::OwnCall(id.clone()));
         }
+        if decision == Decision::Override {
+            let groups = self.rule.override_groups.as_ref();
+            return match groups.is_some_and(|groups| is_of_any(groups, decider.scopes)) {
+                true => Ok(()),
+                false => Err(DecideError::NotOverridable(id.clone())),
+            };
+        }
         if !is_of_groups(&self.rule, decider.scopes) {
             return Err(DecideError::NotOfGroup(self.rule.groups.iter().cloned().collect()));
         }
@@ -217,6 +242,11 @@ impl Approval {
 
 /// Whether somebody who holds these is of a group that the rule names, where it names any.
 fn is_of_groups(rule: &ApprovalRule, scopes: &HeldScopes) -> bool {
+    is_of_any(&rule.groups, scopes)
+}
+
+/// Whether somebody who holds these is of one of these groups; everybody is, where there are none.
+fn is_of_any(groups: &BTreeSet<String>, scopes: &HeldScopes) -> bool {
     let is_of = |group: &String| scopes.cover_all([ApprovalRule::scope_of_group(group).as_str()]).is_ok();
-    rule.groups.is_empty() || rule.groups.iter().any(is_of)
+    groups.is_empty() || groups.iter().any(is_of)
 }

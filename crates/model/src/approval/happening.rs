@@ -45,11 +45,12 @@ pub enum ApprovalHappening {
 
 impl ApprovalHappening {
     /// What the types of all these events begin with, or one of it.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 12] = [
         "approval.cancelled",
         "approval.counted",
         "approval.granted",
         "approval.orphaned",
+        "approval.overridden",
         "approval.rejected",
         "approval.requested",
         "approval.timed_out",
@@ -65,6 +66,7 @@ impl ApprovalHappening {
             Self::Requested(_) => "approval.requested",
             Self::Counted(_) => "approval.counted",
             Self::Ended(approval) => match approval.status {
+                ApprovalStatus::Approved if approval.is_overridden() => "approval.overridden",
                 ApprovalStatus::Approved => "approval.granted",
                 ApprovalStatus::Denied => "approval.rejected",
                 ApprovalStatus::TimedOut => "approval.timed_out",

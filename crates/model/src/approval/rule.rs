@@ -30,11 +30,20 @@ pub struct ApprovalRule {
     pub attendance: Option<Attendance>,
     /// Whether an answer may cover later calls.
     pub standing: bool,
+    /// Who may override the rule alone, giving a reason: nobody, unless it is there; then every approver of one of these
+    /// groups, or every approver where it names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub override_groups: Option<BTreeSet<String>>,
 }
 
 impl ApprovalRule {
     /// The rule that keeps both; `None` where nobody could: they name different groups.
     pub fn stricter(&self, other: &Self) -> Option<Self> {
+        // A rule that demands nothing forbids no override either.
+        let usual = Self::default();
+        if *self == usual || *other == usual {
+            return Some(if *self == usual { other.clone() } else { self.clone() });
+        }
         let groups: BTreeSet<String> = match (self.groups.is_empty(), other.groups.is_empty()) {
             (true, _) => other.groups.clone(),
             (false, true) => self.groups.clone(),
@@ -58,7 +67,20 @@ impl ApprovalRule {
             ttl_seconds: shorter(self.ttl_seconds, other.ttl_seconds),
             attendance,
             standing: self.standing && other.standing,
+            override_groups: self.overridden_by_both(other),
         })
+    }
+}
+
+impl ApprovalRule {
+    /// Who may override both rules: both must say so, and somebody of both.
+    fn overridden_by_both(&self, other: &Self) -> Option<BTreeSet<String>> {
+        let (own, others) = (self.override_groups.as_ref()?, other.override_groups.as_ref()?);
+        match (own.is_empty(), others.is_empty()) {
+            (true, _) => Some(others.clone()),
+            (_, true) => Some(own.clone()),
+            _ => Some(own & others).filter(|both| !both.is_empty()),
+        }
     }
 }
 
@@ -114,6 +136,7 @@ impl Default for ApprovalRule {
             ttl_seconds: None,
             attendance: None,
             standing: true,
+            override_groups: None,
         }
     }
 }
@@ -135,6 +158,9 @@ impl ApprovalRule {
         };
         if self.groups.len() > 64 || !self.groups.iter().all(is_name) {
             return Err(("groups", RuleError::Group));
+        }
+        if self.override_groups.as_ref().is_some_and(|groups| groups.len() > 64 || !groups.iter().all(is_name)) {
+            return Err(("override_groups", RuleError::Group));
         }
         match self.ttl_seconds {
             Some(seconds) if seconds == 0 || seconds > LONGEST_WAIT.as_secs() => Err(("ttl_seconds", RuleError::Ttl)),

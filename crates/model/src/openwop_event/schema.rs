@@ -12,6 +12,7 @@ pub(super) fn of_event() -> Value {
         (CALLED, called()),
         (RETURNED, returned()),
         ("approval.granted", answered()),
+        ("approval.overridden", overridden()),
         ("approval.rejected", answered()),
         ("authorization.decided", decided()),
         ("tool.session.opened", session(json!({}))),
@@ -56,6 +57,15 @@ fn called() -> Value {
         "required": ["agentId", "toolName", "callId", "argsHash", "principal", "transport"],
         "additionalProperties": false
     })
+}
+
+/// RFC 0051: an override must say why.
+fn overridden() -> Value {
+    let mut schema = answered();
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.push(json!("reason"));
+    }
+    schema
 }
 
 /// RFC 0051.

@@ -85,12 +85,13 @@ pub(super) fn read_rate_limit(value: &Value, path: &str) -> Result<RateLimit, De
 
 /// Reads who must answer for a call, and what their answer covers.
 pub(super) fn read_approval_rule(value: &Value, path: &str) -> Result<ApprovalRule, DefinitionError> {
-    let names = ["approvers", "attendance", "groups", "separation_of_duties", "standing", "ttl_seconds"];
+    let names =
+        ["approvers", "attendance", "groups", "override_groups", "separation_of_duties", "standing", "ttl_seconds"];
     let fields = Fields::of(value, path, &names)?;
     let usual = ApprovalRule::default();
-    let groups = fields.read("groups", |value, path| {
-        Ok(texts(value, path)?.into_iter().map(str::to_owned).collect::<BTreeSet<_>>())
-    })?;
+    let names =
+        |value: &Value, path: &str| Ok(texts(value, path)?.into_iter().map(str::to_owned).collect::<BTreeSet<_>>());
+    let groups = fields.read("groups", names)?;
     let approvers = fields.read("approvers", count)?;
     let rule = ApprovalRule {
         approvers: approvers.map_or(usual.approvers, |count| u32::try_from(count).unwrap_or(u32::MAX)),
@@ -99,6 +100,7 @@ pub(super) fn read_approval_rule(value: &Value, path: &str) -> Result<ApprovalRu
         ttl_seconds: fields.read("ttl_seconds", count)?,
         attendance: fields.read("attendance", |value, path| word(value, path, &Attendance::WORDS))?,
         standing: fields.read("standing", flag)?.unwrap_or(usual.standing),
+        override_groups: fields.read("override_groups", names)?,
     };
     rule.check().map_err(|(field, error)| refuse(&fields.at(field), error.to_string()))?;
     Ok(rule)

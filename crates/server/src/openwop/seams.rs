@@ -21,6 +21,7 @@ use toolgate_model::openwop_event::RunEvent;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::rate_limit::RateLimit;
 
+use super::approval_gate::approval_gate;
 use super::caller::{Asked, Named};
 use super::error::Flat;
 use super::reading::Reading;
@@ -40,6 +41,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(Method::GET, "/v1/host/sample/test/runs/{runId}/events", get(events)),
         route(Method::POST, "/v1/host/sample/test/reset", post(reset)),
         route(Method::POST, "/v1/host/sample/authorization/decide", post(decide)),
+        route(Method::POST, "/v1/host/sample/governance/approval-gate", post(approval_gate)),
         route(Method::POST, "/v1/host/sample/http/safe-fetch", post(safe_fetch)),
         route(Method::POST, "/v1/host/sample/http/safe-fetch-run", post(safe_fetch_run)),
     ]
@@ -47,9 +49,9 @@ pub(super) fn routes() -> Vec<Route> {
 
 /// What is sent to a seam, by whom and from where.
 pub(super) struct Sent<T> {
-    caller: Caller,
-    address: IpAddr,
-    body: T,
+    pub(super) caller: Caller,
+    pub(super) address: IpAddr,
+    pub(super) body: T,
 }
 
 impl<T: DeserializeOwned> FromRequest<Arc<App>> for Sent<T> {
@@ -278,7 +280,7 @@ async fn pair(app: &App, caller: &Caller, outcome: &Result<CallAnswer, Denial>) 
     Ok(json!({"toolCalled": payload(CALLED), "toolReturned": payload(RETURNED)}))
 }
 
-fn call_of(outcome: &Result<CallAnswer, Denial>) -> Result<String, Refusal> {
+pub(super) fn call_of(outcome: &Result<CallAnswer, Denial>) -> Result<String, Refusal> {
     match outcome {
         Ok(answer) => Ok(answer.invocation.to_string()),
         // What left no record was not refused by the path.
@@ -286,7 +288,7 @@ fn call_of(outcome: &Result<CallAnswer, Denial>) -> Result<String, Refusal> {
     }
 }
 
-async fn of_run(app: &App, caller: &Caller, run: &RunId) -> Result<Vec<RunEvent>, Refusal> {
+pub(super) async fn of_run(app: &App, caller: &Caller, run: &RunId) -> Result<Vec<RunEvent>, Refusal> {
     let mut reading = Reading::of_run(run);
     let mut found = Vec::new();
     loop {

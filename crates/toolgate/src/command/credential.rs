@@ -183,7 +183,7 @@ impl Add {
         let path = format!("/api/v1/vaults/{}/credentials", escaped(&self.vault));
         let credential = client.change_secretly(Method::POST, &path, body_with(&body, &material)).await?;
         typos::warn_of_service(client, &self.service).await;
-        typos::warn_of_scopes(client, &self.service, &self.scopes).await;
+        typos::warn_of_mistyped_scopes(client, &self.service, &self.scopes).await;
         let text = format!("Credential {} was added.", plain(at(&credential, "id")));
         Ok(Report::new(credential, text))
     }

@@ -8,8 +8,12 @@ use serde_json::Value;
 
 use super::Failure;
 use crate::client::{Client, ClientError, escaped, with_query};
-use crate::configuration::nearest;
 use crate::output::{self, Report, at, clean};
+
+/// How many letters may be wrong in a name that was probably meant: in short ones fewer.
+fn slips(name: &str) -> usize {
+    if name.chars().count() < 6 { 1 } else { 2 }
+}
 
 /// How many names are looked at.
 const LIMIT: &str = "1000";
@@ -26,20 +30,32 @@ pub(super) async fn warn_of_agent(client: &Client, agent: &str) {
 /// Warns about a service that is not registered, where one with a similar name is.
 pub(super) async fn warn_of_service(client: &Client, service: &str) {
     let known = services(client).await;
-    if !known.contains(service) && nearest(service, known.iter().map(String::as_str)).is_some() {
-        warn(&format!("there is no service {}{}", clean(service), meant(service, &known)));
+    let meant = meant(service, &known);
+    if !known.contains(service) && !meant.is_empty() {
+        warn(&format!("there is no service {}{meant}", clean(service)));
     }
 }
 
-/// Warns about scopes that no tool of a registered service needs.
+/// Warns about scopes of a grant that no tool of the service needs, where the service is registered.
 pub(super) async fn warn_of_scopes(client: &Client, service: &str, scopes: &[String]) {
+    warn_of_unneeded(client, service, scopes, |_| true).await;
+}
+
+/// The same for a credential, which may well have more scopes than tools need: only about those that look mistyped.
+pub(super) async fn warn_of_mistyped_scopes(client: &Client, service: &str, scopes: &[String]) {
+    warn_of_unneeded(client, service, scopes, |meant| !meant.is_empty()).await;
+}
+
+async fn warn_of_unneeded(client: &Client, service: &str, scopes: &[String], tells: impl Fn(&str) -> bool) {
     let Ok(shown) = client.get(&format!("/api/v1/services/{}", escaped(service))).await else { return };
     let versions = at(&shown, "versions").as_array().into_iter().flatten();
     let tools = versions.filter_map(|version| at(version, "tools").as_object()).flat_map(|tools| tools.values());
     let known: BTreeSet<String> = tools.filter_map(|tool| at(tool, "scope").as_str()).map(str::to_owned).collect();
     for scope in scopes.iter().filter(|scope| !known.is_empty() && !known.contains(*scope)) {
-        let service = clean(service);
-        warn(&format!("no tool of {service} needs the scope {}{}", clean(scope), meant(scope, &known)));
+        let meant = meant(scope, &known);
+        if tells(&meant) {
+            warn(&format!("no tool of {} needs the scope {}{meant}", clean(service), clean(scope)));
+        }
     }
 }
 
@@ -93,7 +109,7 @@ pub(super) async fn tool_meant(client: &Client, error: &ClientError, tool: &str)
         tools.map(|tool| format!("{}.{tool}", at(service, "service").as_str().unwrap_or_default()))
     });
     let names: BTreeSet<String> = names.collect();
-    let near = nearest(tool, names.iter().map(String::as_str)).filter(|near| *near != tool);
+    let near = nearest(tool, &names).filter(|near| *near != tool);
     near.map(|near| format!("did you mean {}?", clean(near)))
 }
 
@@ -103,10 +119,16 @@ fn warn(sentence: &str) {
 
 /// The end of a sentence about a name that there is not.
 fn meant(name: &str, known: &BTreeSet<String>) -> String {
-    match nearest(name, known.iter().map(String::as_str)) {
+    match nearest(name, known) {
         Some(near) => format!("; did you mean {}?", clean(near)),
         None => String::new(),
     }
+}
+
+/// The known name that is as good as this one but for a slip or two.
+fn nearest<'a>(name: &str, known: &'a BTreeSet<String>) -> Option<&'a str> {
+    let scored = known.iter().map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate.as_str()));
+    scored.filter(|(wrong, _)| *wrong <= slips(name)).min().map(|(_, name)| name)
 }
 
 fn suggested(error: ClientError, name: &str, known: &BTreeSet<String>) -> Failure {

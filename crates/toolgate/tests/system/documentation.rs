@@ -155,6 +155,18 @@ fn every_metric_is_documented() {
 }
 
 #[test]
+fn the_first_page_counts_the_commands_of_the_example_right() {
+    let example = Page::named("docs/services.md").steps.into_iter().map(|step| step.command);
+    let commands: BTreeSet<String> = example
+        .take_while(|command| !command.contains("toolgate tool "))
+        .filter_map(|command| Some(command.split("toolgate ").nth(1)?.split(' ').take(2).collect::<Vec<_>>().join(" ")))
+        .collect();
+    let numbers = ["no", "one", "two", "three", "four", "five", "six", "seven"];
+    let said = format!("takes a YAML file and {} commands", numbers[commands.len()]);
+    assert!(Page::named("README.md").text.contains(&said), "README.md does not say `{said}`: {commands:?}");
+}
+
+#[test]
 fn every_command_is_documented() {
     let page = Page::named("docs/cli.md");
     let mut found = 0;

@@ -186,3 +186,73 @@ fn nobody_is_said_to_have_answered_by_an_end_without_an_answer() {
         assert_eq!(pending().ended(status, "forged", at(7)), None, "{}", status.as_str());
     }
 }
+
+/// Two must agree, of the group finance; those of the group security may override.
+fn overridable() -> Approval {
+    let groups = |name: &str| [name.to_owned()].into();
+    let rule = ApprovalRule {
+        approvers: 2,
+        groups: groups("finance"),
+        override_groups: Some(groups("security")),
+        ..ApprovalRule::default()
+    };
+    Approval { rule, ..pending() }
+}
+
+fn overriding(by: &str, reason: Option<&str>) -> Vote {
+    Vote { reason: reason.map(str::to_owned), ..vote(by, Decision::Override) }
+}
+
+#[test]
+fn an_override_approves_alone_and_says_why() {
+    let approval = ended(say(&overridable(), overriding("ann", Some("the shop is down")), &["approver:security"]));
+    assert_eq!((approval.status, approval.given()), (ApprovalStatus::Approved, 0));
+    assert_eq!(approval.reason.as_deref(), Some("the shop is down"));
+    let event = ApprovalHappening::Ended(approval);
+    assert_eq!((event.name(), &event.data()["reason"]), ("approval.overridden", &json!("the shop is down")));
+    assert!(ApprovalHappening::NAMES.contains(&event.name()) && ApprovalHappening::NAMES.is_sorted());
+    for reason in [None, Some(""), Some("  ")] {
+        let refused = say(&overridable(), overriding("ann", reason), &["approver:security"]);
+        assert_eq!(refused, Err(DecideError::ReasonMissing));
+    }
+}
+
+#[test]
+fn a_rule_is_overridden_only_by_those_whom_it_names() {
+    let why = Some("because");
+    for scopes in [&[][..], &["approver:finance"]] {
+        let refused = say(&overridable(), overriding("ann", why), scopes);
+        assert_eq!(refused, Err(DecideError::NotOverridable(principal("ann"))));
+    }
+    let refused = say(&pending(), overriding("ann", why), &["approver:security"]);
+    assert_eq!(refused, Err(DecideError::NotOverridable(principal("ann"))), "a rule that says nothing of it");
+    let everybody = ApprovalRule { override_groups: Some([].into()), ..overridable().rule };
+    let approval = Approval { rule: everybody, ..overridable() };
+    assert_eq!(ended(say(&approval, overriding("ann", why), &[])).status, ApprovalStatus::Approved);
+    let own = say(&approval, overriding(approval.agent.as_str(), why), &["approver:security"]);
+    assert!(matches!(own, Err(DecideError::OwnRequest(_) | DecideError::OwnCall(_))), "{own:?}");
+}
+
+#[test]
+fn two_rules_are_overridden_by_those_whom_both_name() {
+    let rule = |groups: Option<&[&str]>| ApprovalRule {
+        approvers: 2,
+        override_groups: groups.map(|groups| groups.iter().map(|&group| group.to_owned()).collect()),
+        ..ApprovalRule::default()
+    };
+    for (left, right, both) in [
+        (None, None, None),
+        (Some(&["a", "b"][..]), None, None),
+        (Some(&["a", "b"]), Some(&["b", "c"][..]), Some(&["b"][..])),
+        (Some(&["a"]), Some(&["b"]), None),
+        (Some(&[]), Some(&["b"]), Some(&["b"])),
+        (Some(&[]), Some(&[]), Some(&[])),
+    ] {
+        for (left, right) in [(left, right), (right, left)] {
+            assert_eq!(rule(left).stricter(&rule(right)), Some(rule(both)), "{left:?} {right:?}");
+        }
+        assert_eq!(rule(left).stricter(&ApprovalRule::default()), Some(rule(left)));
+        assert_eq!(ApprovalRule::default().stricter(&rule(left)), Some(rule(left)));
+    }
+    assert!(rule(Some(&["not a name"])).check().is_err());
+}

@@ -12,7 +12,7 @@ use crate::output::{Report, clean};
 
 /// What to say to an approval.
 #[derive(Args)]
-#[command(group(ArgGroup::new("decision").required(true).args(["approve", "deny"])))]
+#[command(group(ArgGroup::new("decision").required(true).args(["approve", "deny", "overriding"])))]
 pub(crate) struct Decide {
     /// The approval's id
     id: String,
@@ -22,6 +22,9 @@ pub(crate) struct Decide {
     /// Say no
     #[arg(long, conflicts_with_all = ["scope", "prefix", "answer", "expires_in", "max_uses"])]
     deny: bool,
+    /// Say yes although the rule of the call is not met, where the rule lets you; needs --reason
+    #[arg(long = "override", requires = "reason", conflicts_with_all = ["scope", "prefix", "expires_in", "max_uses"])]
+    overriding: bool,
     /// What the yes covers: this call, or every later one of the same tool by the same agent
     #[arg(long, value_enum)]
     scope: Option<Scope>,
@@ -94,6 +97,8 @@ pub(super) struct Wish {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Answer {
     pub(super) approve: bool,
+    /// Says yes although the rule of the call is not met.
+    pub(super) overriding: bool,
     pub(super) standing: Option<Wish>,
     pub(super) reason: Option<String>,
     pub(super) answer: Option<String>,
@@ -109,8 +114,13 @@ impl Answer {
 
     fn body(&self) -> Value {
         let scope = self.approve.then(|| self.standing.as_ref().map_or_else(|| json!("once"), Wish::scope));
+        let decision = match (self.overriding, self.approve) {
+            (true, _) => "override",
+            (false, true) => "approve",
+            (false, false) => "deny",
+        };
         Value::Object(object([
-            ("decision", Some(json!(if self.approve { "approve" } else { "deny" }))),
+            ("decision", Some(json!(decision))),
             ("scope", scope),
             ("reason", self.reason.clone().map(Value::from)),
             ("answer", self.answer.clone().map(Value::from)),
@@ -174,6 +184,7 @@ impl Decide {
         };
         let answer = Answer {
             approve: self.approve,
+            overriding: self.overriding,
             standing,
             reason: self.reason,
             answer: self.answer,

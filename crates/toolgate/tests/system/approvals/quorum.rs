@@ -12,6 +12,7 @@ on_both_engines! {
     whoever_is_not_of_the_group_is_not_asked,
     a_person_who_made_the_call_is_no_approver_where_duties_are_separate,
     an_answer_of_several_covers_nothing_else,
+    an_override_needs_a_rule_that_knows_it_and_a_reason,
 }
 
 fn two_of_the_group_must_say_yes_and_each_must_be_another(world: &World) {
@@ -81,4 +82,30 @@ fn an_answer_of_several_covers_nothing_else(world: &World) {
     assert_eq!((&ended["status"], &ended["standing_approval_id"]), (&json!("approved"), &json!(null)));
     assert!(ended["notice"].is_string(), "{ended}");
     waiting.answer().ok();
+}
+
+fn an_override_needs_a_rule_that_knows_it_and_a_reason(world: &World) {
+    let office = Office::open(world);
+    let ann = person(&office.admin, "ann", &["approvals.decide"], &["approver:finance"]);
+    let waiting = office.asks("transfer.two", 10);
+    ann.decides(&waiting.approval, "override", json!({"reason": "now"})).refused(403, "PERMISSION_DENIED");
+    ann.decides(&waiting.approval, "deny", json!({})).ok();
+    waiting.answer().refused(403, "APPROVAL_DENIED");
+
+    let mut definition = office.admin.get("/api/v1/services/bank").ok()["versions"][0].clone();
+    let members = definition.as_object_mut().unwrap();
+    members.retain(|name, _| name != "created_at" && name != "updated_at");
+    definition["tools"]["transfer.two"]["approval_rule"]["override_groups"] = json!(["duty"]);
+    office.admin.ask("PUT", "/api/v1/services/bank", Some(&definition)).ok();
+    let bob = person(&office.admin, "bob", &["approvals.decide"], &["approver:duty"]);
+    let waiting = office.asks("transfer.two", 10);
+    ann.decides(&waiting.approval, "override", json!({"reason": "now"})).refused(403, "PERMISSION_DENIED");
+    bob.decides(&waiting.approval, "override", json!({})).refused(400, "INVALID_FIELD");
+    assert_eq!(office.bank.count(), 0);
+    let ended = bob.decides(&waiting.approval, "override", json!({"reason": "the branch is closed"})).ok();
+    assert_eq!((&ended["status"], &ended["votes"][0]["decision"]), (&json!("approved"), &json!("override")));
+    let approval = waiting.approval.clone();
+    waiting.answer().ok();
+    assert_eq!(office.bank.count(), 1);
+    assert_eq!(office.events_of(&approval), ["approval.requested", "approval.overridden"]);
 }

@@ -101,7 +101,7 @@ fn agents_are_limited_and_changed() {
 
     for (wrong, word) in [
         (&["--name", "A", "--no-name"][..], "--no-name"),
-        (&["--rate-limit", "mail.send=1"], "REQUESTS/SECONDS"),
+        (&["--rate-limit", "mail.send=1"], "REQUESTS/PERIOD"),
         (&["--rate-limit", "*=1/1", "--rate-limit", "*=2/1"], "twice"),
         (&[], "say what to change"),
     ] {

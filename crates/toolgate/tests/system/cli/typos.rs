@@ -50,7 +50,7 @@ fn a_mistyped_name_is_told_with_the_one_that_was_meant() {
         "there is no service paiments; did you mean payments?",
     );
     warned(&["grant", "list", "--agent", "bilings"], "", "there is no agent bilings; did you mean billing?");
-    warned(&["invocation", "list", "--agent", "bill"], "", "there is no agent bill; did you mean billing?");
+    warned(&["invocation", "list", "--agent", "teller"], "", "there is no agent teller");
     warned(&["tool", "list", "--service", "paymets"], "", "there is no service paymets; did you mean payments?");
     refused(&["key", "create", "biling"], "did you mean billing?");
     refused(&["agent", "update", "biling", "--name", "x"], "did you mean billing?");
@@ -85,7 +85,7 @@ fn times_are_given_as_durations_too() {
     let until = person.gets(&["audit", "events", "--until", "1h"]);
     assert_eq!(until["events"], json!([]));
     let checked =
-        setup().environment("TOOLGATE_IDLE_TIMEOUT_SECONDS", "2m").configuration("[server]\nlame_duck = \"9s\"\n");
+        setup().environment("TOOLGATE_IDLE_TIMEOUT_SECONDS", "2m").configuration("[server]\ndrain = \"9s\"\n");
     let mut command = checked.command();
     command.args(["config", "check", "--json"]);
     let shown = super::Said::of(command, "").json().to_string();

@@ -15,13 +15,14 @@ use crate::world::{Actor, Reply, World, block_on, names, send, send_from, setup,
 mod catalog;
 mod discovery;
 mod fetch;
+mod governance;
 mod hooks;
 mod sessions;
 
 /// A scenario, by the name that it has in the suite.
 type Scenario = (&'static str, fn(&Host, &Checks));
 
-const SCENARIOS: [Scenario; 20] = [
+const SCENARIOS: [Scenario; 21] = [
     ("discovery", discovery::document),
     ("auth", discovery::keys),
     ("errors", discovery::errors),
@@ -37,6 +38,7 @@ const SCENARIOS: [Scenario; 20] = [
     ("tool-session-lifecycle", sessions::lifecycle),
     ("authorization-roles-shape", discovery::roles_shape),
     ("authorization-fail-closed", discovery::authorization_fails_closed),
+    ("approval-gate-flow", governance::approval_gate),
     ("http-client-ssrf", fetch::client_shape),
     ("safefetch-behavior", fetch::behaviour),
     ("safefetch-live-audit", fetch::live_audit),
@@ -184,7 +186,7 @@ fn the_seams_are_not_there_unless_the_operator_says_so() {
             reply.flat(404, "not_found");
         }
     }
-    assert_eq!(seam_paths().len(), 7);
+    assert_eq!(seam_paths().len(), 8);
 }
 
 #[test]
@@ -197,6 +199,7 @@ fn a_seam_is_only_for_whoever_may_act_for_others() {
         ("tools/session-run", json!({})),
         ("http/safe-fetch", json!({"url": host.shop.upstream.url()})),
         ("http/safe-fetch-run", json!({"url": host.shop.upstream.url()})),
+        ("governance/approval-gate", json!({"scenario": "override", "principal": "billing", "reason": "x"})),
         ("authorization/decide", json!({"principal": "suite", "action": "http:fetch", "resource": "x"})),
     ] {
         let refused = agent.post(&format!("/v1/host/sample/{path}"), &body).flat(403, "forbidden");
