@@ -13,6 +13,7 @@ pub mod credentials;
 pub mod descriptors;
 pub mod discovery;
 pub mod grants;
+mod history;
 pub mod invocations;
 pub mod master_keys;
 pub mod policies;

@@ -259,7 +259,11 @@ impl Gate {
         let id = admitted.invocation().id;
         let execution = self.execute(&admitted, opened).await;
         let inspected = self.inspect(&admitted, execution).await;
-        self.settle(admitted, inspected).await.map_err(|failure| Denial::unsettled(id, &failure))
+        let never_sent = inspected.never_sent;
+        self.settle(admitted, inspected).await.map_err(|failure| match never_sent {
+            true => Denial::never_sent(id, failure),
+            false => Denial::unsettled(id, &failure),
+        })
     }
 
     async fn check(

@@ -12,6 +12,7 @@ use toolgate_model::id::KeyId;
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
+use crate::authority::policies::Trials;
 use crate::builtin::{Builtins, WorkspaceTool};
 use crate::call::hooks::executions::Executions;
 use crate::call::hooks::parked::Parked;
@@ -23,6 +24,7 @@ use crate::call::under_way::UnderWay;
 use crate::catalog::Catalogs;
 use crate::followers::{Followers, STREAMS_OF_PRINCIPAL};
 use crate::identify::Attempts;
+use crate::ids::Ids;
 use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
@@ -148,6 +150,8 @@ pub struct Gate {
     pub(crate) settings: Settings,
     pub(crate) attempts: Attempts,
     pub(crate) refused_calls: RefusedCalls,
+    pub(crate) trials: Arc<Trials>,
+    pub(crate) ids: Ids,
     pub(crate) tally: Tally,
     pub(crate) followers: Arc<Followers>,
     pub(crate) blinding: Blinding,
@@ -180,6 +184,8 @@ impl Gate {
             followers: Arc::new(Followers::new(settings.streams_of_principal)),
             settings,
             attempts: Attempts::default(),
+            trials: Arc::default(),
+            ids: Ids::default(),
             refused_calls,
             tally: Tally::default(),
             key_uses: Mutex::default(),

@@ -12,6 +12,7 @@ mod debts;
 pub mod followers;
 pub mod gate;
 pub mod identify;
+mod ids;
 pub mod ports;
 pub mod refusal;
 

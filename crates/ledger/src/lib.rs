@@ -5,10 +5,12 @@
 //! to decide who may do what: it checks what must hold inside the transaction, and records it.
 
 pub mod cache;
+mod known_heads;
 pub mod migration;
 pub mod operation;
 mod outage;
 pub mod postgres;
+mod renewed;
 pub mod sql;
 pub mod sql_ledger;
 pub mod sqlite;

@@ -24,6 +24,8 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 9, sql: include_str!("../migrations/sqlite/0009_call_counts.sql") },
     Migration { number: 10, sql: include_str!("../migrations/sqlite/0010_waiting_calls.sql") },
     Migration { number: 11, sql: include_str!("../migrations/sqlite/0011_denial_counts.sql") },
+    Migration { number: 12, sql: include_str!("../migrations/sqlite/0012_event_times.sql") },
+    Migration { number: 13, sql: include_str!("../migrations/sqlite/0013_ended_rates.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -39,6 +41,8 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 9, sql: include_str!("../migrations/postgres/0009_call_counts.sql") },
     Migration { number: 10, sql: include_str!("../migrations/postgres/0010_waiting_calls.sql") },
     Migration { number: 11, sql: include_str!("../migrations/postgres/0011_denial_counts.sql") },
+    Migration { number: 12, sql: include_str!("../migrations/postgres/0012_event_times.sql") },
+    Migration { number: 13, sql: include_str!("../migrations/postgres/0013_ended_rates.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

@@ -108,6 +108,11 @@ impl PostgresEngine {
     }
 }
 
+/// Which server and database a URL names, and as whom; without the password.
+pub fn place(url: &str) -> Option<String> {
+    url.parse().ok().map(|config| Place::of(&config).to_string())
+}
+
 impl Connections {
     async fn check_server(&self) -> Result<(), OpenError> {
         let client = self.client().await.map_err(|error| OpenError::Server(error.to_string()))?;

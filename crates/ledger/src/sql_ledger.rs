@@ -24,6 +24,7 @@ use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, Tenant, Tenan
 use toolgate_model::time::Timestamp;
 
 use crate::cache::Cache;
+use crate::known_heads::KnownHeads;
 use crate::operation::Operation;
 use crate::operation::approval_decisions::Deciding;
 use crate::operation::approval_sessions::ReadSessionTerms;
@@ -31,20 +32,23 @@ use crate::operation::approval_webhooks::{BeginWebhooks, ReadWebhookBacklog, Tak
 use crate::operation::approvals::{ListApprovals, ReadApproval};
 use crate::operation::audit::{self, Integrate, ListPending, ReadHead, ReadTiles};
 use crate::operation::closing::{self, CloseCalls, ForgetKeys};
-use crate::operation::credentials::{CredentialsNaming, ListCredentials, ReadCredential, ReadSealed};
+use crate::operation::credentials::{CredentialsNaming, ListCredentials, ReadCredential, ReadSealed, Renewal};
 use crate::operation::denial_counts::{CountDenials, ListDenialCounts, SumUpDenials};
 use crate::operation::event_lists::ListEvents;
 use crate::operation::event_news::ReadNews;
 use crate::operation::expiry::{AnnounceExpired, DestroyRetired};
 use crate::operation::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
+use crate::operation::heads::{CompareHeads, rolled_back};
 use crate::operation::holdings::{ReadEnded, ReadHolding, ReadHoldings};
 use crate::operation::invocations::{ListInvocations, ReadInvocation};
 use crate::operation::keys::{Identify, NoteKeyUse, ReadKeys};
 use crate::operation::marks::{self, ForgetMarks, ReadHistory};
 use crate::operation::master_keys::{ListUnderOtherKeys, ReadKeyUsage, RegisterKey, RetireKey};
+use crate::operation::newest::ReadNewestId;
 use crate::operation::policies::{ListPolicyVersions, ReadPolicies, ReadPolicyVersion};
 use crate::operation::principals::{ListPrincipals, ReadPrincipal};
 use crate::operation::processes::{ForgetProcesses, ReadAttendance};
+use crate::operation::rates::{self, ForgetRates};
 use crate::operation::reaping::{
     CollectApprovals, Dead, EndAbandoned, EndOrphans, EndOverdue, ForgetArguments, HasEnded,
 };
@@ -55,6 +59,7 @@ use crate::operation::standing_approvals::{ListStandings, ReadStanding, ReadStan
 use crate::operation::sweeping::{Sweep, Swept};
 use crate::operation::tenants::{ListTenants, ReadTenant};
 use crate::operation::vaults::{ListVaults, ReadVault};
+use crate::renewed::Renewed;
 
 /// Runs operations durably.
 pub trait Engine: Send + Sync + 'static {
@@ -88,6 +93,8 @@ pub struct SqlLedger<E> {
     registries: Cache<TenantId, Registry>,
     policies: Cache<TenantId, ActivePolicies>,
     sealed: Cache<CredentialId, SealedVersion>,
+    renewed: Renewed,
+    heads: KnownHeads,
     /// Whether calls that an earlier process left running were closed.
     inherited_closed: AtomicBool,
     /// Whether sessions that an earlier process left open were closed.
@@ -107,6 +114,8 @@ impl<E: Engine> SqlLedger<E> {
             registries: Cache::new(exact),
             policies: Cache::new(exact),
             sealed: Cache::new(exact),
+            renewed: Renewed::default(),
+            heads: KnownHeads::default(),
             inherited_closed: AtomicBool::new(!exact),
             inherited_sessions_closed: AtomicBool::new(!exact),
             inherited_reaped: AtomicBool::new(false),
@@ -134,8 +143,10 @@ impl<E: Engine> SqlLedger<E> {
     ) -> Result<u64, Refusal> {
         let mut total = 0;
         loop {
-            let integrate = Integrate { tenant: tenant.clone(), signer: Arc::clone(signer), now };
-            let count = self.engine.write(integrate).await?;
+            let known = self.heads.of(tenant);
+            let integrate = Integrate { tenant: tenant.clone(), known, signer: Arc::clone(signer), now };
+            let (count, head) = self.engine.write(integrate).await?;
+            self.heads.learn(head);
             total += count;
             if count < u64::from(audit::BATCH) {
                 return Ok(total);
@@ -222,6 +233,7 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         now: Timestamp,
         freshness: Freshness,
     ) -> Result<Option<Arc<(Arc<Principal>, KeyRecord)>>, Refusal> {
+        self.heads.intact()?;
         let generation = self.engine.generation();
         if let Some(known) = self.callers.get(digest, generation, now, freshness) {
             return Ok(Some(known));
@@ -280,7 +292,11 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal> {
-        self.engine.write(command).await
+        if command.end != NewEnd::Same || command.metadata.is_some() {
+            return self.engine.write(command).await;
+        }
+        self.renewed.note(command.id, command.expected_version.saturating_add(1));
+        self.engine.write(Renewal(command)).await
     }
 
     async fn revoke_credential(&self, command: RevokeCredential) -> Result<Revoked, Refusal> {
@@ -297,6 +313,7 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     ) -> Result<Option<Arc<SealedVersion>>, Refusal> {
         let generation = self.engine.generation();
         let known = self.sealed.get(&id, generation, now, freshness);
+        let known = known.filter(|known| !self.renewed.is_before(id, known.binding.version));
         if let Some(known) = known.filter(|known| known.binding.tenant == *tenant) {
             return Ok(Some(known));
         }
@@ -462,7 +479,10 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         let known = self.holdings.get(&key, generation, now, freshness);
         // What ends by the clock ends without a change.
         let ended = |one: &Arc<Holding>| one.lineage.grant().authority.expires_at.is_some_and(|end| end <= now);
-        if let Some(known) = known.filter(|known| !known.held.iter().any(ended)) {
+        let renewed = |known: &Arc<Holdings>| {
+            self.renewed.any_before(known.held.iter().map(|one| (one.credential.id, one.credential.version)))
+        };
+        if let Some(known) = known.filter(|known| !known.held.iter().any(ended) && !renewed(known)) {
             return Ok(known);
         }
         let read = ReadHoldings { tenant: tenant.clone(), agent: agent.clone(), now, generation };
@@ -486,6 +506,7 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {
+        self.heads.intact()?;
         self.engine.admit(command).await
     }
 
@@ -661,6 +682,11 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         let closed = self.in_batches(|passed_over| CloseCalls { now, only_overdue, passed_over }).await?;
         self.inherited_closed.store(true, Ordering::Release);
         while self.engine.write(ForgetKeys { now }).await? >= u64::from(closing::BATCH) {}
+        for _ in 0..rates::BATCHES {
+            if !self.engine.write(ForgetRates).await? {
+                break;
+            }
+        }
         while self.engine.write(ForgetMarks { now }).await? >= u64::from(marks::BATCH) {}
         closed.report()
     }
@@ -684,10 +710,12 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     }
 
     async fn integrate(&self, signer: Arc<SigningKey>, now: Timestamp) -> Result<u64, Refusal> {
+        self.heads.intact()?;
         let (mut total, mut failure) = (0, None);
         for tenant in self.engine.read(ListPending).await? {
             match self.integrate_tenant(&tenant, &signer, now).await {
                 Ok(count) => total += count,
+                Err(refusal) if refusal.code() == Code::LedgerRolledBack => return Err(self.heads.lose(refusal)),
                 Err(refusal) if refusal.code() == Code::LedgerUnavailable => return Err(refusal),
                 // The logs of other tenants go on without this one.
                 Err(refusal) => {
@@ -716,6 +744,35 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         self.engine.read(ReadHead { tenant: tenant.clone() }).await
     }
 
+    async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<Setback>, Refusal> {
+        let heads = known.iter().map(|known| (known.head.tenant.clone(), known.head.clone())).collect();
+        let compared = self.engine.read(CompareHeads { known: heads }).await?;
+        if compared.setbacks.is_empty() {
+            self.heads.learn(known.iter().cloned().chain(compared.newer));
+        }
+        Ok(compared.setbacks)
+    }
+
+    async fn watch_heads(&self) -> Result<Option<Timestamp>, Refusal> {
+        self.heads.intact()?;
+        // INVARIANT: taken before the ledger is read, so that what is read cannot be older.
+        let known = self.heads.all();
+        let compared = self.engine.read(CompareHeads { known }).await?;
+        if !compared.setbacks.is_empty() {
+            return Err(self.heads.lose(rolled_back(&compared.setbacks)));
+        }
+        self.heads.learn(compared.newer);
+        Ok(self.heads.newest())
+    }
+
+    fn known_heads(&self, seen: u64) -> Option<(u64, Vec<LogHead>)> {
+        self.heads.newer_than(seen)
+    }
+
+    async fn record_rollback(&self, command: RecordRollback) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
     async fn tiles(&self, tenant: &TenantId, coordinates: &[TileCoordinate]) -> Result<Tiles, Refusal> {
         self.engine.read(ReadTiles { tenant: tenant.clone(), coordinates: coordinates.to_vec() }).await
     }
@@ -728,11 +785,16 @@ impl<E: Engine> Ledger for SqlLedger<E> {
         self.engine.write(SetSettingOnce { name, value: value.to_owned() }).await
     }
 
+    async fn newest_id(&self) -> Result<Option<Timestamp>, Refusal> {
+        self.engine.read(ReadNewestId).await
+    }
+
     async fn revision(&self) -> Result<Revision, Refusal> {
         self.engine.read(ReadRevision).await
     }
 
     async fn check(&self) -> Result<(), Refusal> {
+        self.heads.intact()?;
         self.engine.write(CheckWrite).await
     }
 }

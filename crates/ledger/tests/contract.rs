@@ -56,6 +56,7 @@ mod contract {
     mod expiry;
     mod freshness;
     mod grants;
+    mod history;
     mod holdings;
     mod hooks;
     mod idempotency;

@@ -20,9 +20,11 @@ use crate::scope::ScopeSet;
 use crate::service::ServiceVersion;
 use crate::time::Timestamp;
 
+pub use self::ledger_rollback::LedgerRollback;
 pub use self::tool_denials::ToolDenials;
 pub use self::tool_invoked::ToolInvoked;
 
+mod ledger_rollback;
 #[cfg(test)]
 mod tests;
 mod tool_denials;
@@ -285,6 +287,8 @@ pub enum Happening {
         /// How many grants ended with it.
         revoked_grants: u64,
     },
+    /// An operator let the gate start on a ledger that went back behind what was known of it.
+    LedgerRollbackAccepted(LedgerRollback),
     /// All material is wrapped by another master key now.
     VaultRekeyed {
         /// The master key in use.
@@ -315,6 +319,7 @@ impl Happening {
             Self::HookDecided(_) => "hook.decided",
             Self::KeyCreated { .. } => "key.created",
             Self::KeyRevoked { .. } => "key.revoked",
+            Self::LedgerRollbackAccepted(_) => "ledger.rollback_accepted",
             Self::PoliciesChanged { .. } => "policies.changed",
             Self::ServiceApplied { .. } => "service.applied",
             Self::ServiceRemoved { .. } => "service.removed",
@@ -428,6 +433,7 @@ impl Happening {
             Self::VaultDeleted { vault, revoked_credentials, revoked_grants } => json!({
                 "vault_id": vault, "revoked_credentials": revoked_credentials, "revoked_grants": revoked_grants
             }),
+            Self::LedgerRollbackAccepted(rollback) => rollback.data(),
             Self::VaultRekeyed { key, rewrapped } => json!({"key_id": key, "rewrapped": rewrapped}),
         }
     }

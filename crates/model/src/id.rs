@@ -14,6 +14,13 @@ use crate::time::Timestamp;
 /// Random bytes that an id takes besides its time.
 pub type IdEntropy = [u8; 10];
 
+/// The same randomness behind a number of 12 bits, by which ids of one millisecond are in order.
+pub fn numbered(number: u16, mut entropy: IdEntropy) -> IdEntropy {
+    let [high, low, ..] = &mut entropy;
+    [*high, *low] = number.to_be_bytes();
+    entropy
+}
+
 /// The text is not an id of the kind that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{prefix}` ids look like {prefix}_ followed by 26 letters and digits")]
@@ -34,6 +41,12 @@ macro_rules! ids {
             /// The id for a thing made at `time`.
             pub fn new(time: Timestamp, entropy: IdEntropy) -> Self {
                 Self(uuid_v7(time, entropy))
+            }
+
+            /// The time that it was made from.
+            pub fn time(self) -> Timestamp {
+                let millis = self.0.as_u128() >> 80;
+                i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millis(millis).ok()).unwrap_or(Timestamp::EPOCH)
             }
 
             /// Reads the text form.
@@ -161,6 +174,14 @@ fn decode(text: &str) -> Option<Uuid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_one_millisecond_are_in_the_order_of_their_numbers() {
+        let time = Timestamp::from_millis(1_770_544_800_000).unwrap();
+        let ids: Vec<_> = (0..4096).map(|number| GrantId::new(time, numbered(number, [255; 10]))).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(ids.iter().all(|id| id.time() == time));
+    }
 
     #[test]
     fn an_id_reads_back_from_its_text() {

@@ -14,7 +14,7 @@ mod grants;
 mod invocations;
 mod invoke;
 mod master_keys;
-mod progress;
+pub(crate) mod progress;
 mod services;
 mod shapes;
 mod tenants;

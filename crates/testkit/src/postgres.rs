@@ -28,6 +28,20 @@ impl TestDatabase {
         Self { name, url }
     }
 
+    /// A copy of it as it is now, under a name of its own. Nobody may be connected.
+    pub async fn copy(&self) -> Self {
+        let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
+        execute(&format!("CREATE DATABASE {name} TEMPLATE {}", self.name)).await.expect("a copy of the database");
+        let url = self.url.replace(&self.name, &name);
+        Self { name, url }
+    }
+
+    /// Puts a copy in its place, as a restore does; whoever is connected is cut off.
+    pub async fn restore(&self, copy: Self) {
+        execute(&format!("DROP DATABASE {} WITH (FORCE)", self.name)).await.expect("a database to be replaced");
+        execute(&format!("ALTER DATABASE {} RENAME TO {}", copy.name, self.name)).await.expect("a copy to be restored");
+    }
+
     /// Its connection URL.
     pub fn url(&self) -> &str {
         &self.url

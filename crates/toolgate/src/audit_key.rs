@@ -96,7 +96,7 @@ fn write(key: &SigningKey) -> Zeroizing<String> {
 }
 
 /// The path with the links of the part that exists followed.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {
         if let Ok(real) = existing.canonicalize() {

@@ -19,6 +19,8 @@ use zeroize::Zeroizing;
 mod flow;
 mod steps;
 
+pub use self::steps::answered;
+
 /// Where a gate listens unless it is told otherwise.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:7300";
 

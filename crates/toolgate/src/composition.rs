@@ -34,9 +34,11 @@ use toolgate_vault::{KeyError, VaultSealer};
 use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
 use self::endpoints::Endpoints;
+use self::history::Known;
 use crate::audit_key::AuditKeyError;
 use crate::configuration::{Configuration, KeySource, Store};
 use crate::descriptors;
+use crate::heads_file::HeadsFileError;
 use crate::links::FileLinks;
 use crate::maintenance::{Maintenance, Work};
 use crate::output;
@@ -50,6 +52,7 @@ const LEDGER_FILE: &str = "ledger.sqlite3";
 
 mod endpoints;
 mod guardians;
+mod history;
 mod keys;
 
 #[cfg(test)]
@@ -70,6 +73,39 @@ pub enum StartError {
         path: String,
         /// Which it was.
         public_key: String,
+    },
+    /// The audit key is lost, and the ledger does not say which it was.
+    #[error(
+        "the audit key file {path} is gone, and {heads} has heads that it signed; restore it from a copy, or remove {heads} too to begin a new log"
+    )]
+    AuditKeyMissing {
+        /// Where it should be.
+        path: String,
+        /// The file that knows of it.
+        heads: String,
+    },
+    /// What is known of the ledger cannot be read.
+    #[error(transparent)]
+    Heads(#[from] HeadsFileError),
+    /// The ledger is gone.
+    #[error(
+        "there is no ledger at {path}, and {heads} knows the one that was there; restore the newest copy of it, or start once with --accept-ledger-rollback if it is lost"
+    )]
+    LedgerMissing {
+        /// Where it should be.
+        path: String,
+        /// The file that knows of it.
+        heads: String,
+    },
+    /// The ledger is an older or another one.
+    #[error(
+        "the ledger went back behind the signed heads in {heads}: {details}; restore the newest copy of the ledger, or, if there is none, start once with --accept-ledger-rollback and revoke again what was revoked since"
+    )]
+    LedgerRolledBack {
+        /// The file that knows better.
+        heads: String,
+        /// Which tenants, what was expected and what was found.
+        details: String,
     },
     /// The master key is lost.
     #[error(
@@ -165,12 +201,19 @@ pub async fn run(configuration: Configuration, lanes: &Lanes) -> Result<(), Star
 
 /// Starts the gate: it listens, and nobody is answered yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, desk, webhooks, metrics } = open_gate(configuration).await?;
+    let Opened { gate, desk, webhooks, metrics, known } = open_gate(configuration).await?;
     gate.check_key_provider().await?;
+    let rollback = known.compare(configuration, &gate).await?;
+
+    gate.begin_ids().await?;
 
     // Before the first start makes a token: with the port taken, nobody would ever see it.
     let endpoints = endpoints::open(&configuration.network).await?;
     let bootstrap = gate.bootstrap(configuration.admin_token.as_ref()).await?;
+    let heads = Arc::new(known.keeper(&gate).await?);
+    if let Some(rollback) = rollback {
+        rollback.accept(&gate, &heads).await?;
+    }
     let cut_off = despite_damage(gate.close_calls().await)?;
     if cut_off > 0 {
         tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
@@ -205,7 +248,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),
     });
-    let work = Work { webhooks, tls: endpoints.tls.clone(), integrate_every: configuration.integrate_every };
+    let work = Work { webhooks, tls: endpoints.tls.clone(), integrate_every: configuration.integrate_every, heads };
     let maintenance = Maintenance::start(&app, &desk, work);
     let limits = configuration.network.limits;
     let limits = toolgate_server::Limits { connections: descriptors::connections(limits.connections), ..limits };
@@ -267,7 +310,9 @@ impl Started {
 
 /// Makes a new key for the administrator, for an operator who has the ledger and lost the token.
 pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError> {
-    let Opened { gate, .. } = open_gate(configuration).await?;
+    let Opened { gate, known, .. } = open_gate(configuration).await?;
+    known.compare(configuration, &gate).await?;
+    gate.begin_ids().await?;
     Ok(gate.recover_administrator().await?)
 }
 
@@ -278,13 +323,17 @@ struct Opened {
     /// Whom approvals are told to, where anybody is.
     webhooks: Option<Arc<Webhooks>>,
     metrics: Arc<Metrics>,
+    /// What is known of the ledger from before.
+    known: Known,
 }
 
 async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> {
     require_own_files(configuration)?;
+    history::require_ledger(configuration)?;
     let ledger = open_ledger(&configuration.store).await?;
     let provider = keys::open_provider(configuration, &*ledger).await?;
     let audit_key = keys::open_audit_key(configuration, &*ledger).await?;
+    let known = Known::of(configuration, &*ledger, audit_key.public_key()).await?;
     let sealer = VaultSealer::new(provider);
     let clock = Arc::new(WatchedClock::default());
     let workspace = open_workspace(configuration)?;
@@ -322,7 +371,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         policy_book: Arc::new(CedarBook),
         approver: Arc::clone(&desk) as Arc<dyn Approver>,
     };
-    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), desk, webhooks, metrics })
+    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), desk, webhooks, metrics, known })
 }
 
 /// A way out that reaches what the operator allows.
@@ -337,6 +386,7 @@ fn require_own_files(configuration: &Configuration) -> Result<(), StartError> {
         require_own_with_directory(path)?;
     }
     require_own_with_directory(&configuration.audit_key_file)?;
+    require_own(&configuration.heads_directory)?;
     if let Some(data) = configuration.data() {
         require_own(data)?;
         for companion in ["", "-wal", "-shm", ".lock"] {
@@ -354,7 +404,8 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
         KeySource::Environment { .. } | KeySource::Command { .. } => None,
     };
     let audit_key = configuration.audit_key_file.parent().map(Path::to_path_buf);
-    let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key];
+    let heads = Some(configuration.heads_directory.clone());
+    let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key, heads];
     let own = own.into_iter().flatten().chain(configuration.own_files.iter().cloned());
     let limits = Limits {
         bounds: settings.bounds,

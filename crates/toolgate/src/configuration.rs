@@ -99,6 +99,10 @@ pub struct Configuration {
     pub accept_lost_master_key: bool,
     /// The file of the key that signs the audit log.
     pub audit_key_file: PathBuf,
+    /// The directory of the newest signed heads.
+    pub heads_directory: PathBuf,
+    /// Whether a ledger may be served that went back behind those heads.
+    pub accept_ledger_rollback: bool,
     /// How often events are taken into the log.
     pub integrate_every: Duration,
     /// What the gate takes.
@@ -265,6 +269,8 @@ impl Configuration {
             key_source: key_source(&mut resolved, environment)?,
             accept_lost_master_key: false,
             audit_key_file: resolved.path(&keys::AUDIT_KEY_FILE)?,
+            heads_directory: resolved.path(&keys::HEADS_DIRECTORY)?,
+            accept_ledger_rollback: false,
             integrate_every: Duration::from_millis(resolved.integer(&keys::INTEGRATE)?),
             settings,
             workspace: workspace(&mut resolved)?,

@@ -12,6 +12,7 @@ mod composition;
 mod configuration;
 mod descriptors;
 mod durations;
+mod heads_file;
 mod hook;
 mod links;
 mod logging;

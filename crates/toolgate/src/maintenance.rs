@@ -17,12 +17,14 @@ use toolgate_server::App;
 use toolgate_server::listener::Tls;
 use toolgate_server::operations::tasks::Tasks;
 
+use crate::heads_file::HeadsKeeper;
 use crate::webhooks::{LOOK_EVERY, Tellings, Webhooks};
 
 /// How long after its end a task is started again.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const HEAR_EVERY: Duration = Duration::from_millis(100);
+const KEEP_HEADS_EVERY: Duration = Duration::from_secs(1);
 const LOOK_FOR_NEWS_EVERY: Duration = Duration::from_millis(100);
 const REAP_EVERY: Duration = Duration::from_secs(30);
 const BEAT_EVERY: Duration = Duration::from_secs(5);
@@ -38,6 +40,8 @@ pub struct Work {
     pub tls: Option<Arc<Tls>>,
     /// How often events are taken into the log.
     pub integrate_every: Duration,
+    /// Keeps the newest signed heads.
+    pub heads: Arc<HeadsKeeper>,
 }
 
 /// The background work of one gate.
@@ -45,15 +49,18 @@ pub struct Maintenance {
     app: Arc<App>,
     stop: watch::Sender<bool>,
     loops: JoinSet<()>,
+    heads: Arc<HeadsKeeper>,
 }
 
 impl Maintenance {
     /// Starts it.
     pub fn start(app: &Arc<App>, desk: &Arc<Desk>, work: Work) -> Self {
-        let Work { webhooks, tls, integrate_every } = work;
+        let Work { webhooks, tls, integrate_every, heads } = work;
         let (stop, stopped) = watch::channel(false);
         let mut tasks = Supervisor { app: Arc::clone(app), stopped, loops: JoinSet::new() };
         tasks.start("integrate", move |app, stopped| integrate(app, integrate_every, stopped));
+        let kept = Arc::clone(&heads);
+        tasks.start("heads", move |app, stopped| keep_heads(app, Arc::clone(&kept), stopped));
         tasks.start("sweep", sweep);
         tasks.start("key-uses", flush_key_uses);
         let of_desk = Arc::clone(desk);
@@ -71,7 +78,7 @@ impl Maintenance {
         }
         tasks.start("rekey", rekey);
         let loops = tasks.loops;
-        Self { app: Arc::clone(app), stop, loops }
+        Self { app: Arc::clone(app), stop, loops, heads }
     }
 
     /// Ends it when the last request was answered: what is still to be noted is noted.
@@ -82,6 +89,7 @@ impl Maintenance {
         last.note(self.app.gate.flush_key_uses().await);
         last.note(self.app.gate.sum_up_refusals(true).await);
         last.note(self.app.gate.integrate().await.map(|count| self.app.metrics.integrated(count)));
+        last.note(self.heads.keep(&self.app.gate).await);
     }
 }
 
@@ -90,6 +98,17 @@ async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool
     let mut ticks = Ticks::new(&app, "integrate", every, stopped);
     while ticks.next().await {
         watched.note(app.gate.integrate().await.map(|count| app.metrics.integrated(count)));
+    }
+}
+
+/// Compares the ledger with what is known of it, and keeps its newest heads for later starts.
+async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Receiver<bool>) {
+    let mut comparing = Watched::new(&app, "comparing the ledger with its signed heads");
+    let mut keeping = Watched::new(&app, "keeping the signed heads");
+    let mut ticks = Ticks::new(&app, "heads", KEEP_HEADS_EVERY, stopped);
+    while ticks.next().await {
+        comparing.note(app.gate.watch_heads().await);
+        keeping.note(heads.keep(&app.gate).await);
     }
 }
 

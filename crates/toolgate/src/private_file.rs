@@ -58,6 +58,11 @@ pub enum PrivateFileError {
 
 /// Reads the file; `None` where there is none.
 pub fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
+    read_within(path, LENGTH_LIMIT)
+}
+
+/// Reads a file that may have this many bytes; `None` where there is none.
+pub fn read_within(path: &Path, limit: u64) -> Result<Option<Zeroizing<String>>, PrivateFileError> {
     let unfit = || PrivateFileError::Unfit { path: path.display().to_string() };
     // Looked at before it is opened: opening a named pipe would wait for ever.
     match fs::metadata(path) {
@@ -68,7 +73,7 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> 
     }
     let file = File::open(path).map_err(|error| failed(path, error))?;
     let metadata = file.metadata().map_err(|error| failed(path, error))?;
-    if !metadata.is_file() || metadata.len() > LENGTH_LIMIT {
+    if !metadata.is_file() || metadata.len() > limit {
         return Err(unfit());
     }
     let mode = metadata.mode() & 0o7777;
@@ -76,9 +81,9 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<String>>, PrivateFileError> 
         return Err(PrivateFileError::Open { path: path.display().to_string(), mode });
     }
     // Room for all, so that reading never moves the text and leaves a copy behind.
-    let room = usize::try_from(LENGTH_LIMIT).unwrap_or(0);
+    let room = usize::try_from(metadata.len().saturating_add(1)).unwrap_or(0);
     let mut bytes = Zeroizing::new(Vec::with_capacity(room));
-    file.take(LENGTH_LIMIT).read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
+    file.take(limit).read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(Some(Zeroizing::new(text.to_owned()))),
         Err(_) => Err(unfit()),

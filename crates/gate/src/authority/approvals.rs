@@ -18,7 +18,6 @@ use toolgate_model::principal::PrincipalId;
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::approver::{Attached, Covered, Presentation};
-use crate::ports::entropy::random;
 use crate::ports::ledger::{
     ApprovalFilter, DecideApproval, EventFilter, Freshness, LoggedEvent, Page, PageRequest, RevokeStanding,
     SessionTerms, SetSessionTerms, StandingFilter,
@@ -140,7 +139,7 @@ impl Gate {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "scope"));
         }
         let standing = StandingApproval {
-            id: StandingApprovalId::new(now, random()?),
+            id: self.ids.make(now, StandingApprovalId::new)?,
             tenant: approval.tenant.clone(),
             agent: approval.agent.clone(),
             tool: approval.tool.clone(),

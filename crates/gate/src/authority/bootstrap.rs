@@ -8,6 +8,7 @@ use toolgate_model::time::Timestamp;
 
 use super::principals::{new_key, stored_key};
 use crate::gate::Gate;
+use crate::ids::Ids;
 use crate::ports::ledger::{CreateKey, CreateTenant, Mandate, NewKey, Stamp};
 use crate::refusal::{Code, Refusal};
 
@@ -35,7 +36,7 @@ impl Gate {
             return Ok(Bootstrap::Existing);
         }
         let now = self.clock.now();
-        let (key, outcome) = token(chosen, now)?;
+        let (key, outcome) = token(&self.ids, chosen, now)?;
         let administrator = Principal::new(
             id.clone(),
             PrincipalId::administrator(),
@@ -60,7 +61,7 @@ impl Gate {
     pub async fn recover_administrator(&self) -> Result<ApiKey, Refusal> {
         self.check_audit_key().await?;
         let now = self.clock.now();
-        let (key, secret) = new_key(PrincipalId::administrator(), now)?;
+        let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), now)?;
         let stamp = Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: now };
         self.ledger.create_key(CreateKey { stamp: Mandate::own(stamp), key }).await?;
         Ok(secret)
@@ -69,21 +70,23 @@ impl Gate {
     async fn check_audit_key(&self) -> Result<(), Refusal> {
         let own = self.audit_key.public_key().to_string();
         let begun_with = self.ledger.set_setting_once(AUDIT_KEY_SETTING, &own).await?;
-        if begun_with == own {
-            return Ok(());
-        }
-        let reason = format!(
-            "the audit key is {own}, and this ledger's log was begun with {begun_with}; give back the key file of that one"
-        );
-        Err(Refusal::new(Code::VersionConflict, reason))
+        if begun_with == own { Ok(()) } else { Err(other_audit_key(&own, &begun_with)) }
     }
 }
 
-fn token(chosen: Option<&Secret>, now: Timestamp) -> Result<(NewKey, Bootstrap), Refusal> {
+/// The refusal of another key than the one that a ledger's log was begun with.
+pub fn other_audit_key(own: &str, begun_with: &str) -> Refusal {
+    let reason = format!(
+        "the audit key is {own}, and this ledger's log was begun with {begun_with}; give back the key file of that one"
+    );
+    Refusal::new(Code::VersionConflict, reason)
+}
+
+fn token(ids: &Ids, chosen: Option<&Secret>, now: Timestamp) -> Result<(NewKey, Bootstrap), Refusal> {
     let administrator = PrincipalId::administrator();
     match chosen {
         None => {
-            let (key, secret) = new_key(administrator, now)?;
+            let (key, secret) = new_key(ids, administrator, now)?;
             Ok((key, Bootstrap::Generated(secret)))
         }
         Some(chosen) => {
@@ -103,7 +106,7 @@ fn token(chosen: Option<&Secret>, now: Timestamp) -> Result<(NewKey, Bootstrap),
                 );
                 return Err(Refusal::new(Code::InvalidField, reason));
             }
-            let key = stored_key(administrator, now, digest_of(text), "chosen".to_owned())?;
+            let key = stored_key(ids, administrator, now, digest_of(text), "chosen".to_owned())?;
             Ok((key, Bootstrap::Given))
         }
     }

@@ -13,7 +13,6 @@ use toolgate_model::time::Timestamp;
 
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random;
 use crate::ports::ledger::{
     CreateCredential, Freshness, NewEnd, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
 };
@@ -76,7 +75,7 @@ impl Gate {
         self.require_future(new.expires_at)?;
         let stamp = self.mandate(caller);
         let credential = Credential {
-            id: CredentialId::new(stamp.time(), random()?),
+            id: self.ids.make(stamp.time(), CredentialId::new)?,
             tenant: stamp.tenant().clone(),
             vault: vault.id,
             service: new.service,

@@ -13,7 +13,6 @@ use toolgate_model::time::Timestamp;
 use super::access::Relation;
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random;
 use crate::ports::ledger::{
     CreateGrant, DelegateGrant, GrantFilter, Page, PageRequest, ResumeGrant, Revision, RevokeGrant, Revoked,
     SuspendGrant,
@@ -85,7 +84,7 @@ impl Gate {
         require_indefinite(expires_at, new.allow_indefinite)?;
         let depth = new.delegation_depth.unwrap_or(DelegationDepth::Limited(u32::from(new.delegatable)));
         let grant = Grant {
-            id: GrantId::new(stamp.time(), random()?),
+            id: self.ids.make(stamp.time(), GrantId::new)?,
             tenant: stamp.tenant().clone(),
             credential: credential.id,
             service: credential.service,
@@ -121,7 +120,7 @@ impl Gate {
         }
         let stamp = self.mandate(caller);
         let command = DelegateGrant {
-            id: GrantId::new(stamp.time(), random()?),
+            id: self.ids.make(stamp.time(), GrantId::new)?,
             stamp,
             source: new.source,
             target: new.target,

@@ -16,7 +16,6 @@ use toolgate_model::service::{LoggingRule, ToolName};
 use crate::call::authorize::require_usable;
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random;
 use crate::ports::ledger::{EventFilter, Freshness, InvocationFilter, Page, PageRequest, ReportInvocation};
 use crate::refusal::{Code, Refusal};
 
@@ -175,7 +174,7 @@ impl Gate {
         let lineage = holding.lineage.ancestors().iter().chain([grant]);
         let summary = LoggingRule::default().summary(&report.parameters);
         let invocation = Invocation {
-            id: InvocationId::new(stamp.time(), random()?),
+            id: self.ids.make(stamp.time(), InvocationId::new)?,
             tenant: stamp.tenant().clone(),
             grant: Some(report.grant),
             agent: report.agent.clone(),

@@ -16,12 +16,14 @@ use crate::refusal::{Code, Refusal};
 
 pub use self::replay::{Replay, ReplayStep};
 pub use self::shadow::{ShadowExample, ShadowReport, ShadowRule};
-pub use self::simulation::{Simulation, VerdictChange};
+pub use self::simulation::{Simulating, Simulation, SimulationProgress, VerdictChange};
+pub(crate) use self::trials::Trials;
 
 mod recorded;
 mod replay;
 mod shadow;
 mod simulation;
+mod trials;
 
 /// More files than any policy set needs.
 const FILE_LIMIT: usize = 500;

@@ -16,6 +16,7 @@ use toolgate_model::time::Timestamp;
 
 use crate::gate::Gate;
 use crate::identify::Caller;
+use crate::ids::Ids;
 use crate::ports::entropy::random;
 use crate::ports::ledger::{
     CreateKey, CreatePrincipal, NewKey, Page, PageRequest, RemovePrincipal, Removed, RevokeKey, UpdatePrincipal,
@@ -152,7 +153,7 @@ impl Gate {
         caller.require_scopes_within_own(&holder.scopes)?;
         self.require_future(expires_at)?;
         let stamp = self.mandate(caller);
-        let (key, secret) = new_key(principal.clone(), stamp.time())?;
+        let (key, secret) = new_key(&self.ids, principal.clone(), stamp.time())?;
         let key = NewKey { label, expires_at, ..key };
         let record = self.ledger.create_key(CreateKey { stamp, key }).await?;
         Ok((record, secret))
@@ -177,7 +178,8 @@ impl Gate {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "certificate"));
         }
         let stamp = self.mandate(caller);
-        let key = stored_key(principal.clone(), stamp.time(), certificate.digest(), certificate.to_string())?;
+        let key =
+            stored_key(&self.ids, principal.clone(), stamp.time(), certificate.digest(), certificate.to_string())?;
         let key = NewKey { label, expires_at, certificate: Some(certificate), ..key };
         self.ledger.create_key(CreateKey { stamp, key }).await
     }
@@ -247,24 +249,25 @@ fn require_narrower(own: &Principal, changes: &PrincipalChanges) -> Result<(), R
 }
 
 /// A fresh key, as it is stored and as it is shown: without label and without end.
-pub(crate) fn new_key(principal: PrincipalId, now: Timestamp) -> Result<(NewKey, ApiKey), Refusal> {
+pub(crate) fn new_key(ids: &Ids, principal: PrincipalId, now: Timestamp) -> Result<(NewKey, ApiKey), Refusal> {
     let mut entropy = random()?;
     let secret = ApiKey::from_entropy(&entropy);
     zeroize::Zeroize::zeroize(&mut entropy);
     let secret =
         secret.ok_or_else(|| Refusal::new(Code::Internal, "the random generator gave too little; try again"))?;
-    Ok((stored_key(principal, now, secret.digest(), secret.hint())?, secret))
+    Ok((stored_key(ids, principal, now, secret.digest(), secret.hint())?, secret))
 }
 
 /// A key as it is stored.
 pub(crate) fn stored_key(
+    ids: &Ids,
     principal: PrincipalId,
     now: Timestamp,
     digest: KeyDigest,
     hint: String,
 ) -> Result<NewKey, Refusal> {
     Ok(NewKey {
-        id: KeyId::new(now, random()?),
+        id: ids.make(now, KeyId::new)?,
         principal,
         digest,
         hint,

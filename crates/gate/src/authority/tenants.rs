@@ -21,7 +21,7 @@ impl Gate {
     ) -> Result<(Tenant, PrincipalId, ApiKey), Refusal> {
         require_platform(caller)?;
         let stamp = self.mandate(caller);
-        let (key, secret) = new_key(PrincipalId::administrator(), stamp.time())?;
+        let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), stamp.time())?;
         let tenant = Tenant { id: id.clone(), name, created_at: stamp.time() };
         let administrator = Principal::new(
             id,

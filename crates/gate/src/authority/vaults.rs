@@ -8,7 +8,6 @@ use toolgate_model::text::Line;
 
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random;
 use crate::ports::ledger::{CreateVault, DeleteVault, Deleted, Page, PageRequest};
 use crate::refusal::Refusal;
 
@@ -25,7 +24,7 @@ impl Gate {
         caller.require_acting_for(&owner)?;
         let stamp = self.mandate(caller);
         let vault = Vault {
-            id: VaultId::new(stamp.time(), random()?),
+            id: self.ids.make(stamp.time(), VaultId::new)?,
             tenant: stamp.tenant().clone(),
             owner,
             name,

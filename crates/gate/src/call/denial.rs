@@ -52,6 +52,13 @@ impl Denial {
     }
 }
 
+impl Denial {
+    /// A call that was admitted, of which nothing was sent, and whose record could not be settled: it can be tried again.
+    pub(super) fn never_sent(invocation: InvocationId, cause: Refusal) -> Self {
+        Self { invocation: Some(invocation), refusal: cause.at(Stage::Settle), admitted: true }
+    }
+}
+
 /// What a refusal is about, as far as it was found.
 #[derive(Default)]
 struct About {

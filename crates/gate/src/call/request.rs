@@ -22,7 +22,6 @@ use super::progress::{Observer, Progress};
 use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random_for_id;
 use crate::refusal::{Code, Refusal};
 
 /// A call as a transport decodes it.
@@ -184,7 +183,7 @@ impl Gate {
         let parameters = Value::Object(request.parameters);
         let owner = caller.id().clone();
         let call = Call {
-            id: InvocationId::new(arrived, random_for_id()?),
+            id: self.ids.make(arrived, InvocationId::new)?,
             // Whoever may not speak for another is written down as itself.
             agent: if permitted.is_ok() { agent } else { caller.id().clone() },
             caller,

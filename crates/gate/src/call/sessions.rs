@@ -11,7 +11,6 @@ use toolgate_model::permission::Permission;
 use super::Call;
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::entropy::random;
 use crate::ports::ledger::{CloseSession, OpenSession, ToolSession};
 use crate::refusal::{Code, Refusal};
 
@@ -51,7 +50,7 @@ impl Gate {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttlSeconds"));
         }
         let stamp = self.mandate(caller);
-        let id = SessionId::new(stamp.time(), random()?);
+        let id = self.ids.make(stamp.time(), SessionId::new)?;
         let unnamed = || RunId::parse(&id.to_string()).map_err(|_| Refusal::new(Code::Internal, "an id is no name"));
         let session = ToolSession {
             id,

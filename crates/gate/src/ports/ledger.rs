@@ -29,7 +29,7 @@ pub use self::approvals::{
     ApprovalFilter, Beat, Consent, DecideApproval, EndApproval, GrantRates, RequestApproval, RevokeStanding,
     SessionTerms, SetSessionTerms, StandingFilter,
 };
-pub use self::audit::{EventFilter, EventHeading, LogHead, LogNews, LoggedEvent};
+pub use self::audit::{EventFilter, EventHeading, LogHead, LogNews, LoggedEvent, RecordRollback, Setback};
 pub use self::calls::{
     Admission, Admit, DenialCount, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial,
     ReportInvocation, Settle, StoredAnswer,
@@ -367,6 +367,16 @@ pub trait Ledger: Send + Sync {
     async fn log_news(&self, followed: Vec<(TenantId, Option<u64>)>) -> Result<Vec<LogNews>, Refusal>;
     /// The newest signed head; `None` while the log is empty.
     async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal>;
+    /// Compares the logs with heads that were signed before. Remembers those heads if every log goes on from its own.
+    async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<Setback>, Refusal>;
+    /// Compares the logs with the heads that this process knows, and learns newer ones. If a log went back, nothing is
+    /// admitted, identified or signed from then on. Answers the time of the newest head.
+    async fn watch_heads(&self) -> Result<Option<Timestamp>, Refusal>;
+    /// The heads that this process knows, with the number of changes that led to them; `None` where there were no more
+    /// changes than `seen`.
+    fn known_heads(&self, seen: u64) -> Option<(u64, Vec<LogHead>)>;
+    /// Records that an operator accepted a ledger that went back.
+    async fn record_rollback(&self, command: RecordRollback) -> Result<(), Refusal>;
     /// Tiles of the log's tree.
     async fn tiles(&self, tenant: &TenantId, coordinates: &[TileCoordinate]) -> Result<Tiles, Refusal>;
 
@@ -375,6 +385,8 @@ pub trait Ledger: Send + Sync {
     /// Sets it if it was not set; answers the value that holds.
     async fn set_setting_once(&self, name: &'static str, value: &str) -> Result<String, Refusal>;
 
+    /// The time of the newest id of anything that is listed in the order of ids.
+    async fn newest_id(&self) -> Result<Option<Timestamp>, Refusal>;
     /// The revision that a read made now would include.
     async fn revision(&self) -> Result<Revision, Refusal>;
     /// Writes and reads something, to see that the ledger works.

@@ -157,11 +157,12 @@ pub trait PolicyBook: Send + Sync {
     fn promote(&self, files: &[PolicyFile], policy: &str) -> Result<Vec<PolicyFile>, String>;
     /// What rules can speak of, as a schema for people and editors.
     fn schema(&self, tools: &[PolicyTool]) -> String;
-    /// What these policies say about what is in the log.
-    fn rejudge(
-        &self,
-        version: u64,
-        files: &[PolicyFile],
-        recorded: &[Recorded],
-    ) -> Result<Vec<Rejudged>, Vec<PolicyProblem>>;
+    /// These policies, compiled once for all that is in the log.
+    fn judge(&self, version: u64, files: &[PolicyFile]) -> Result<Arc<dyn Judge>, Vec<PolicyProblem>>;
+}
+
+/// Policies that are evaluated again on what is in the log.
+pub trait Judge: Send + Sync {
+    /// What they say about it.
+    fn rejudge(&self, recorded: &Recorded) -> Rejudged;
 }

@@ -147,6 +147,8 @@ codes! {
     KeyProviderUnavailable, Unavailable => "KEY_PROVIDER_UNAVAILABLE",
     /// The key was revoked.
     KeyRevoked, Unauthenticated => "KEY_REVOKED",
+    /// The ledger went back behind what this gate knows of it.
+    LedgerRolledBack, Unavailable => "LEDGER_ROLLED_BACK",
     /// The ledger does not take writes or does not answer.
     LedgerUnavailable, Unavailable => "LEDGER_UNAVAILABLE",
     /// Sealed under a master key that was retired meanwhile; seal again.
@@ -195,6 +197,8 @@ codes! {
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
     /// More requests of one key than may be in flight.
     TooManyInFlight, TooMany => "TOO_MANY_IN_FLIGHT",
+    /// More policy simulations than may run at a time.
+    TooManySimulations, TooMany => "TOO_MANY_SIMULATIONS",
     /// More streams of events of one principal than may be open.
     TooManyStreams, TooMany => "TOO_MANY_STREAMS",
     /// A name that several tools have.

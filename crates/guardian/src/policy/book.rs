@@ -1,9 +1,11 @@
 //! What can be said about policies without a call: whether they are right, what they would have said. This is the gate's
 //! [`PolicyBook`].
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::policy_book::{
-    Examined, KnownPrincipals, PolicyBook, PolicyProblem, PolicyTool, Recorded, Rejudged, RuleSummary,
+    Examined, Judge, KnownPrincipals, PolicyBook, PolicyProblem, PolicyTool, Recorded, Rejudged, RuleSummary,
 };
 use toolgate_model::arguments::arguments_hash;
 use toolgate_model::guard::PolicyFile;
@@ -74,14 +76,16 @@ impl PolicyBook for CedarBook {
         schema::schema_text(tools)
     }
 
-    fn rejudge(
-        &self,
-        version: u64,
-        files: &[PolicyFile],
-        recorded: &[Recorded],
-    ) -> Result<Vec<Rejudged>, Vec<PolicyProblem>> {
-        let set = CompiledSet::compile(version, files).map_err(all_told)?;
-        Ok(recorded.iter().map(|recorded| rejudge(&set, recorded)).collect())
+    fn judge(&self, version: u64, files: &[PolicyFile]) -> Result<Arc<dyn Judge>, Vec<PolicyProblem>> {
+        Ok(Arc::new(CompiledJudge(CompiledSet::compile(version, files).map_err(all_told)?)))
+    }
+}
+
+struct CompiledJudge(CompiledSet);
+
+impl Judge for CompiledJudge {
+    fn rejudge(&self, recorded: &Recorded) -> Rejudged {
+        rejudge(&self.0, recorded)
     }
 }
 

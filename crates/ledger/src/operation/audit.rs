@@ -11,8 +11,10 @@ use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::event_pages::PageEntries;
+use super::event_times::PageTimes;
+use super::heads::{rolled_back, setback};
 use super::sweeping::Readable;
-use crate::sql::{Failure, SqlError};
+use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
 
 /// How many events one transaction integrates: few enough that other writers hardly wait, and so many that few of them do.
@@ -45,10 +47,12 @@ impl Operation for ListPending {
     }
 }
 
-/// Takes a batch of events into the tree and signs the new head; answers how many.
+/// Takes a batch of events into the tree and signs the new head; answers how many, and the head.
 pub struct Integrate {
     /// Whose.
     pub tenant: TenantId,
+    /// A head that the log must go on from: a second history must not be signed.
+    pub known: Option<TreeHead>,
     /// Signs the head.
     pub signer: Arc<SigningKey>,
     /// The time of the head.
@@ -56,36 +60,42 @@ pub struct Integrate {
 }
 
 impl Operation for Integrate {
-    type Output = u64;
+    type Output = (u64, Option<LogHead>);
 
     const CHANGES_AUTHORITY: bool = false;
     const CAN_WAIT: bool = true;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(u64, Option<LogHead>), Failure> {
         transaction.lock_integration().await?;
         let head = read_head(transaction, &self.tenant).await?;
+        if let Some(known) = &self.known
+            && let Some(setback) = setback(transaction, known, head.as_ref().map(|head| &head.head)).await?
+        {
+            return Err(rolled_back(&[setback]).into());
+        }
         // Another replica may have signed a head while this one waited for the lock: time does not run back.
         let (size, time) = head.map_or((0, self.now), |head| (head.head.size, self.now.max(head.head.time)));
         let columns = PageEntries::COLUMNS;
         let sql = match T::ORDERS_EVENTS {
             true => format!(
-                "SELECT sequence, leaf, {columns} FROM events WHERE sequence >= $1 AND tenant = $2 \
+                "SELECT sequence, leaf, time, {columns} FROM events WHERE sequence >= $1 AND tenant = $2 \
                  ORDER BY sequence LIMIT $3"
             ),
-            false => format!("{PUT_IN_ORDER} RETURNING sequence, leaf, {columns}"),
+            false => format!("{PUT_IN_ORDER} RETURNING sequence, leaf, time, {columns}"),
         };
         let rows = transaction.query(&sql, values![size, &self.tenant, BATCH]).await?;
         if rows.is_empty() {
-            return Ok(0);
+            return Ok((0, None));
         }
         let mut leaves: Vec<(u64, Hash)> = Vec::with_capacity(rows.len());
-        let mut pages = PageEntries::default();
+        let (mut pages, mut times) = (PageEntries::default(), PageTimes::default());
         for row in &rows {
             let place = row.count(0)?;
             leaves.push((place, hash(row.blob(1)?)?));
-            pages.note(place, row, 2)?;
+            times.note(place, row.time(2)?);
+            pages.note(place, row, 3)?;
         }
-        pages.keep(transaction, &self.tenant).await?;
+        pages.keep(times, transaction, &self.tenant).await?;
         leaves.sort_unstable_by_key(|(place, _)| *place);
         let leaves: Vec<Hash> = leaves.into_iter().map(|(_, leaf)| leaf).collect();
         let edge = read_tiles(transaction, &self.tenant, &edge_tiles(size)).await?;
@@ -97,8 +107,8 @@ impl Operation for Integrate {
              ON CONFLICT (tenant) DO UPDATE SET size = excluded.size, root = excluded.root, time = excluded.time, \
              checkpoint = excluded.checkpoint";
         let root = head.root.as_bytes().as_slice();
-        transaction.execute(sql, values![&head.tenant, head.size, root, head.time, checkpoint]).await?;
-        Ok(u64::try_from(leaves.len()).unwrap_or(u64::MAX))
+        transaction.execute(sql, values![&head.tenant, head.size, root, head.time, checkpoint.as_str()]).await?;
+        Ok((u64::try_from(leaves.len()).unwrap_or(u64::MAX), Some(LogHead { head, checkpoint })))
     }
 }
 
@@ -137,17 +147,22 @@ pub(super) async fn read_head<T: Transaction>(
     tenant: &TenantId,
 ) -> Result<Option<LogHead>, Failure> {
     let sql = "SELECT tenant, size, root, time, checkpoint FROM heads WHERE tenant = $1";
-    let Some(row) = transaction.query_optional(sql, values![tenant]).await? else { return Ok(None) };
+    let row = transaction.query_optional(sql, values![tenant]).await?;
+    Ok(row.as_ref().map(head_of_row).transpose()?)
+}
+
+/// Of tenant, size, root, time and checkpoint.
+pub(super) fn head_of_row(row: &Row) -> Result<LogHead, SqlError> {
     let head = TreeHead {
         tenant: row.parsed(0, TenantId::parse)?,
         size: row.count(1)?,
         root: hash(row.blob(2)?)?,
         time: row.time(3)?,
     };
-    Ok(Some(LogHead { head, checkpoint: row.text(4)?.to_owned() }))
+    Ok(LogHead { head, checkpoint: row.text(4)?.to_owned() })
 }
 
-async fn read_tiles<T: Transaction>(
+pub(super) async fn read_tiles<T: Transaction>(
     transaction: &mut T,
     tenant: &TenantId,
     coordinates: &[TileCoordinate],

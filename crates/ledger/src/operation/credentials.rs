@@ -204,6 +204,23 @@ impl Administration for RotateCredential {
     }
 }
 
+/// A credential that renews its own material, for a call that was admitted. Whoever may use it may do so as before.
+pub struct Renewal(pub RotateCredential);
+
+impl Administration for Renewal {
+    type Output = Credential;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    fn mandate(&self) -> &Mandate {
+        &self.0.stamp
+    }
+
+    async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Credential, Failure> {
+        self.0.perform(transaction, by).await
+    }
+}
+
 /// Announces the expiry that a rotation is about to end, where nobody did so before.
 async fn announce_expiry<T: Transaction>(transaction: &mut T, stamp: &Stamp, id: CredentialId) -> Result<(), Failure> {
     let sql = "UPDATE credentials SET expiry_announced_at = $1 WHERE id = $2 AND expiry_announced_at IS NULL";

@@ -9,6 +9,7 @@ use toolgate_model::principal::TenantId;
 use super::Operation;
 use super::audit::read_head;
 use super::event_pages::Sought;
+use super::event_times::Period;
 use super::listing::Conditions;
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::Transaction;
@@ -30,23 +31,20 @@ impl Operation for ListEvents {
         let mut from = self.first()?;
         // What is not in the tree yet cannot be proved yet.
         let size = read_head(transaction, &self.tenant).await?.map_or(0, |head| head.head.size);
-        let sought = Sought::narrowest(&self.filter);
+        let sought = Sought::of(&self.filter);
+        // What happens in a run is found at once: looking for its times first would only take longer.
+        let period = if self.filter.run.is_some() { None } else { Period::of(&self.filter) };
         let mut found = Vec::new();
-        // One more than asked for tells whether there is a next page.
-        let wanted = usize::try_from(self.page.limit.saturating_add(1)).unwrap_or(usize::MAX);
-        while from < size && found.len() < wanted {
-            let stretches = match &sought {
-                Some(sought) => sought.stretches(transaction, &self.tenant, from).await?,
+        while from < size && self.missing(&found) > 0 {
+            let stretches = match &period {
+                Some(period) => period.stretches(transaction, &self.tenant, from).await?,
                 None => std::iter::once(from..size).collect(),
             };
             let Some(last) = stretches.last() else { break };
             from = last.end;
             for stretch in stretches {
-                let missing = wanted.saturating_sub(found.len());
-                if missing == 0 {
-                    break;
-                }
-                self.read(transaction, stretch.start..stretch.end.min(size), missing, &mut found).await?;
+                let stretch = stretch.start..stretch.end.min(size);
+                self.look_through(transaction, sought.as_ref(), stretch, &mut found).await?;
             }
         }
         Ok(Page::cut(found, self.page.limit, |event| event.sequence.to_string()))
@@ -63,7 +61,39 @@ impl ListEvents {
         Ok(after.saturating_add(1))
     }
 
-    /// Reads what is wanted of a stretch of the log.
+    /// How many more are wanted. One more than asked for tells whether there is a next page.
+    fn missing(&self, found: &[LoggedEvent]) -> usize {
+        let wanted = usize::try_from(self.page.limit.saturating_add(1)).unwrap_or(usize::MAX);
+        wanted.saturating_sub(found.len())
+    }
+
+    /// Reads what is wanted of a stretch of the log, from those of its pages that may have any.
+    async fn look_through<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        sought: Option<&Sought>,
+        mut stretch: Range<u64>,
+        found: &mut Vec<LoggedEvent>,
+    ) -> Result<(), SqlError> {
+        while stretch.start < stretch.end && self.missing(found) > 0 {
+            let parts = match sought {
+                Some(sought) => sought.stretches(transaction, &self.tenant, &stretch).await?,
+                None => std::iter::once(stretch.clone()).collect(),
+            };
+            let Some(last) = parts.last() else { return Ok(()) };
+            stretch.start = last.end;
+            for part in parts {
+                let missing = self.missing(found);
+                if missing == 0 {
+                    break;
+                }
+                self.read(transaction, part.start..part.end.min(stretch.end), missing, found).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is wanted of a part of the log.
     async fn read<T: Transaction>(
         &self,
         transaction: &mut T,

@@ -8,6 +8,7 @@ use std::ops::Range;
 use toolgate_gate::ports::ledger::EventFilter;
 use toolgate_model::principal::TenantId;
 
+use super::event_times::{PageTimes, stretches};
 use super::listing::Conditions;
 use crate::sql::{Row, SqlError, Value};
 use crate::transaction::{Change, Rows, Transaction};
@@ -51,60 +52,73 @@ impl Field {
     }
 }
 
-/// What is looked for: events with one of these values in this field.
-pub struct Sought {
+/// Events with one of these values in this field.
+struct Term {
     field: Field,
     values: Vec<Value>,
 }
 
+/// What is looked for: events that all terms fit.
+pub struct Sought {
+    /// The term that leaves the fewest pages, as far as one can know.
+    narrowest: Term,
+    /// The others, which leave some of those out.
+    others: Vec<Term>,
+}
+
 impl Sought {
-    /// The part of a filter that leaves the fewest pages, as far as one can know; `None` where none is left out.
-    pub fn narrowest(filter: &EventFilter) -> Option<Self> {
-        let one = |field, value: Option<Value>| value.map(|value| Self { field, values: vec![value] });
-        one(Field::Run, filter.run.as_deref().map(Value::from))
-            .or_else(|| one(Field::Task, filter.task.as_ref().map(Value::from)))
-            .or_else(|| one(Field::Intent, filter.intent.as_ref().map(Value::from)))
-            .or_else(|| {
-                let values: Vec<_> = filter.kinds.iter().map(|kind| Value::from(kind.as_str())).collect();
-                let rare = !values.is_empty() && !filter.kinds.iter().any(|kind| is_usual(kind));
-                rare.then_some(Self { field: Field::Kind, values })
-            })
-            .or_else(|| one(Field::Agent, filter.agent.as_ref().map(Value::from)))
-            .or_else(|| one(Field::Actor, filter.actor.as_ref().map(Value::from)))
-            .or_else(|| one(Field::Tool, filter.tool.as_deref().map(Value::from)))
+    /// What a filter looks for; `None` where it leaves no page out.
+    pub fn of(filter: &EventFilter) -> Option<Self> {
+        let one = |field, value: Option<Value>| value.map(|value| Term { field, values: vec![value] });
+        let kinds: Vec<_> = filter.kinds.iter().map(|kind| Value::from(kind.as_str())).collect();
+        let rare = !kinds.is_empty() && !filter.kinds.iter().any(|kind| is_usual(kind));
+        let terms = [
+            one(Field::Run, filter.run.as_deref().map(Value::from)),
+            one(Field::Task, filter.task.as_ref().map(Value::from)),
+            one(Field::Intent, filter.intent.as_ref().map(Value::from)),
+            rare.then_some(Term { field: Field::Kind, values: kinds }),
+            one(Field::Agent, filter.agent.as_ref().map(Value::from)),
+            one(Field::Actor, filter.actor.as_ref().map(Value::from)),
+            one(Field::Tool, filter.tool.as_deref().map(Value::from)),
+        ];
+        let mut terms = terms.into_iter().flatten();
+        let narrowest = terms.next()?;
+        // A run is over within a page or two, and its pages are longer.
+        let others = if narrowest.field == Field::Run { Vec::new() } else { terms.collect() };
+        Some(Self { narrowest, others })
     }
 
-    /// The next stretches of the log from this place on that have any such event; none where there are no more.
+    /// The next stretches within this one that may have any such event; none where there are no more.
     pub async fn stretches<T: Transaction>(
         &self,
         transaction: &mut T,
         tenant: &TenantId,
-        from: u64,
+        within: &Range<u64>,
     ) -> Result<Vec<Range<u64>>, SqlError> {
+        let Term { field, values } = &self.narrowest;
         let mut conditions = Conditions::default();
-        conditions.and("tenant =", tenant);
-        let table = if self.field == Field::Run {
-            conditions.and_any("run", self.values.iter().cloned());
-            "event_runs"
+        let (table, size) = (if *field == Field::Run { "event_runs" } else { "event_pages" }, field.page());
+        conditions.and(&format!("{table}.tenant ="), tenant);
+        if *field == Field::Run {
+            conditions.and_any("run", values.iter().cloned());
         } else {
-            conditions.and("field =", self.field.as_str());
-            conditions.and_any("value", self.values.iter().cloned());
-            "event_pages"
-        };
-        let size = self.field.page();
-        conditions.and("page >=", from / size);
+            conditions.and("event_pages.field =", field.as_str());
+            conditions.and_any("event_pages.value", values.iter().cloned());
+        }
+        conditions.and(&format!("{table}.page >="), within.start / size);
+        conditions.and(&format!("{table}.page <"), within.end.div_ceil(size));
+        for other in &self.others {
+            // Closed by the bracket below.
+            let exists =
+                "EXISTS (SELECT 1 FROM event_pages AS other WHERE other.page = event_pages.page AND other.tenant =";
+            conditions.and(exists, tenant);
+            conditions.and("other.field =", other.field.as_str());
+            conditions.and_any("other.value", other.values.iter().cloned());
+            conditions.close();
+        }
         let (condition, values) = conditions.finish();
         let sql = format!("SELECT DISTINCT page FROM {table} WHERE {condition} ORDER BY page LIMIT {WINDOW}");
-        let mut stretches: Vec<Range<u64>> = Vec::new();
-        for row in transaction.query(&sql, &values).await? {
-            let begin = row.count::<u64>(0)?.saturating_mul(size);
-            let end = begin.saturating_add(size);
-            match stretches.last_mut() {
-                Some(last) if last.end == begin => last.end = end,
-                _ => stretches.push(begin.max(from)..end),
-            }
-        }
-        Ok(stretches)
+        stretches(&transaction.query(&sql, &values).await?, size, within.start)
     }
 }
 
@@ -140,8 +154,13 @@ impl PageEntries {
         Ok(())
     }
 
-    /// Writes them down. The first page of a batch may have been begun by the one before.
-    pub async fn keep<T: Transaction>(self, transaction: &mut T, tenant: &TenantId) -> Result<(), SqlError> {
+    /// Writes them down, with the times of the same events. The first page of a batch may have been begun by the one before.
+    pub async fn keep<T: Transaction>(
+        self,
+        times: PageTimes,
+        transaction: &mut T,
+        tenant: &TenantId,
+    ) -> Result<(), SqlError> {
         let (runs, others): (Vec<_>, Vec<_>) = self.entries.into_iter().partition(|(field, ..)| *field == Field::Run);
         let run = |(_, run, page)| vec![Value::from(tenant), Value::Text(run), Value::from(page)];
         let other = |(field, value, page): (Field, String, u64)| {
@@ -149,7 +168,9 @@ impl PageEntries {
         };
         let runs: Vec<Vec<Value>> = runs.into_iter().map(run).collect();
         let others: Vec<Vec<Value>> = others.into_iter().map(other).collect();
+        let times = times.rows(tenant);
         let changes = [
+            Change::Insert(PageTimes::keeping(&times)),
             Change::Insert(Rows {
                 into: "event_pages (tenant, field, value, page)",
                 rows: &others,

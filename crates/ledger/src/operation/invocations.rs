@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 use toolgate_gate::ports::ledger::{InvocationFilter, Page, PageRequest};
+use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::ServiceName;
@@ -183,8 +184,28 @@ impl Operation for ListInvocations {
             );
             conditions.close();
         }
-        conditions.and_if("id <", self.page.after.as_deref());
-        let from = (COLUMNS, "invocations", "id DESC");
+        let of_period = filter.since.is_some() || filter.until.is_some();
+        match (&self.page.after, of_period) {
+            (None, _) => {}
+            (Some(after), false) => conditions.and("id <", after.as_str()),
+            (Some(after), true) => {
+                let time = self.time_of(transaction, after).await?;
+                conditions.and_row("(created_at, id) <", [Value::from(time), Value::from(after.as_str())]);
+            }
+        }
+        // Between two times the indexes by time lead to the page at once, however many calls there are.
+        let order = if of_period { "created_at DESC, id DESC" } else { "id DESC" };
+        let from = (COLUMNS, "invocations", order);
         conditions.page(transaction, from, &self.page, read, |invocation| invocation.id.to_string()).await
+    }
+}
+
+impl ListInvocations {
+    /// When the call was made that the page before ended with.
+    async fn time_of<T: Transaction>(&self, transaction: &mut T, id: &str) -> Result<Timestamp, Failure> {
+        let sql = "SELECT created_at FROM invocations WHERE tenant = $1 AND id = $2";
+        let row = transaction.query_optional(sql, values![&self.tenant, id]).await?;
+        let unknown = || Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer");
+        Ok(row.ok_or_else(unknown)?.time(0)?)
     }
 }

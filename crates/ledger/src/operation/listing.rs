@@ -27,6 +27,14 @@ impl Conditions {
         }
     }
 
+    /// Adds `(columns) operator (values)`.
+    pub fn and_row(&mut self, columns_and_operator: &str, values: impl IntoIterator<Item = Value>) {
+        let first = self.values.len() + 1;
+        self.values.extend(values);
+        let places: Vec<_> = (first..=self.values.len()).map(|place| format!("${place}")).collect();
+        self.and_that(&format!("{columns_and_operator} ({})", places.join(", ")));
+    }
+
     /// Adds that a column has one of these values, where there are any to filter by.
     pub fn and_any(&mut self, column: &str, values: impl Iterator<Item = impl Into<Value>>) {
         let first = self.values.len() + 1;

@@ -8,6 +8,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::GrantId;
 use toolgate_model::time::Timestamp;
 
+use super::Operation;
 use super::listing::padded;
 use crate::sql::{Failure, Value};
 use crate::transaction::{Change, Rows, Transaction, values};
@@ -112,11 +113,39 @@ impl Reserved {
     }
 }
 
-/// Forgets the rings of grants that have ended.
+/// How many places of a ring are deleted by one transaction: few enough that calls hardly wait for it.
+const BATCH: u32 = 2_000;
+/// How many such transactions one sweep makes.
+pub const BATCHES: usize = 20;
+
+/// Marks the rings of grants that have ended, which [`ForgetRates`] then deletes: a ring may have millions of places.
 pub async fn forget<T: Transaction>(transaction: &mut T, grants: &[Vec<Value>]) -> Result<(), Failure> {
-    transaction.execute_many("DELETE FROM rate_places WHERE grant_id = $1", grants).await?;
-    transaction.execute_many("DELETE FROM rates WHERE grant_id = $1", grants).await?;
+    transaction.execute_many("UPDATE rates SET taken = -1 WHERE grant_id = $1", grants).await?;
     Ok(())
+}
+
+/// Deletes some places of a ring that nobody needs any more; answers whether there may be more.
+pub struct ForgetRates;
+
+impl Operation for ForgetRates {
+    type Output = bool;
+
+    const CHANGES_AUTHORITY: bool = false;
+    const CAN_WAIT: bool = true;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+        let skip = T::FOR_UPDATE_SKIPPING;
+        let sql = format!("SELECT grant_id FROM rates WHERE taken < 0 ORDER BY grant_id LIMIT 1{skip}");
+        let Some(row) = transaction.query_optional(&sql, &[]).await? else { return Ok(false) };
+        let grant = row.text(0)?;
+        let sql = "DELETE FROM rate_places WHERE grant_id = $1 AND place IN \
+             (SELECT place FROM rate_places WHERE grant_id = $1 ORDER BY place LIMIT $2)";
+        let deleted = transaction.execute(sql, values![grant, BATCH]).await?;
+        if deleted < u64::from(BATCH) {
+            transaction.execute("DELETE FROM rates WHERE grant_id = $1", values![grant]).await?;
+        }
+        Ok(true)
+    }
 }
 
 impl Ring {

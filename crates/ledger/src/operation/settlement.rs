@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use toolgate_gate::ports::ledger::{Mandate, RecordDenial, ReportInvocation, Settle};
-use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_gate::refusal::{Code, Refusal, Stage};
 use toolgate_model::constraint::Cost;
 use toolgate_model::event::Happening;
-use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::invocation::{IdempotencyKey, Invocation};
 
 use super::administration::{Administration, Entitled};
 use super::invocations::{INTO, invoked, row};
@@ -135,13 +135,16 @@ impl Operation for RecordDenial {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         let invocation = &self.invocation;
-        match transaction.insert_many(INTO, &[row(invocation, None)?]).await {
-            // A refusal never overwrites an admitted call: its record says that it may have been carried out.
-            Err(SqlError::Taken(_)) => {
-                let reason = "the call was admitted, and its outcome is not known";
-                return Err(Refusal::new(Code::OutcomeUnknown, reason).with("invocation_id", invocation.id).into());
+        let was_admitted = self.take_back_admission(transaction).await?;
+        if !was_admitted {
+            match transaction.insert_many(INTO, &[row(invocation, None)?]).await {
+                // Any other refusal never overwrites an admitted call: its record says that it may have been carried out.
+                Err(SqlError::Taken(_)) => {
+                    let reason = "the call was admitted, and its outcome is not known";
+                    return Err(Refusal::new(Code::OutcomeUnknown, reason).with("invocation_id", invocation.id).into());
+                }
+                inserted => inserted?,
             }
-            inserted => inserted?,
         }
         let happening = Happening::ToolDenied {
             invocation: invocation.id,
@@ -154,8 +157,12 @@ impl Operation for RecordDenial {
             reason: self.error.reason.clone(),
             returned: Box::new(self.returned.clone()),
         };
-        let mut entries = vec![Entry::called(invocation, None)];
-        entries.extend(self.decision.as_ref().map(|decision| Entry::decided(decision, invocation)));
+        let mut entries = Vec::new();
+        if !was_admitted {
+            // The admission has written both.
+            entries.push(Entry::called(invocation, None));
+            entries.extend(self.decision.as_ref().map(|decision| Entry::decided(decision, invocation)));
+        }
         entries.push(Entry::of_call(happening, invocation));
         if self.about_authority {
             let decided = Happening::AuthorizationDecided {
@@ -167,6 +174,35 @@ impl Operation for RecordDenial {
             entries.push(Entry::of_call(decided, invocation));
         }
         record_all(transaction, &self.stamp, entries).await
+    }
+}
+
+/// The denial of a call whose admission the ledger did not confirm.
+trait TakeBack {
+    /// Takes the admission back if it was made all the same; answers whether it was. Nobody carries such a call out: the
+    /// gate that asked was told that the admission failed.
+    fn take_back_admission<T: Transaction>(
+        &self,
+        transaction: &mut T,
+    ) -> impl Future<Output = Result<bool, Failure>> + Send;
+}
+
+impl TakeBack for RecordDenial {
+    async fn take_back_admission<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+        if self.stage != Stage::Admit.as_str() || self.error.code != Code::LedgerUnavailable.as_str() {
+            return Ok(false);
+        }
+        let Invocation { tenant, agent, id, .. } = &self.invocation;
+        let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3 \
+             WHERE tenant = $4 AND agent = $5 AND id = $6 AND status = 'running'";
+        let (code, reason) = (self.error.code.as_str(), self.error.reason.as_str());
+        let parameters = values![self.invocation.status.as_str(), code, reason, tenant, agent, *id];
+        if transaction.execute(sql, parameters).await? == 0 {
+            return Ok(false);
+        }
+        let release = "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND invocation = $3";
+        transaction.execute(release, values![tenant, agent, *id]).await?;
+        Ok(true)
     }
 }
 

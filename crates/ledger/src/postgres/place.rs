@@ -1,5 +1,6 @@
 //! The server: where it is, and what is said when it cannot be used. No password is in it.
 
+use std::fmt;
 use std::time::Duration;
 
 use deadpool_postgres::PoolError;
@@ -29,6 +30,12 @@ pub(super) fn set_timeouts(config: &mut Config) {
 /// Which server, which database and as whom.
 #[derive(Debug)]
 pub(super) struct Place(String);
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
 
 impl Place {
     pub(super) fn of(config: &Config) -> Self {

@@ -1,6 +1,7 @@
 //! The log: gapless, hashed, signed, provable, and readable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use toolgate_model::merkle::{
     verify_consistency, verify_inclusion,
 };
 use toolgate_model::principal::PrincipalId;
+use toolgate_model::time::Timestamp;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal};
 
 use super::support::calls::Caller;
@@ -33,6 +35,7 @@ contract!(
     a_change_and_its_events_are_one,
     events_are_found_by_everything_they_are_filtered_by,
     in_a_long_log_every_filter_finds_what_reading_all_of_it_would,
+    in_a_long_log_every_period_is_found_whole_although_the_clock_steps,
     in_a_long_log_the_events_of_a_run_are_found_wherever_they_stand,
     a_cursor_that_no_answer_gave_is_refused,
     two_replicas_integrate_into_one_gapless_log,
@@ -341,6 +344,49 @@ async fn in_a_long_log_every_filter_finds_what_reading_all_of_it_would(fixture: 
         sizes.push(expected.len());
     }
     assert!(sizes.contains(&0) && sizes.iter().any(|size| *size > 300), "{sizes:?}");
+}
+
+async fn in_a_long_log_every_period_is_found_whole_although_the_clock_steps(fixture: &LedgerFixture) {
+    let tenant = fixture.tenant().await;
+    let begin = tenant.now();
+    let at = |minutes: u64| begin.plus(Duration::from_secs(60 * minutes));
+    // Forward, far ahead for a moment, back before everything else, and on.
+    let times = [0, 10, 20, 90_000, 20, 30, 5, 40];
+    for (round, minutes) in times.into_iter().enumerate() {
+        fixture.clock().set(at(minutes));
+        happen(&tenant, &format!("crowd-{round}"), 170).await;
+        tenant.grant(["rare", "common"][round % 2]).await;
+        if round % 3 != 1 {
+            tenant.integrate().await;
+        }
+    }
+    tenant.integrate().await;
+    let all = logged(&tenant).await;
+    assert!(all.len() > 2 * 512, "the log has several pages: {}", all.len());
+
+    let edges = [None, Some(at(0)), Some(at(15)), Some(at(20)), Some(at(35)), Some(at(80_000)), Some(at(100_000))];
+    let mut sizes = Vec::new();
+    for (since, until) in edges.into_iter().flat_map(|since| edges.map(|until| (since, until))) {
+        for agent in [None, Some(principal("rare")), Some(principal("crowd-6-100"))] {
+            let filter = EventFilter { since, until, agent: agent.clone(), ..EventFilter::default() };
+            let expected: Vec<LoggedEvent> = all
+                .iter()
+                .filter(|event| {
+                    let json: Value = serde_json::from_str(&event.canonical).unwrap();
+                    let time = Timestamp::parse(json["timestamp"].as_str().unwrap()).unwrap();
+                    since.is_none_or(|since| time >= since)
+                        && until.is_none_or(|until| time < until)
+                        && agent.as_ref().is_none_or(|agent| json["agent_id"] == json!(agent))
+                })
+                .cloned()
+                .collect();
+            for limit in [97, 1000] {
+                assert_eq!(found(&tenant, filter.clone(), limit).await, expected, "{filter:?} in pages of {limit}");
+            }
+            sizes.push(expected.len());
+        }
+    }
+    assert!(sizes.contains(&0) && sizes.contains(&1) && sizes.iter().any(|size| *size > 600), "{sizes:?}");
 }
 
 async fn in_a_long_log_the_events_of_a_run_are_found_wherever_they_stand(fixture: &LedgerFixture) {

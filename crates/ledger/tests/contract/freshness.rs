@@ -1,7 +1,7 @@
 //! Freshness: whatever changes, the next read that wants the newest tells it, at every replica; and a read that may be
 //! some moments old is never older than that.
 
-use toolgate_gate::ports::ledger::{ApplyService, Freshness, RemoveService, RevokeKey};
+use toolgate_gate::ports::ledger::{ApplyService, Freshness, NewEnd, RemoveService, RevokeKey, RotateCredential};
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::id::GrantId;
@@ -139,8 +139,14 @@ async fn the_newest_tells_every_change_of_a_credential(fixture: &LedgerFixture) 
     view.held = vec![(grant.id, GrantStatus::Active, 1)];
     world.assert_told(&view).await;
 
-    for version in [2, 3] {
-        world.credential = tenant.ledger.rotate_credential(tenant.rotation(&world.credential)).await.unwrap();
+    for version in [2, 3, 4, 5] {
+        // By a person, and by itself.
+        let end = if version % 2 == 0 { NewEnd::Later } else { NewEnd::Same };
+        let rotation = RotateCredential { end, ..tenant.rotation(&world.credential) };
+        let before = tenant.ledger.generation();
+        world.credential = tenant.ledger.rotate_credential(rotation).await.unwrap();
+        let moved = tenant.ledger.generation() != before;
+        assert_eq!(moved, end == NewEnd::Later, "a renewal leaves what is known of all others");
         (view.held[0].2, view.sealed) = (version, Some(version));
         world.assert_told(&view).await;
     }

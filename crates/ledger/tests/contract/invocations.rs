@@ -23,6 +23,7 @@ contract!(
     records_are_found_by_the_owner_of_the_vault,
     records_are_listed_newest_first,
     pages_miss_nothing_and_repeat_nothing,
+    the_records_of_a_period_are_found_whole_although_the_clock_steps,
     the_records_of_another_tenant_are_out_of_reach,
 );
 
@@ -226,4 +227,49 @@ async fn the_records_of_another_tenant_are_out_of_reach(fixture: &LedgerFixture)
         assert!(find(&intruder, filter).await.is_empty());
     }
     assert_eq!(find(&owner, all()).await, [record.id]);
+}
+
+async fn the_records_of_a_period_are_found_whole_although_the_clock_steps(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let begin = caller.tenant.now();
+    let at = |minutes: u64| begin.plus(Duration::from_secs(60 * minutes));
+    let mut all = Vec::new();
+    for (round, minutes) in [0, 10, 90_000, 20, 5, 20].into_iter().enumerate() {
+        fixture.clock().set(at(minutes));
+        for number in 0..4 {
+            let agent = principal(["worker", "billing"][number % 2]);
+            let made = Invocation { agent, tool: format!("round-{round}"), ..caller.invocation(&grant) };
+            all.push(store(&caller, made).await);
+        }
+    }
+    let edges = [None, Some(at(5)), Some(at(20)), Some(at(21)), Some(at(100_000))];
+    for (since, until) in edges.into_iter().flat_map(|since| edges.map(|until| (since, until))) {
+        for agent in [None, Some(principal("worker"))] {
+            let wanted = |record: &&Invocation| {
+                since.is_none_or(|since| record.created_at >= since)
+                    && until.is_none_or(|until| record.created_at < until)
+                    && agent.as_ref().is_none_or(|agent| record.agent == *agent)
+            };
+            let mut expected: Vec<_> = all.iter().filter(wanted).map(|record| (record.created_at, record.id)).collect();
+            expected.sort_unstable_by(|one, other| match (since, until) {
+                (None, None) => other.1.cmp(&one.1),
+                _ => other.cmp(one),
+            });
+            let filter = InvocationFilter { since, until, agent: agent.clone(), ..InvocationFilter::default() };
+            let mut found = Vec::new();
+            let mut page = PageRequest::first(3);
+            loop {
+                let read = caller.tenant.ledger.invocations(&caller.tenant.id, filter.clone(), page).await.unwrap();
+                found.extend(read.items.iter().map(|record| (record.created_at, record.id)));
+                let Some(next) = read.next else { break };
+                page = PageRequest { after: Some(next), limit: 3 };
+            }
+            assert_eq!(found, expected, "{filter:?}");
+        }
+    }
+    let unknown = PageRequest { after: Some(InvocationId::new(begin, [9; 10]).to_string()), limit: 3 };
+    let filter = InvocationFilter { since: Some(begin), ..InvocationFilter::default() };
+    let refused = caller.tenant.ledger.invocations(&caller.tenant.id, filter, unknown).await.unwrap_err();
+    assert_eq!(refused.code(), toolgate_gate::refusal::Code::InvalidCursor);
 }

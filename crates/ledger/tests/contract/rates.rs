@@ -9,7 +9,7 @@ use toolgate_model::grant::Grant;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
 use super::support::calls::{Caller, keyed, refusal_of};
-use super::support::{detail, number};
+use super::support::{detail, number, run};
 
 contract!(
     exactly_the_limit_is_admitted_in_an_hour,
@@ -27,6 +27,7 @@ contract!(
     a_clock_that_goes_back_admits_no_more,
     large_limits_are_no_trouble,
     a_ring_that_is_full_goes_on_at_its_beginning,
+    the_ring_of_an_expired_grant_is_deleted_some_places_at_a_time,
 );
 
 const HOUR: u64 = 3600;
@@ -300,4 +301,29 @@ async fn assert_remembered(fixture: LedgerFixture) {
     caller.tenant.wait(3000);
     admitted(&caller, &leaf, 2).await;
     limited(&caller, &leaf).await;
+}
+
+async fn the_ring_of_an_expired_grant_is_deleted_some_places_at_a_time(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let (grant, other) = (caller.grant(10_000).await, caller.grant(10_000).await);
+    admitted(&caller, &grant, 1).await;
+    admitted(&caller, &other, 1).await;
+    let many = format!(
+        "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 4999) \
+         INSERT INTO rate_places (grant_id, place, time) SELECT '{}', number, 0 FROM numbers",
+        grant.id
+    );
+    run(fixture, &many).await;
+    let now = caller.tenant.now();
+    run(fixture, &format!("UPDATE grants SET expires_at = {} WHERE id = '{}'", now.as_millis(), grant.id)).await;
+    let places = "SELECT COUNT(*) FROM rate_places";
+
+    // The transaction that ends the grant leaves its ring to others, which come after calls.
+    fixture.ledger().announce_expired(now).await.unwrap();
+    assert_eq!(number(fixture, places).await, 5001);
+
+    fixture.ledger().close_calls(now).await.unwrap();
+    assert_eq!(number(fixture, places).await, 1);
+    assert_eq!(number(fixture, "SELECT COUNT(*) FROM rates").await, 1);
+    admitted(&caller, &other, 1).await;
 }

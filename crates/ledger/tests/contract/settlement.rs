@@ -28,6 +28,7 @@ contract!(
     a_reported_call_has_its_record_and_its_event,
     refused_and_reported_calls_cannot_be_settled,
     a_refusal_never_overwrites_an_admitted_call,
+    an_admission_that_was_not_confirmed_is_taken_back_with_the_refusal,
     a_refusal_that_quotes_a_nul_is_recorded,
     a_report_counts_at_its_grant_and_at_every_grant_above_it,
     a_report_through_a_grant_that_has_ended_is_refused,
@@ -48,7 +49,7 @@ fn denial_of(caller: &Caller, invocation: &Invocation, error: InvocationError) -
 async fn a_refusal_never_overwrites_an_admitted_call(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let call = caller.running(&caller.grant(None).await).await;
-    let denial = || denial_of(&caller, &call.invocation, error("LEDGER_UNAVAILABLE"));
+    let denial = || denial_of(&caller, &call.invocation, error("GRANT_REVOKED"));
 
     refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(denial())).await;
     assert_eq!(caller.record(call.invocation.id).await, Some(call.invocation.clone()), "it is still running");
@@ -56,6 +57,30 @@ async fn a_refusal_never_overwrites_an_admitted_call(fixture: &LedgerFixture) {
     caller.settle(&call, "{}").await;
     refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(denial())).await;
     assert_eq!(caller.record(call.invocation.id).await.unwrap().status, InvocationStatus::Success);
+}
+
+async fn an_admission_that_was_not_confirmed_is_taken_back_with_the_refusal(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let call = caller.call_keyed(&grant, "order-1", "digest").await;
+    assert_eq!(caller.send(call.clone()).await, Admission::Admitted);
+    let unavailable = error("LEDGER_UNAVAILABLE");
+    let denial = denial_of(&caller, &call.invocation, unavailable.clone());
+
+    // The gate was told that the ledger is not available, and so carries nothing out.
+    fixture.ledger().record_denial(denial.clone()).await.unwrap();
+
+    let kept = caller.record(call.invocation.id).await.unwrap();
+    assert_eq!((kept.status, kept.error), (InvocationStatus::Denied, Some(unavailable)));
+    assert_eq!(caller.tenant.events_of("agent.toolCalled").await.len(), 1);
+    assert_eq!(caller.tenant.events_of("tool.denied").await.len(), 1);
+    let again = caller.call_keyed(&grant, "order-1", "digest").await;
+    assert_eq!(caller.send(again.clone()).await, Admission::Admitted, "whoever tries again is not told that it runs");
+
+    // What was settled stays so.
+    caller.settle(&again, "{}").await;
+    let late = denial_of(&caller, &again.invocation, error("LEDGER_UNAVAILABLE"));
+    refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(late)).await;
 }
 
 async fn a_refusal_that_quotes_a_nul_is_recorded(fixture: &LedgerFixture) {

@@ -27,13 +27,13 @@ use crate::approvals::shapes;
 use crate::router::App;
 
 /// The type of such an answer.
-pub(super) const LINES: &str = "application/x-ndjson";
+pub(crate) const LINES: &str = "application/x-ndjson";
 
 /// After how long a line shows that the call still waits, for proxies that close a silent connection.
 const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
 
 /// Whether the caller asks for lines.
-pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     accepted::names(headers, LINES)
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::authority::policies::{
-    Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, VerdictChange,
+    Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationProgress, VerdictChange,
 };
 use toolgate_gate::ports::policy_book::{Examined, PolicyProblem, PolicyTestOutcome, Rejudged, RuleSummary};
 use toolgate_model::guard::{PolicyFile, PolicySetVersion};
@@ -57,6 +57,14 @@ pub(super) fn simulation(simulation: &Simulation) -> Value {
         "undecidable": simulation.undecidable,
         "changes": simulation.changes.iter().map(change).collect::<Vec<_>>(),
         "truncated": simulation.truncated,
+    })
+}
+
+/// How far a simulation has come.
+pub(super) fn simulation_progress(progress: &SimulationProgress) -> Value {
+    json!({
+        "event": "progress", "reached": progress.reached, "size": progress.size, "calls": progress.calls,
+        "changed": progress.changed,
     })
 }
 

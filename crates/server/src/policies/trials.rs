@@ -1,12 +1,21 @@
 //! Policies without consequences: what is wrong with a draft, what it would have said about the last days, what rules in
 //! shadow would have done, and whether an execution is judged again as it was.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::header;
+use http_body_util::BodyExt;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use toolgate_gate::Refusal;
+use toolgate_gate::authority::policies::Simulating;
 use toolgate_model::hook::RunId;
 use toolgate_model::time::Timestamp;
 
@@ -14,6 +23,7 @@ use super::files::{self, Files, policy_files};
 use super::shapes;
 use crate::caller::{Asked, Identified};
 use crate::openintent::error::Denied;
+use crate::openintent::progress;
 use crate::parameters::Id;
 use crate::router::App;
 
@@ -50,10 +60,50 @@ pub(super) async fn simulate(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     request: Request,
-) -> Result<Json<Value>, Denied> {
+) -> Result<Response, Denied> {
+    let in_lines = progress::is_wanted(request.headers());
     let body: SimulateBody = files::read(&app, &caller, request).await?;
-    let simulation = app.gate.simulate_policies(&caller, policy_files(body.files), body.since).await?;
-    Ok(Json(shapes::simulation(&simulation)))
+    let files = policy_files(body.files);
+    if in_lines {
+        let simulating = app.gate.begin_simulation(&caller, files, body.since).await?;
+        return Ok(lines(app, simulating));
+    }
+    let simulation = app.gate.simulate_policies(&caller, files, body.since).await?;
+    Ok(Json(shapes::simulation(&simulation)).into_response())
+}
+
+/// A line for each part of the log that was judged, and one with the result or the refusal, which is the last. A part is
+/// judged when the line before was taken, so that a client that is gone costs nothing more.
+fn lines(app: Arc<App>, simulating: Simulating) -> Response {
+    let lines = stream::unfold(Some(simulating), move |simulating| {
+        let app = Arc::clone(&app);
+        async move {
+            let mut simulating = simulating?;
+            let (line, rest) = match app.gate.continue_simulation(&mut simulating).await {
+                Ok(Some(progress)) => (shapes::simulation_progress(&progress), Some(simulating)),
+                Ok(None) => (answered(200, shapes::simulation(&simulating.finish())), None),
+                Err(refusal) => (refused(refusal).await, None),
+            };
+            Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), rest))
+        }
+    });
+    let headers = [
+        (header::CONTENT_TYPE, progress::LINES),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(lines)).into_response()
+}
+
+fn answered(status: u16, body: Value) -> Value {
+    json!({"event": "answered", "status": status, "body": body})
+}
+
+async fn refused(refusal: Refusal) -> Value {
+    let response = Denied::from(refusal).into_response();
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    answered(status, serde_json::from_slice(&body).unwrap_or(Value::Null))
 }
 
 pub(super) async fn shadow(

@@ -1,12 +1,13 @@
 //! Answers that come in steps: a line of JSON for each, until the work is done.
 
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::{ANSWER_LIMIT, Client, ClientError};
+use crate::output::at;
 
 /// What asks for steps instead of one answer.
 const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
@@ -49,6 +50,17 @@ impl Steps<'_> {
     }
 }
 
+/// The response in the last step.
+pub fn answered(step: &Value) -> Result<Value, ClientError> {
+    let body = at(step, "body").clone();
+    if body.pointer("/error/code").is_none() {
+        return Ok(body);
+    }
+    let status = at(step, "status").as_u64().and_then(|status| u16::try_from(status).ok());
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+    Err(ClientError::Refused { status: status.unwrap_or(StatusCode::BAD_GATEWAY), body: Box::new(body) })
+}
+
 /// Bytes on their way to becoming lines.
 #[derive(Default)]
 struct Unread {
@@ -78,7 +90,18 @@ impl Unread {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn an_answer_with_an_error_is_a_refusal_with_its_status() {
+        let refused =
+            answered(&json!({"event": "answered", "status": 403, "body": {"error": {"code": "APPROVAL_DENIED"}}}));
+        assert!(matches!(refused, Err(ClientError::Refused { status: StatusCode::FORBIDDEN, .. })));
+        let done = answered(&json!({"event": "answered", "status": 200, "body": {"status": "success", "error": null}}));
+        assert_eq!(done.unwrap()["status"], "success");
+    }
 
     #[test]
     fn lines_are_whole_however_the_bytes_are_cut() {

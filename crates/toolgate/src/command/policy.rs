@@ -168,7 +168,7 @@ impl Action {
                 let since = since.time(SystemClock.now());
                 let body = json!({"files": folder::to_json(&folder::read(&folder)?), "since": since});
                 let client = connection.client()?;
-                let answer = client.change(Method::POST, "/api/v1/policies/simulate", Some(&body)).await;
+                let answer = evidence::simulate(&client, &body).await;
                 Ok(evidence::simulation(since, answer.map_err(|error| findings::explained(&folder, error))?))
             }
         }

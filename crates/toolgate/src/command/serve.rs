@@ -25,6 +25,9 @@ pub(crate) struct Serve {
     /// Make a new master key although credentials are sealed under a lost one; they must be entered again
     #[arg(long)]
     accept_lost_master_key: bool,
+    /// Serve a ledger that is older than the newest signed head, or another one; what was revoked or used since works again
+    #[arg(long)]
+    accept_ledger_rollback: bool,
 }
 
 /// What `serve` and `config check` take alike.
@@ -58,6 +61,7 @@ impl Serve {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Loaded { mut configuration, warnings, .. } = self.flags.load()?;
         configuration.accept_lost_master_key = self.accept_lost_master_key;
+        configuration.accept_ledger_rollback = self.accept_ledger_rollback;
         logging::start(configuration.log_format, configuration.log_level.clone());
         for warning in warnings {
             tracing::warn!("{warning}");

@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolgate_gate::authority::bootstrap::AUDIT_KEY_SETTING;
+use toolgate_gate::authority::bootstrap::{AUDIT_KEY_SETTING, other_audit_key};
 use toolgate_gate::ports::ledger::Ledger;
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyProvider};
 
 use super::StartError;
+use super::history::{self, is_missing};
 use crate::audit_key;
 use crate::configuration::{Configuration, KeySource};
 
@@ -42,15 +43,23 @@ async fn refuse_lost(path: &Path, ledger: &dyn Ledger) -> Result<(), StartError>
 /// The key that signs the log. Makes the file where there is none and nothing is signed yet.
 pub async fn open_audit_key(configuration: &Configuration, ledger: &dyn Ledger) -> Result<SigningKey, StartError> {
     let path = &configuration.audit_key_file;
-    if is_missing(path)
-        && let Some(public_key) = ledger.setting(AUDIT_KEY_SETTING).await?
-    {
-        return Err(StartError::AuditKeyLost { path: path.display().to_string(), public_key });
+    let begun_with = ledger.setting(AUDIT_KEY_SETTING).await?;
+    if is_missing(path) {
+        if let Some(public_key) = begun_with {
+            return Err(StartError::AuditKeyLost { path: path.display().to_string(), public_key });
+        }
+        if !configuration.accept_ledger_rollback
+            && let Some(heads) = history::any_file(configuration)?
+        {
+            let (path, heads) = (path.display().to_string(), heads.display().to_string());
+            return Err(StartError::AuditKeyMissing { path, heads });
+        }
     }
-    Ok(audit_key::open(path, configuration.data())?)
-}
-
-/// Whether there is certainly nothing: whatever else is wrong with a path is found when it is read.
-fn is_missing(path: &Path) -> bool {
-    path.try_exists().is_ok_and(|exists| !exists)
+    let key = audit_key::open(path, configuration.data())?;
+    // Before anything is verified by it.
+    let own = key.public_key().to_string();
+    match begun_with {
+        Some(begun_with) if begun_with != own => Err(other_audit_key(&own, &begun_with).into()),
+        _ => Ok(key),
+    }
 }

@@ -14,7 +14,7 @@ use toolgate_gate::authority::grants::NewGrant;
 use toolgate_gate::call::{Admitted, CallRequest, Progress};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{ApplyService, Freshness, Ledger, RevokeKey};
+use toolgate_gate::ports::ledger::{ApplyService, Freshness, InvocationFilter, Ledger, PageRequest, RevokeKey};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
 use toolgate_gate::ports::source::{Access, Exchange, Execution, ServiceAnswer, Source, SourceFailure};
 use toolgate_gate::refusal::Code;
@@ -25,6 +25,7 @@ use toolgate_model::approval::{Channel, Decision};
 use toolgate_model::constraint::Constraints;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::{AuthType, Credential, ServiceName};
+use toolgate_model::guard::PolicyFile;
 use toolgate_model::id::ProcessId;
 use toolgate_model::invocation::InvocationStatus;
 use toolgate_model::permission::PermissionSet;
@@ -32,6 +33,7 @@ use toolgate_model::principal::Principal;
 use toolgate_model::secret::{Material, Secret};
 use toolgate_model::service::ServiceDefinition;
 use toolgate_model::text::Line;
+use toolgate_model::time::Timestamp;
 use toolgate_testkit::clock::TestClock;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, scopes};
 use toolgate_vault::{FileProvider, VaultSealer};
@@ -159,7 +161,9 @@ impl House {
             guardian: Arc::new(Guardians::new(policy, Vec::new(), Arc::new(LogAlarm::default()))),
             policy_book: Arc::new(CedarBook),
         };
-        let gate = Arc::new(Gate::new(ports, Arc::clone(fixture.signer()), Settings::default()));
+        // None of the refusals of a test is only counted.
+        let settings = Settings { refusals_per_second: 10_000, ..Settings::default() };
+        let gate = Arc::new(Gate::new(ports, Arc::clone(fixture.signer()), settings));
         Self { gate, sealer, tenant: fixture.tenant().await, _keys: keys }
     }
 
@@ -240,6 +244,7 @@ on_both_ledgers!(
     what_a_service_has_rotated_is_kept_although_the_master_key_changes_meanwhile,
     an_export_ends_with_the_key_that_it_was_begun_with,
     a_clock_that_is_set_wrong_ends_nothing_for_good,
+    a_clock_that_steps_back_hides_nothing_from_lists,
 );
 
 async fn a_renewal_at_the_moment_of_expiry_keeps_the_end(fixture: &LedgerFixture) {
@@ -280,6 +285,52 @@ async fn a_clock_that_is_set_wrong_ends_nothing_for_good(fixture: &LedgerFixture
     assert_eq!(house.tenant.events_of("credential.expired").await[0]["data"]["credential_id"], json!(credential.id));
 }
 
+async fn a_clock_that_steps_back_hides_nothing_from_lists(fixture: &LedgerFixture) {
+    let mut house = House::new(fixture, Duration::ZERO).await;
+    house.credential(7200).await;
+    let right = fixture.clock().now();
+    let back = Timestamp::from_millis(right.as_millis() - 3_600_000).unwrap();
+    let make = async |house: &House, name: &str| {
+        let administrator = house.administrator().await;
+        house.gate.create_vault(&administrator, None, Line::parse(name).unwrap()).await.unwrap().id
+    };
+    let calls = async |house: &House| {
+        let administrator = house.administrator().await;
+        let page = PageRequest::first(100);
+        house.gate.invocations(&administrator, InvocationFilter::default(), page).await.unwrap().items
+    };
+    make(&house, "first").await;
+    house.call().await;
+    let before = calls(&house).await;
+    fixture.clock().set(back);
+    house.call().await;
+    let after = calls(&house).await;
+    assert_eq!(after.get(1..), Some(before.as_slice()), "the newest call comes first");
+    assert!(after[0].created_at < before[0].created_at, "although its time is an earlier one");
+    fixture.clock().set(right);
+    let administrator = house.administrator().await;
+    let vaults = async |house: &House, after: Option<String>| {
+        let page = house.gate.vaults(&administrator, PageRequest { after, limit: 100 }).await.unwrap();
+        page.items.into_iter().map(|(vault, _)| vault.id).collect::<Vec<_>>()
+    };
+    let mut known = vaults(&house, None).await;
+
+    // A clock that is set back, and then a process that starts with such a clock.
+    for restarted in [false, true] {
+        fixture.clock().set(back);
+        if restarted {
+            let tenant = house.tenant.clone();
+            house = House { tenant, ..House::new(fixture, Duration::ZERO).await };
+            house.gate.begin_ids().await.unwrap();
+        }
+        let cursor = known.last().unwrap().to_string();
+        let new = make(&house, "later").await;
+        assert_eq!(vaults(&house, Some(cursor)).await, [new], "who goes on from a cursor sees what came after");
+        known.push(new);
+        fixture.clock().set(right);
+    }
+}
+
 async fn an_export_ends_with_the_key_that_it_was_begun_with(fixture: &LedgerFixture) {
     let house = House::new(fixture, Duration::ZERO).await;
     let administrator = house.administrator().await;
@@ -291,6 +342,75 @@ async fn an_export_ends_with_the_key_that_it_was_begun_with(fixture: &LedgerFixt
     house.tenant.ledger.revoke_key(command).await.unwrap();
 
     assert_eq!(house.gate.continue_export(&mut export).await.unwrap_err().code(), Code::KeyRevoked);
+}
+
+fn draft() -> Vec<PolicyFile> {
+    let text = "@id(\"none\")\nforbid (principal, action, resource);".to_owned();
+    vec![PolicyFile { name: "rules.cedar".to_owned(), text }]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_simulation_tells_how_far_it_has_come_and_reaches_the_end_of_a_long_log() {
+    let fixture = LedgerFixture::sqlite().await;
+    let house = House::new(&fixture, Duration::ZERO).await;
+    let administrator = house.administrator().await;
+    let since = fixture.clock().now();
+    for _ in 0..6 {
+        // Refused calls are forgiven by the clock.
+        fixture.clock().advance(Duration::from_secs(3600));
+        let calls = (0..1000).map(|_| {
+            let request = CallRequest::new("no.such.tool".to_owned(), Map::new(), HERE);
+            house.gate.invoke(administrator.clone(), request)
+        });
+        assert!(futures_util::future::join_all(calls).await.iter().all(Result::is_err));
+    }
+
+    let mut simulating = house.gate.begin_simulation(&administrator, draft(), since).await.unwrap();
+    let mut steps = Vec::new();
+    while let Some(step) = house.gate.continue_simulation(&mut simulating).await.unwrap() {
+        steps.push(step);
+    }
+    let simulation = simulating.finish();
+
+    assert_eq!((simulation.calls, simulation.changed), (6000, 0), "none of them reached the policies");
+    assert!(steps.len() > 1 && steps.windows(2).all(|pair| pair[0].reached < pair[1].reached), "{steps:?}");
+    let last = steps.last().unwrap();
+    assert_eq!((last.calls, last.reached + 1), (6000, last.size));
+    let recent = house.gate.simulate_policies(&administrator, draft(), fixture.clock().now()).await.unwrap();
+    assert_eq!(recent.calls, 1000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_principal_has_one_simulation_at_a_time_and_a_gate_a_few() {
+    let fixture = LedgerFixture::sqlite().await;
+    let house = House::new(&fixture, Duration::ZERO).await;
+    let administrator = house.administrator().await;
+    let since = fixture.clock().now();
+    let first = house.gate.begin_simulation(&administrator, draft(), since).await.unwrap();
+    let second = house.gate.begin_simulation(&administrator, draft(), since).await.err().unwrap();
+    assert_eq!(second.code(), Code::TooManySimulations);
+    assert_eq!(house.gate.shadow_report(&administrator, since).await.unwrap_err().code(), Code::TooManySimulations);
+
+    let mut running = vec![first];
+    for number in 0.. {
+        let name = toolgate_testkit::ledger_fixture::principal(&format!("author-{number}"));
+        let permissions = PermissionSet::of_the_platform_administrator();
+        let author = Principal { permissions, ..house.tenant.new_principal(&name) };
+        house.tenant.ledger.create_principal(house.tenant.registration(author)).await.unwrap();
+        house.tenant.key(&name, &format!("the key of {name}")).await;
+        let key = format!("the key of {name}");
+        let author = house.gate.identify(Some(&key), HERE, Freshness::Newest).await.unwrap();
+        match house.gate.begin_simulation(&author, draft(), since).await {
+            Ok(one) => running.push(one),
+            Err(refusal) => {
+                assert_eq!(refusal.code(), Code::TooManySimulations);
+                break;
+            }
+        }
+    }
+    assert_eq!(running.len(), 4);
+    running.remove(0);
+    assert!(house.gate.begin_simulation(&administrator, draft(), since).await.is_ok(), "a place was given back");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

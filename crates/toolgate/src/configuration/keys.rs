@@ -38,6 +38,8 @@ pub enum Fallback {
     ConfigurationHome(&'static str),
     /// A file in the directory of the master key's file.
     BesideMasterKey(&'static str),
+    /// The directory of the audit key.
+    DirectoryOfAuditKey,
 }
 
 impl Key {
@@ -181,6 +183,8 @@ keys! {
         "How long one run of the command may take, in seconds.";
     AUDIT_KEY_FILE = "audit.key_file": Kind::Path, Fallback::BesideMasterKey("audit.key"), r#""/etc/toolgate/audit.key""#, None, "TOOLGATE_AUDIT_KEY_FILE",
         "The file of the Ed25519 key that signs the audit log; made with mode 0600 on the first start. A ledger accepts only the key that its log was begun with: keep a copy. Default: audit.key beside keys.file.";
+    HEADS_DIRECTORY = "audit.heads_directory": Kind::Path, Fallback::DirectoryOfAuditKey, r#""/etc/toolgate""#, None, "TOOLGATE_AUDIT_HEADS_DIRECTORY",
+        "The directory with a file for each ledger of the newest signed heads of its audit log, by which a ledger that went back is noticed at start. Must be writable, on storage that is not restored together with the ledger. Default: that of audit.key_file.";
     INTEGRATE = "audit.integrate_milliseconds": Kind::Integer { least: 10, most: 1000 }, Fallback::Example, "250", None, "TOOLGATE_AUDIT_INTEGRATE_MILLISECONDS",
         "How often committed events are taken into the signed log, in milliseconds.";
     REFUSALS_PER_SECOND = "audit.refusals_per_second": Kind::Integer { least: 1, most: 10_000 }, Fallback::Example, "10", None, "TOOLGATE_AUDIT_REFUSALS_PER_SECOND",

@@ -182,6 +182,10 @@ fn fallback(
             Some((Some(Value::Path(path)), _)) => Some(Value::Path(path.with_file_name(name))),
             _ => None,
         },
+        Fallback::DirectoryOfAuditKey => match found.get(keys::AUDIT_KEY_FILE.path) {
+            Some((Some(Value::Path(path)), _)) => Some(Value::Path(path.parent()?.to_path_buf())),
+            _ => None,
+        },
     }
 }
 

@@ -41,6 +41,7 @@ mod rate_limit;
 mod rekey;
 mod replicas;
 mod road;
+mod rollback;
 mod rolling_restart;
 mod routes;
 mod secrets;

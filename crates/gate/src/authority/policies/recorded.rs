@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 
 use crate::gate::Gate;
@@ -12,8 +13,10 @@ use crate::ports::ledger::{EventFilter, PageRequest};
 use crate::ports::policy_book::{PolicyTool, Recorded};
 use crate::refusal::{Code, Refusal};
 
-/// The most events that are looked through at once.
-const EVENT_LIMIT: usize = 200_000;
+/// How many events are read before what they tell of is judged: what a simulation holds in memory.
+const BLOCK: usize = 10_000;
+/// How far behind a call its decision may stand. Both are written by one transaction, and other writers come between.
+const NEARBY: u64 = 4_096;
 
 /// Something recorded, with its place in the log.
 pub(super) struct Entry {
@@ -34,76 +37,133 @@ impl Entry {
     }
 }
 
-/// What was found.
-pub(super) struct Found {
-    pub(super) entries: Vec<Entry>,
-    /// Whether there was more than is looked through.
-    pub(super) truncated: bool,
+/// The calls and decisions in the log that fit a filter, read a block at a time.
+pub(super) struct Recording {
+    caller: Caller,
+    filter: EventFilter,
+    tools: HashMap<String, PolicyTool>,
+    principals: BTreeMap<String, Option<Arc<Value>>>,
+    /// What a decision may still come for.
+    open: Vec<Entry>,
+    /// The calls among them, by id.
+    calls: HashMap<String, usize>,
+    /// `None` once all was read.
+    page: Option<PageRequest>,
+    /// How many events were read.
+    pub(super) events: u64,
+    /// The place in the log that was reached.
+    pub(super) reached: u64,
+}
+
+impl Recording {
+    /// Takes an event.
+    fn take(&mut self, sequence: u64, line: Line, principal: Option<Arc<Value>>) {
+        let Line { kind, data, agent, actor, time, run } = line;
+        let text = |name: &str| data.get(name).and_then(Value::as_str);
+        if kind == "tool.denied" {
+            let place = text("invocation_id").and_then(|id| self.calls.get(id));
+            if let Some(entry) = place.and_then(|place| self.open.get_mut(*place)) {
+                entry.denied = Some(text("error_code").unwrap_or_default().to_owned());
+            }
+            return;
+        }
+        let is_call = kind == "agent.toolCalled";
+        if !is_call && text("hook") == Some("tool_call_request") {
+            let place = text("invocation_id").and_then(|id| self.calls.get(id));
+            if let Some(entry) = place.and_then(|place| self.open.get_mut(*place)) {
+                entry.recorded.decision = Some(data);
+                return;
+            }
+        }
+        let (invocation, tool) = match is_call {
+            true => (text("callId"), text("toolName")),
+            false => (text("invocation_id"), text("tool")),
+        };
+        let tool = tool.and_then(|tool| self.tools.get(tool).cloned());
+        let invocation = invocation.map(str::to_owned);
+        if let (Some(id), true) = (&invocation, is_call) {
+            self.calls.insert(id.clone(), self.open.len());
+        }
+        let (decision, called) = if is_call { (None, Some(data)) } else { (Some(data), None) };
+        let principal = principal.as_deref().cloned();
+        let recorded = Recorded { decision, called, agent, actor, time, run, tool, principal };
+        self.open.push(Entry { sequence, invocation, recorded, denied: None });
+    }
+
+    /// Those that nothing more can come for.
+    fn complete(&mut self) -> Vec<Entry> {
+        let open_from = match self.page {
+            Some(_) => self.reached.saturating_sub(NEARBY),
+            None => u64::MAX,
+        };
+        let split = self.open.partition_point(|entry| entry.sequence < open_from);
+        let open = self.open.split_off(split);
+        let complete = std::mem::replace(&mut self.open, open);
+        self.calls.clear();
+        for (place, entry) in self.open.iter().enumerate() {
+            if let (Some(id), true) = (&entry.invocation, entry.recorded.called.is_some()) {
+                self.calls.insert(id.clone(), place);
+            }
+        }
+        complete
+    }
 }
 
 impl Gate {
-    /// Calls and decisions that fit the filter, in the order of the log.
-    pub(super) async fn recorded(&self, caller: &Caller, filter: EventFilter) -> Result<Found, Refusal> {
+    /// Begins to read the calls and decisions that fit the filter, in the order of the log.
+    pub(super) async fn begin_recording(&self, caller: &Caller, filter: EventFilter) -> Result<Recording, Refusal> {
+        caller.require(Permission::ReadAudit)?;
         let kinds = ["agent.toolCalled", "hook.decided", "tool.denied"].map(str::to_owned).to_vec();
-        let filter = EventFilter { kinds, ..filter };
-        let tools: HashMap<String, PolicyTool> =
-            self.policy_tools(caller).await?.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
-        let mut found = Found { entries: Vec::new(), truncated: false };
-        let mut calls: HashMap<String, usize> = HashMap::new();
-        let mut principals: BTreeMap<String, Option<Arc<Value>>> = BTreeMap::new();
-        let mut page = PageRequest::first(PageRequest::LIMIT);
-        let mut looked_at = 0usize;
-        loop {
-            let events = self.events(caller, filter.clone(), page).await?;
+        let tools = self.policy_tools(caller).await?.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
+        self.integrate_if_possible().await;
+        Ok(Recording {
+            caller: caller.clone(),
+            filter: EventFilter { kinds, ..filter },
+            tools,
+            principals: BTreeMap::new(),
+            open: Vec::new(),
+            calls: HashMap::new(),
+            page: Some(PageRequest::first(PageRequest::LIMIT)),
+            events: 0,
+            reached: 0,
+        })
+    }
+
+    /// The next calls and decisions; `None` after the last. Refused once the caller's key or permission has ended.
+    pub(super) async fn next_recorded(&self, recording: &mut Recording) -> Result<Option<Vec<Entry>>, Refusal> {
+        if recording.page.is_none() {
+            return Ok(None);
+        }
+        recording.caller = self.identify_again(&recording.caller).await?;
+        recording.caller.require(Permission::ReadAudit)?;
+        let mut read = 0usize;
+        while let Some(page) = recording.page.take() {
+            let tenant = recording.caller.tenant();
+            let events = self.ledger.events(tenant, recording.filter.clone(), page).await?;
             for event in &events.items {
-                let Line { kind, data, agent, actor, time, run } = Line::read(&event.canonical)?;
-                if kind == "tool.denied" {
-                    let text = |name: &str| data.get(name).and_then(Value::as_str);
-                    let entry = text("invocation_id").and_then(|id| calls.get(id));
-                    if let Some(entry) = entry.and_then(|place| found.entries.get_mut(*place)) {
-                        entry.denied = Some(text("error_code").unwrap_or_default().to_owned());
-                    }
-                    continue;
-                }
-                if kind == "hook.decided" {
-                    let of = data.get("invocation_id").and_then(Value::as_str);
-                    let is_request = data.get("hook").and_then(Value::as_str) == Some("tool_call_request");
-                    let entry = of.filter(|_| is_request).and_then(|id| calls.get(id));
-                    if let Some(entry) = entry.and_then(|place| found.entries.get_mut(*place)) {
-                        entry.recorded.decision = Some(data);
-                        continue;
-                    }
-                }
-                let name = |member| data.get(member).and_then(Value::as_str).map(str::to_owned);
-                let (invocation, tool) = match kind.as_str() {
-                    "agent.toolCalled" => (name("callId"), name("toolName")),
-                    _ => (name("invocation_id"), name("tool")),
-                };
-                if !principals.contains_key(&agent) {
-                    principals.insert(agent.clone(), self.principal_now(caller, &agent).await?);
-                }
-                let principal = principals.get(&agent).and_then(|known| known.as_deref().cloned());
-                if let (Some(id), true) = (&invocation, kind == "agent.toolCalled") {
-                    calls.insert(id.clone(), found.entries.len());
-                }
-                let tool = tool.and_then(|tool| tools.get(&tool).cloned());
-                let (decision, called) = match kind.as_str() {
-                    "agent.toolCalled" => (None, Some(data)),
-                    _ => (Some(data), None),
-                };
-                let recorded = Recorded { decision, called, agent, actor, time, run, tool, principal };
-                found.entries.push(Entry { sequence: event.sequence, invocation, recorded, denied: None });
+                let line = Line::read(&event.canonical)?;
+                let principal = self.principal_of(recording, &line.agent).await?;
+                recording.reached = event.sequence;
+                recording.take(event.sequence, line, principal);
             }
-            looked_at = looked_at.saturating_add(events.items.len());
-            match events.next {
-                Some(_) if looked_at >= EVENT_LIMIT => {
-                    found.truncated = true;
-                    return Ok(found);
-                }
-                Some(next) => page = PageRequest { after: Some(next), limit: PageRequest::LIMIT },
-                None => return Ok(found),
+            read = read.saturating_add(events.items.len());
+            recording.page = events.next.map(|next| PageRequest { after: Some(next), limit: PageRequest::LIMIT });
+            if read >= BLOCK {
+                break;
             }
         }
+        recording.events = recording.events.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        Ok(Some(recording.complete()))
+    }
+
+    /// The agent as it is now, looked up once.
+    async fn principal_of(&self, recording: &mut Recording, agent: &str) -> Result<Option<Arc<Value>>, Refusal> {
+        if let Some(known) = recording.principals.get(agent) {
+            return Ok(known.clone());
+        }
+        let found = self.principal_now(&recording.caller, agent).await?;
+        recording.principals.insert(agent.to_owned(), found.clone());
+        Ok(found)
     }
 
     async fn principal_now(&self, caller: &Caller, agent: &str) -> Result<Option<Arc<Value>>, Refusal> {

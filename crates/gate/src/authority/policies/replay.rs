@@ -7,12 +7,15 @@ use toolgate_model::guard::VerdictKind;
 use toolgate_model::permission::Permission;
 
 use super::recorded::{Entry, policy_record};
-use super::simulation::{said, subject};
+use super::simulation::{rejudge, said, subject};
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::EventFilter;
 use crate::ports::policy_book::Rejudged;
 use crate::refusal::{Code, Refusal};
+
+/// The most steps of one execution that are judged again.
+const MOST_STEPS: usize = 20_000;
 
 /// An execution, judged again.
 #[derive(Debug)]
@@ -55,13 +58,22 @@ impl Gate {
     pub async fn replay_policies(&self, caller: &Caller, run: &str) -> Result<Replay, Refusal> {
         caller.require(Permission::ReadAudit)?;
         let filter = EventFilter { run: Some(run.to_owned()), ..EventFilter::default() };
-        let found = self.recorded(caller, filter).await?;
-        if found.entries.is_empty() {
+        let mut recording = self.begin_recording(caller, filter).await?;
+        let (mut entries, mut truncated) = (Vec::new(), false);
+        while let Some(more) = self.next_recorded(&mut recording).await? {
+            entries.extend(more);
+            truncated = entries.len() > MOST_STEPS;
+            if truncated {
+                entries.truncate(MOST_STEPS);
+                break;
+            }
+        }
+        if entries.is_empty() {
             let reason = format!("the log has no calls and no decisions of the execution `{run}`");
             return Err(Refusal::new(Code::RunNotFound, reason));
         }
         let mut by_version: BTreeMap<u64, Vec<Entry>> = BTreeMap::new();
-        for entry in found.entries {
+        for entry in entries {
             let decision = entry.recorded.decision.as_ref();
             let version = decision.and_then(|decision| decision.get("policy_version")).and_then(Value::as_u64);
             if let Some(version) = version.filter(|_| policy_record(decision).is_some()) {
@@ -71,11 +83,11 @@ impl Gate {
         let mut steps = Vec::new();
         for (version, entries) in by_version {
             let set = self.policy_version(caller, version).await?;
-            let (entries, judged) = self.rejudge(version, set.files, entries).await?;
-            steps.extend(entries.into_iter().zip(judged).map(|(entry, replayed)| step(entry, version, replayed)));
+            let judged = rejudge(self.judge(version, set.files).await?, entries).await?;
+            steps.extend(judged.into_iter().map(|(entry, replayed)| step(entry, version, replayed)));
         }
         steps.sort_by_key(|step| step.sequence);
-        Ok(Replay { steps, truncated: found.truncated })
+        Ok(Replay { steps, truncated })
     }
 }
 

@@ -24,7 +24,7 @@ pub struct ShadowReport {
     pub decisions: u64,
     /// The rules, by id.
     pub rules: Vec<ShadowRule>,
-    /// Whether the log has more than was looked through.
+    /// Whether the log has more than was looked through: it is read to its end.
     pub truncated: bool,
 }
 
@@ -65,30 +65,38 @@ impl Gate {
     pub async fn shadow_report(&self, caller: &Caller, since: Timestamp) -> Result<ShadowReport, Refusal> {
         caller.require(Permission::ReadAudit)?;
         let filter = EventFilter { since: Some(since), ..EventFilter::default() };
-        let found = self.recorded(caller, filter).await?;
+        let _place = self.trials.enter(caller)?;
+        let mut recording = self.begin_recording(caller, filter).await?;
         let mut rules: BTreeMap<String, ShadowRule> = BTreeMap::new();
         let mut decisions = 0u64;
-        for entry in &found.entries {
-            let Some(decision) = &entry.recorded.decision else { continue };
-            decisions = decisions.saturating_add(1);
-            let effective = word(decision, "effective").unwrap_or(VerdictKind::Allow);
-            for would_be in decision.get("shadow").and_then(Value::as_array).into_iter().flatten() {
-                let policy = would_be.get("policy_id").and_then(Value::as_str).unwrap_or_default();
-                let Some(verdict) = word(would_be, "verdict") else { continue };
-                let rule = rules.entry(policy.to_owned()).or_default();
-                policy.clone_into(&mut rule.policy);
-                let count = rule.verdicts.entry(verdict.as_str()).or_default();
-                *count = count.saturating_add(1);
-                if verdict > effective {
-                    rule.would_change = rule.would_change.saturating_add(1);
-                    rule.examples.push(example(entry, effective, verdict));
-                    if rule.examples.len() > EXAMPLES {
-                        rule.examples.remove(0);
-                    }
-                }
+        while let Some(entries) = self.next_recorded(&mut recording).await? {
+            for entry in &entries {
+                let Some(decision) = &entry.recorded.decision else { continue };
+                decisions = decisions.saturating_add(1);
+                note(&mut rules, entry, decision);
             }
         }
-        Ok(ShadowReport { decisions, rules: rules.into_values().collect(), truncated: found.truncated })
+        Ok(ShadowReport { decisions, rules: rules.into_values().collect(), truncated: false })
+    }
+}
+
+/// Takes what rules in shadow said about this.
+fn note(rules: &mut BTreeMap<String, ShadowRule>, entry: &Entry, decision: &Value) {
+    let effective = word(decision, "effective").unwrap_or(VerdictKind::Allow);
+    for would_be in decision.get("shadow").and_then(Value::as_array).into_iter().flatten() {
+        let policy = would_be.get("policy_id").and_then(Value::as_str).unwrap_or_default();
+        let Some(verdict) = word(would_be, "verdict") else { continue };
+        let rule = rules.entry(policy.to_owned()).or_default();
+        policy.clone_into(&mut rule.policy);
+        let count = rule.verdicts.entry(verdict.as_str()).or_default();
+        *count = count.saturating_add(1);
+        if verdict > effective {
+            rule.would_change = rule.would_change.saturating_add(1);
+            rule.examples.push(example(entry, effective, verdict));
+            if rule.examples.len() > EXAMPLES {
+                rule.examples.remove(0);
+            }
+        }
     }
 }
 

@@ -8,12 +8,13 @@ use toolgate_model::guard::{PolicyFile, VerdictKind};
 use toolgate_model::permission::Permission;
 use toolgate_model::time::Timestamp;
 
-use super::recorded::{Entry, policy_record};
+use super::recorded::{Entry, Recording, policy_record};
+use super::trials::Place;
 use super::{in_order, require_right};
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::EventFilter;
-use crate::ports::policy_book::{PolicyProblem, Rejudged};
+use crate::ports::policy_book::{Judge, PolicyProblem, Rejudged};
 use crate::refusal::{Code, Refusal};
 
 /// The most changes that are listed.
@@ -30,8 +31,30 @@ pub struct Simulation {
     pub undecidable: u64,
     /// Those, in the order of the log; at most a thousand.
     pub changes: Vec<VerdictChange>,
-    /// Whether the log has more than was looked through.
+    /// Whether there are more than are listed.
     pub truncated: bool,
+}
+
+/// How far a simulation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimulationProgress {
+    /// The place in the log that was reached.
+    pub reached: u64,
+    /// How many events the log had when it began.
+    pub size: u64,
+    /// How many calls were looked at.
+    pub calls: u64,
+    /// How many of them would have been judged otherwise.
+    pub changed: u64,
+}
+
+/// A simulation under way. Its place is given back when it is dropped.
+pub struct Simulating {
+    recording: Recording,
+    judge: Arc<dyn Judge>,
+    size: u64,
+    so_far: Simulation,
+    _place: Place,
 }
 
 /// A call that a draft judges otherwise, or cannot judge.
@@ -63,68 +86,111 @@ impl Gate {
         files: Vec<PolicyFile>,
         since: Timestamp,
     ) -> Result<Simulation, Refusal> {
+        let mut simulating = self.begin_simulation(caller, files, since).await?;
+        while self.continue_simulation(&mut simulating).await?.is_some() {}
+        Ok(simulating.finish())
+    }
+
+    /// Begins to judge the calls since then by a draft. A principal has one simulation at a time, and a gate a few.
+    pub async fn begin_simulation(
+        &self,
+        caller: &Caller,
+        files: Vec<PolicyFile>,
+        since: Timestamp,
+    ) -> Result<Simulating, Refusal> {
         caller.require(Permission::ManagePolicies)?;
         caller.require(Permission::ReadAudit)?;
+        let place = self.trials.enter(caller)?;
         let files = in_order(files)?;
         let tools = self.policy_tools(caller).await?;
         let checked = self.look_at(files.clone(), tools).await?;
         if !checked.problems.is_empty() {
             require_right(&checked)?;
         }
+        let judge = self.judge(0, files).await?;
         let filter = EventFilter { since: Some(since), ..EventFilter::default() };
-        let found = self.recorded(caller, filter).await?;
-        let (entries, judged) = self.rejudge(0, files, found.entries).await?;
-        let mut simulation = Simulation { truncated: found.truncated, ..Simulation::default() };
-        for (entry, after) in entries.into_iter().zip(judged) {
-            simulation.calls = simulation.calls.saturating_add(1);
-            let before = said(&entry);
-            if entry.is_denied_before_policies() {
-                // No policy had a say in it, and none would have: it was refused, and stays so.
-                continue;
-            }
-            match &after {
-                Rejudged::Verdict { kind, .. } if *kind == before => continue,
-                Rejudged::Verdict { .. } => simulation.changed = simulation.changed.saturating_add(1),
-                Rejudged::Undecidable { .. } => simulation.undecidable = simulation.undecidable.saturating_add(1),
-            }
-            if simulation.changes.len() < LISTED {
-                simulation.changes.push(VerdictChange {
-                    subject: subject(&entry),
-                    sequence: entry.sequence,
-                    invocation: entry.invocation,
-                    time: entry.recorded.time,
-                    agent: entry.recorded.agent,
-                    before,
-                    denied: entry.denied,
-                    after,
-                });
-            }
-        }
-        Ok(simulation)
+        let recording = self.begin_recording(caller, filter).await?;
+        let size = self.ledger.log_head(caller.tenant()).await?.map_or(0, |head| head.head.size);
+        Ok(Simulating { recording, judge, size, so_far: Simulation::default(), _place: place })
     }
 
-    /// Judges what was recorded by these policies, beside the calls that are under way.
-    pub(super) async fn rejudge(
+    /// Judges the next calls; `None` after the last.
+    pub async fn continue_simulation(
         &self,
-        version: u64,
-        files: Vec<PolicyFile>,
-        entries: Vec<Entry>,
-    ) -> Result<(Vec<Entry>, Vec<Rejudged>), Refusal> {
+        simulating: &mut Simulating,
+    ) -> Result<Option<SimulationProgress>, Refusal> {
+        let Some(entries) = self.next_recorded(&mut simulating.recording).await? else { return Ok(None) };
+        let judged = rejudge(Arc::clone(&simulating.judge), entries).await?;
+        for (entry, after) in judged {
+            simulating.so_far.take(entry, after);
+        }
+        let Simulation { calls, changed, .. } = simulating.so_far;
+        Ok(Some(SimulationProgress { reached: simulating.recording.reached, size: simulating.size, calls, changed }))
+    }
+
+    /// Compiles policies, beside the calls that are under way.
+    pub(super) async fn judge(&self, version: u64, files: Vec<PolicyFile>) -> Result<Arc<dyn Judge>, Refusal> {
         let book = Arc::clone(&self.policy_book);
-        let judging = tokio::task::spawn_blocking(move || {
-            let recorded: Vec<_> = entries.iter().map(|entry| entry.recorded.clone()).collect();
-            let judged = book.rejudge(version, &files, &recorded);
-            (entries, judged)
-        });
-        let broken = |_| Refusal::new(Code::Internal, "the judgement of the policies broke off; see the gate's log");
-        let (entries, judged) = judging.await.map_err(broken)?;
-        let judged = judged.map_err(|problems| {
+        let compiled = tokio::task::spawn_blocking(move || book.judge(version, &files)).await.map_err(|_| broken())?;
+        compiled.map_err(|problems| {
             let reason = problems.first().map_or_else(String::new, |problem| problem.message.clone());
             let problems: Vec<_> = problems.iter().map(PolicyProblem::to_json).collect();
             Refusal::new(Code::PolicyInvalid, reason).with("problems", problems)
-        })?;
-        Ok((entries, judged))
+        })
     }
+}
+
+impl Simulating {
+    /// What was found.
+    pub fn finish(self) -> Simulation {
+        self.so_far
+    }
+}
+
+impl Simulation {
+    fn take(&mut self, entry: Entry, after: Rejudged) {
+        self.calls = self.calls.saturating_add(1);
+        let before = said(&entry);
+        if entry.is_denied_before_policies() {
+            // No policy had a say in it, and none would have: it was refused, and stays so.
+            return;
+        }
+        match &after {
+            Rejudged::Verdict { kind, .. } if *kind == before => return,
+            Rejudged::Verdict { .. } => self.changed = self.changed.saturating_add(1),
+            Rejudged::Undecidable { .. } => self.undecidable = self.undecidable.saturating_add(1),
+        }
+        if self.changes.len() >= LISTED {
+            self.truncated = true;
+            return;
+        }
+        self.changes.push(VerdictChange {
+            subject: subject(&entry),
+            sequence: entry.sequence,
+            invocation: entry.invocation,
+            time: entry.recorded.time,
+            agent: entry.recorded.agent,
+            before,
+            denied: entry.denied,
+            after,
+        });
+    }
+}
+
+/// Judges what was recorded, beside the calls that are under way.
+pub(super) async fn rejudge(judge: Arc<dyn Judge>, entries: Vec<Entry>) -> Result<Vec<(Entry, Rejudged)>, Refusal> {
+    let judging = tokio::task::spawn_blocking(move || {
+        let judged = entries.into_iter().map(|entry| {
+            let after = judge.rejudge(&entry.recorded);
+            (entry, after)
+        });
+        judged.collect()
+    });
+    judging.await.map_err(|_| broken())
+}
+
+fn broken() -> Refusal {
+    Refusal::new(Code::Internal, "the judgement of the policies broke off; see the gate's log")
 }
 
 /// What the policies of then said.

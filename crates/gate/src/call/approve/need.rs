@@ -19,7 +19,6 @@ use crate::call::{Call, ToolStanding, admit};
 use crate::catalog::{Backing, Tool};
 use crate::gate::Gate;
 use crate::ports::approver::{Ask as Question, Covered};
-use crate::ports::entropy::random;
 use crate::ports::ledger::SessionTerms;
 use crate::refusal::{Code, Refusal};
 
@@ -136,7 +135,7 @@ impl<'a> Need<'a> {
             && rule.standing
             && rule.approvers == 1;
         Ok(Approval {
-            id: ApprovalId::new(now, random()?),
+            id: gate.ids.make(now, ApprovalId::new)?,
             tenant: call.caller.tenant().clone(),
             status: ApprovalStatus::Requested,
             invocation: call.id,

@@ -1,9 +1,13 @@
-//! Reading the audit log.
+//! Reading the audit log, and comparing it with what is known of it.
+
+use std::fmt;
 
 use toolgate_model::checkpoint::TreeHead;
 use toolgate_model::context::ContextId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
+
+use super::Stamp;
 
 /// Which events to read. What is absent does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,4 +83,46 @@ pub struct LogHead {
     pub head: TreeHead,
     /// The signed text.
     pub checkpoint: String,
+}
+
+/// A log that does not go on from a head that was signed before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setback {
+    /// The head that is known.
+    pub known: TreeHead,
+    /// The newest head in the ledger; none where it has no such log.
+    pub found: Option<TreeHead>,
+}
+
+impl Setback {
+    /// Whose log it is.
+    pub fn tenant(&self) -> &TenantId {
+        &self.known.tenant
+    }
+}
+
+impl fmt::Display for Setback {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tenant, known) = (self.tenant(), self.known.size);
+        match &self.found {
+            None => write!(out, "tenant `{tenant}`: {known} events expected, no log found"),
+            Some(found) if found.size < known => {
+                write!(out, "tenant `{tenant}`: {known} events expected, {} found", found.size)
+            }
+            Some(found) => write!(
+                out,
+                "tenant `{tenant}`: {known} events expected, {} found that do not begin with those",
+                found.size
+            ),
+        }
+    }
+}
+
+/// Records that an operator accepted a ledger that went back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordRollback {
+    /// Who and when, in the platform's log, which has the events of tenants that the ledger does not know.
+    pub stamp: Stamp,
+    /// Which logs went back; none where what was known of them cannot be read.
+    pub setbacks: Vec<Setback>,
 }

@@ -1,9 +1,12 @@
 //! What policies would have changed: rules in shadow since some time, and a draft against the calls in the log.
 
+use std::io::IsTerminal;
+
 use serde_json::{Value, json};
 use toolgate_model::time::Timestamp;
 
-use crate::output::{Report, at, plain, table};
+use crate::client::{Client, ClientError, answered};
+use crate::output::{self, Report, at, plain, table};
 
 /// What rules in shadow would have done.
 pub(super) fn shadow(since: Timestamp, answer: Value) -> Report {
@@ -44,6 +47,31 @@ pub(super) fn shadow(since: Timestamp, answer: Value) -> Report {
     Report::new(answer, text)
 }
 
+/// Has a draft simulated, and tells whoever waits at a terminal how far that has come.
+pub(super) async fn simulate(client: &Client, body: &Value) -> Result<Value, ClientError> {
+    let mut steps = client.change_in_steps("/api/v1/policies/simulate", body).await?;
+    let watched = std::io::stderr().is_terminal();
+    while let Some(step) = steps.next().await? {
+        match at(&step, "event").as_str() {
+            Some("progress") if watched => output::say(&format!("toolgate: {}", progress(&step))),
+            Some("answered") => return answered(&step),
+            _ => {}
+        }
+    }
+    Err(client.broken_off("it did not say how the simulation ended"))
+}
+
+fn progress(step: &Value) -> String {
+    let number = |name: &str| plain(at(step, name));
+    format!(
+        "{} calls judged, {} otherwise; at event {} of {}",
+        number("calls"),
+        number("changed"),
+        number("reached"),
+        number("size")
+    )
+}
+
 /// What a draft would have changed.
 pub(super) fn simulation(since: Timestamp, answer: Value) -> Report {
     let rows: Vec<Value> = list(&answer, "changes")
@@ -77,7 +105,9 @@ pub(super) fn simulation(since: Timestamp, answer: Value) -> Report {
         ];
         text.push_str(&format!("\n{}", table(&rows, &columns)));
     }
-    text.push_str(truncated(&answer));
+    if at(&answer, "truncated") == &Value::Bool(true) {
+        text.push_str("\nOnly the first of them are listed; say a later --since to see others.\n");
+    }
     Report::new(answer, text)
 }
 

@@ -1,9 +1,8 @@
 //! A call, with whoever makes it told why it takes so long where it waits for a person.
 
-use http::StatusCode;
 use serde_json::Value;
 
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, answered};
 use crate::output::{self, at, clean};
 
 /// Makes a call and waits for its answer, for as long as a person may take.
@@ -28,30 +27,11 @@ fn asked(approval: &Value) -> String {
     )
 }
 
-fn answered(step: &Value) -> Result<Value, ClientError> {
-    let body = at(step, "body").clone();
-    if body.pointer("/error/code").is_none() {
-        return Ok(body);
-    }
-    let status = at(step, "status").as_u64().and_then(|status| u16::try_from(status).ok());
-    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
-    Err(ClientError::Refused { status: status.unwrap_or(StatusCode::BAD_GATEWAY), body: Box::new(body) })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn an_answer_with_an_error_is_a_refusal_with_its_status() {
-        let refused =
-            answered(&json!({"event": "answered", "status": 403, "body": {"error": {"code": "APPROVAL_DENIED"}}}));
-        assert!(matches!(refused, Err(ClientError::Refused { status: StatusCode::FORBIDDEN, .. })));
-        let done = answered(&json!({"event": "answered", "status": 200, "body": {"status": "success", "error": null}}));
-        assert_eq!(done.unwrap()["status"], "success");
-    }
 
     #[test]
     fn whoever_waits_is_told_for_what_without_being_shown_anything_a_terminal_obeys() {

@@ -35,6 +35,7 @@ pub fn map(event: &StoredEvent) -> Option<Mapped> {
         "grant.suspended" => rest.entity(SUSPEND, "grant", "grant_id"),
         "key.created" => rest.entity(CREATE, "key", "key_id"),
         "key.revoked" => rest.entity(DELETE, "key", "key_id"),
+        "ledger.rollback_accepted" => rest.ledger(event),
         "policies.changed" => rest.policies(event),
         "service.applied" => rest.entity(UPDATE, "service", "service"),
         "service.removed" => rest.entity(DELETE, "service", "service"),
@@ -83,6 +84,13 @@ impl Rest {
             attributes.insert("comment".to_owned(), note);
         }
         self.done(Class::EntityManagement, UPDATE, attributes)
+    }
+
+    /// The ledger has no name of its own; an older one brings back what was revoked.
+    fn ledger(self, event: &StoredEvent) -> Mapped {
+        let entity = object([("type", json!("ledger")), ("uid", json!(event.tenant))]);
+        let mapped = self.done(Class::EntityManagement, UPDATE, object([("entity", Value::Object(entity))]));
+        Mapped { severity: Severity::High, ..mapped }
     }
 
     /// The class demands the privileges. Where a grant ends, its event does not list them again: the grant, by its id,

@@ -101,6 +101,7 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
         ("tool.session.opened", json!({"sessionId": "ses_1", "toolId": "x:y"}), 6003, 99, 1),
         ("vault.created", json!({"vault_id": "vlt_1", "owner_id": "admin"}), 3004, 1, 1),
         ("vault.deleted", json!({"vault_id": "vlt_1", "revoked_credentials": 0}), 3004, 4, 1),
+        ("ledger.rollback_accepted", json!({"tenant_id": "acme", "known_size": 9, "found_size": null}), 3004, 3, 1),
         ("vault.rekeyed", json!({"key_id": "k2", "rewrapped": 7}), 3004, 3, 1),
     ]
 }

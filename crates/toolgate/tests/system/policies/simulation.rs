@@ -15,6 +15,7 @@ on_both_engines! {
     a_call_that_was_refused_before_any_policy_is_not_judged,
     a_draft_sees_the_circumstances_that_were_recorded,
     a_draft_that_is_wrong_is_told_and_not_run,
+    a_simulation_can_be_followed_by_lines,
 }
 
 const SINCE: &str = "2026-01-01T00:00:00Z";
@@ -195,4 +196,26 @@ fn a_draft_that_is_wrong_is_told_and_not_run(world: &World) {
     terminal.writes("rules.cedar", wrong);
     let said = terminal.fails(&["policy", "simulate", "policies"]);
     assert!(said.contains("policies/rules.cedar:1: rule a: there is no action"), "{said}");
+}
+
+fn a_simulation_can_be_followed_by_lines(world: &World) {
+    let office = Office::open(world);
+    office.note("lunch");
+    let rules = "@id(\"none\")\nforbid (principal, action, resource);";
+    let body = json!({"files": to_json(&[("rules.cedar", rules)]), "since": SINCE});
+
+    let lines = [("Accept", "application/x-ndjson")];
+    let reply = office.admin.ask_with("POST", "/api/v1/policies/simulate", &lines, Some(&body));
+
+    assert_eq!(reply.answer.header("content-type"), Some("application/x-ndjson"));
+    let lines: Vec<Value> = reply.answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [progress, answered] = lines.as_slice() else { panic!("two lines: {lines:?}") };
+    assert_eq!((&progress["event"], &progress["calls"]), (&json!("progress"), &json!(1)), "{progress}");
+    assert!(progress["reached"].as_u64() < progress["size"].as_u64(), "{progress}");
+    assert_eq!((&answered["event"], &answered["status"]), (&json!("answered"), &json!(200)), "{answered}");
+    assert_eq!(answered["body"], simulate(&office, rules));
+
+    let wrong = json!({"files": to_json(&[("rules.cedar", "nonsense")]), "since": SINCE});
+    let accept = [("Accept", "application/x-ndjson")];
+    office.admin.ask_with("POST", "/api/v1/policies/simulate", &accept, Some(&wrong)).refused(400, "POLICY_INVALID");
 }

@@ -1,0 +1,96 @@
+//! When in the log to look: the times of each of its pages. Written when events are taken into the tree, like the index of
+//! what events are looked for by. Events come nearly in the order of their times, but a clock may step back, so that each page
+//! has the earliest and the latest time of its events and no order is relied on.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toolgate_gate::ports::ledger::EventFilter;
+use toolgate_model::principal::TenantId;
+use toolgate_model::time::Timestamp;
+
+use super::listing::Conditions;
+use crate::sql::{SqlError, Value};
+use crate::transaction::{Rows, Transaction};
+
+/// How many places of the log are a page.
+const PAGE: u64 = 512;
+/// How many pages are looked up at a time.
+const WINDOW: usize = 64;
+
+/// The times that are looked for.
+pub struct Period {
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+}
+
+impl Period {
+    /// That of a filter; `None` where all times are looked for.
+    pub fn of(filter: &EventFilter) -> Option<Self> {
+        let period = Self { since: filter.since, until: filter.until };
+        (period.since.is_some() || period.until.is_some()).then_some(period)
+    }
+
+    /// The next stretches of the log from this place on that may have events of these times; none where there are no more.
+    pub async fn stretches<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        tenant: &TenantId,
+        from: u64,
+    ) -> Result<Vec<Range<u64>>, SqlError> {
+        let mut conditions = Conditions::default();
+        conditions.and("tenant =", tenant);
+        conditions.and("page >=", from / PAGE);
+        conditions.and_if("latest >=", self.since);
+        conditions.and_if("earliest <", self.until);
+        let (condition, values) = conditions.finish();
+        let sql = format!("SELECT page FROM event_times WHERE {condition} ORDER BY page LIMIT {WINDOW}");
+        stretches(&transaction.query(&sql, &values).await?, PAGE, from)
+    }
+}
+
+/// The stretches that pages of this size are, from this place on: neighbours are one.
+pub(super) fn stretches(rows: &[crate::sql::Row], size: u64, from: u64) -> Result<Vec<Range<u64>>, SqlError> {
+    let mut stretches: Vec<Range<u64>> = Vec::new();
+    for row in rows {
+        let begin = row.count::<u64>(0)?.saturating_mul(size);
+        let end = begin.saturating_add(size);
+        match stretches.last_mut() {
+            Some(last) if last.end == begin => last.end = end,
+            _ => stretches.push(begin.max(from)..end),
+        }
+    }
+    Ok(stretches)
+}
+
+/// The times of some events, by page.
+#[derive(Default)]
+pub struct PageTimes(BTreeMap<u64, (Timestamp, Timestamp)>);
+
+impl PageTimes {
+    /// Where they are written to, and what becomes of a page that a batch before has begun.
+    pub const INTO: &'static str = "event_times (tenant, page, earliest, latest)";
+    /// See [`PageTimes::INTO`].
+    pub const OTHERWISE: &'static str = "ON CONFLICT (tenant, page) DO UPDATE SET \
+         earliest = CASE WHEN excluded.earliest < event_times.earliest THEN excluded.earliest ELSE event_times.earliest END, \
+         latest = CASE WHEN excluded.latest > event_times.latest THEN excluded.latest ELSE event_times.latest END";
+
+    /// One event more: the one at this place.
+    pub fn note(&mut self, sequence: u64, time: Timestamp) {
+        let page = self.0.entry(sequence / PAGE).or_insert((time, time));
+        *page = (page.0.min(time), page.1.max(time));
+    }
+
+    /// As rows.
+    pub fn rows(self, tenant: &TenantId) -> Vec<Vec<Value>> {
+        let row = |(page, (earliest, latest))| {
+            vec![Value::from(tenant), Value::from(page), Value::from(earliest), Value::from(latest)]
+        };
+        self.0.into_iter().map(row).collect()
+    }
+
+    /// What is inserted to keep these rows.
+    pub fn keeping(rows: &[Vec<Value>]) -> Rows<'_> {
+        Rows { into: Self::INTO, rows, numbers: &[], otherwise: Self::OTHERWISE }
+    }
+}

@@ -1,0 +1,116 @@
+//! Comparing the logs with heads that were signed before: a log only ever grows, so that one which is smaller or different
+//! is that of an older or of another ledger.
+
+use std::collections::BTreeMap;
+
+use toolgate_gate::ports::ledger::{LogHead, RecordRollback, Setback, Stamp};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::checkpoint::TreeHead;
+use toolgate_model::event::{Happening, LedgerRollback};
+use toolgate_model::merkle::{consistency_proof, consistency_tiles, verify_consistency};
+use toolgate_model::principal::TenantId;
+
+use super::Operation;
+use super::audit::{head_of_row, read_tiles};
+use super::record::{Entry, record};
+use super::tenants::ReadTenant;
+use crate::sql::Failure;
+use crate::transaction::Transaction;
+
+/// Compares the logs with these heads.
+pub struct CompareHeads {
+    /// What is known.
+    pub known: BTreeMap<TenantId, TreeHead>,
+}
+
+/// What a comparison found.
+#[derive(Default)]
+pub struct Compared {
+    /// The logs that do not go on from what is known.
+    pub setbacks: Vec<Setback>,
+    /// The heads of the others that are newer.
+    pub newer: Vec<LogHead>,
+}
+
+impl Operation for CompareHeads {
+    type Output = Compared;
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Compared, Failure> {
+        let rows = transaction.query("SELECT tenant, size, root, time, checkpoint FROM heads", &[]).await?;
+        let heads = rows.iter().map(head_of_row).collect::<Result<Vec<_>, _>>()?;
+        let mut compared = Compared::default();
+        let mut missing: BTreeMap<_, _> = self.known.iter().collect();
+        for head in heads {
+            let Some(known) = missing.remove(&head.head.tenant) else {
+                compared.newer.push(head);
+                continue;
+            };
+            match setback(transaction, known, Some(&head.head)).await? {
+                Some(setback) => compared.setbacks.push(setback),
+                None if head.head.size > known.size => compared.newer.push(head),
+                None => {}
+            }
+        }
+        compared.setbacks.extend(missing.into_values().map(|known| Setback { known: known.clone(), found: None }));
+        Ok(compared)
+    }
+}
+
+/// How a log does not go on from a known head, if it does not. What cannot be shown to go on does not.
+pub(super) async fn setback<T: Transaction>(
+    transaction: &mut T,
+    known: &TreeHead,
+    found: Option<&TreeHead>,
+) -> Result<Option<Setback>, Failure> {
+    let goes_on = match found {
+        None => known.size == 0,
+        Some(found) if found.size == known.size => found.root == known.root,
+        Some(found) if found.size < known.size => false,
+        Some(found) => {
+            let tiles = read_tiles(transaction, &found.tenant, &consistency_tiles(known.size, found.size)).await?;
+            consistency_proof(known.size, found.size, &tiles)
+                .is_ok_and(|proof| verify_consistency(known.size, found.size, &known.root, &found.root, &proof).is_ok())
+        }
+    };
+    Ok((!goes_on).then(|| Setback { known: known.clone(), found: found.cloned() }))
+}
+
+/// The refusal of everything once logs went back.
+pub fn rolled_back(setbacks: &[Setback]) -> Refusal {
+    let first = setbacks.first().map(ToString::to_string).unwrap_or_default();
+    let others = match setbacks.len() {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more tenants)", count - 1),
+    };
+    let reason = format!(
+        "the ledger went back while the gate runs: {first}{others}; put the newest ledger back and start the gate again"
+    );
+    Refusal::new(Code::LedgerRolledBack, reason)
+}
+
+impl Operation for RecordRollback {
+    type Output = ();
+
+    const CHANGES_AUTHORITY: bool = false;
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
+        if self.setbacks.is_empty() {
+            let unknown = LedgerRollback { tenant: None, known: None, found: None };
+            return record(transaction, &self.stamp, Entry::new(Happening::LedgerRollbackAccepted(unknown))).await;
+        }
+        for Setback { known, found } in &self.setbacks {
+            let rollback = LedgerRollback {
+                tenant: Some(known.tenant.clone()),
+                known: Some((known.size, known.root)),
+                found: found.as_ref().map(|found| (found.size, found.root)),
+            };
+            let exists = ReadTenant { id: known.tenant.clone() }.run(transaction).await?.is_some();
+            let tenant = if exists { &known.tenant } else { &self.stamp.tenant };
+            let stamp = Stamp { tenant: tenant.clone(), ..self.stamp.clone() };
+            record(transaction, &stamp, Entry::new(Happening::LedgerRollbackAccepted(rollback))).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! Whether the ledger is the newest one: a start compares it with the heads that were kept apart from it.
+
+use std::path::{Path, PathBuf};
+
+use toolgate_gate::Gate;
+use toolgate_gate::ports::ledger::{Ledger, LogHead, Setback};
+use toolgate_ledger::postgres;
+use toolgate_model::checkpoint::PublicKey;
+
+use super::{LEDGER_FILE, StartError};
+use crate::audit_key::real;
+use crate::configuration::{Configuration, Store};
+use crate::heads_file::{HeadsFileError, HeadsFiles, HeadsKeeper, Kept};
+
+/// How many tenants an error names.
+const NAMED: usize = 3;
+
+/// What is known of the ledger from before.
+pub struct Known {
+    files: HeadsFiles,
+    place: String,
+    /// The heads of this ledger, and of any other that was in its place, each with its file.
+    heads: Vec<(PathBuf, Vec<LogHead>)>,
+    /// Files that cannot be used, which the operator accepts.
+    unusable: Vec<PathBuf>,
+}
+
+/// A ledger that went back, and that the operator accepts.
+pub struct Rollback {
+    setbacks: Vec<Setback>,
+    /// The files that knew better.
+    files: Vec<PathBuf>,
+}
+
+/// Refuses an embedded ledger that is gone, before anything is made in its place.
+pub fn require_ledger(configuration: &Configuration) -> Result<(), StartError> {
+    let Some(ledger) = configuration.data().map(|data| data.join(LEDGER_FILE)) else { return Ok(()) };
+    if configuration.accept_ledger_rollback || !is_missing(&ledger) {
+        return Ok(());
+    }
+    let place = place(configuration);
+    for path in files(configuration).all()? {
+        if Kept::read(&path)?.place == place {
+            let (path, heads) = (ledger.display().to_string(), path.display().to_string());
+            return Err(StartError::LedgerMissing { path, heads });
+        }
+    }
+    Ok(())
+}
+
+/// A file with heads that the audit key has signed, of whichever ledger.
+pub fn any_file(configuration: &Configuration) -> Result<Option<PathBuf>, StartError> {
+    Ok(files(configuration).all()?.into_iter().next())
+}
+
+impl Known {
+    /// What the files tell about this ledger. One that cannot be read may be about it where the ledger has no id yet.
+    pub async fn of(configuration: &Configuration, ledger: &dyn Ledger, key: &PublicKey) -> Result<Self, StartError> {
+        let (files, place) = (files(configuration), place(configuration));
+        let id = ledger.setting(Gate::LEDGER_ID_SETTING).await?;
+        let own = id.as_deref().map(|id| files.path(id));
+        let (mut heads, mut unusable) = (Vec::new(), Vec::new());
+        for path in files.all()? {
+            let is_own = own.as_ref() == Some(&path);
+            let read = Kept::read(&path).and_then(|kept| match is_own || kept.place == place {
+                true => kept.verified(key).map(Some),
+                false => Ok(None),
+            });
+            match read {
+                Ok(Some(found)) => heads.push((path, found)),
+                Ok(None) => {}
+                Err(error) if is_own || own.is_none() => {
+                    unless_refused(configuration, error)?;
+                    unusable.push(path);
+                }
+                Err(error) => tracing::warn!(%error, "the heads of another ledger cannot be read"),
+            }
+        }
+        if heads.is_empty() && unusable.is_empty() {
+            let directory = configuration.heads_directory.display();
+            tracing::info!(%directory, "no signed heads of this ledger are known yet; they are kept from now on");
+        }
+        Ok(Self { files, place, heads, unusable })
+    }
+
+    /// Compares the ledger with what is known, before anything is written to it. Answers what is to be recorded where it
+    /// went back and the operator accepts that.
+    pub async fn compare(&self, configuration: &Configuration, gate: &Gate) -> Result<Option<Rollback>, StartError> {
+        let mut rollback = Rollback { setbacks: Vec::new(), files: self.unusable.clone() };
+        for (path, heads) in &self.heads {
+            let setbacks = gate.compare_heads(heads).await?;
+            if setbacks.is_empty() {
+                continue;
+            }
+            let details = named(&setbacks);
+            if !configuration.accept_ledger_rollback {
+                return Err(StartError::LedgerRolledBack { heads: path.display().to_string(), details });
+            }
+            tracing::warn!(details, "the ledger went back, and the operator accepts it");
+            rollback.setbacks.extend(setbacks);
+            rollback.files.push(path.clone());
+        }
+        Ok((!rollback.files.is_empty()).then_some(rollback))
+    }
+
+    /// Keeps the heads of this ledger from now on.
+    pub async fn keeper(&self, gate: &Gate) -> Result<HeadsKeeper, StartError> {
+        Ok(HeadsKeeper::new(&self.files, &gate.ledger_id().await?, &self.place))
+    }
+}
+
+impl Rollback {
+    /// Records it, and keeps the heads of this ledger at once: what was accepted stays so, even if the process ends now.
+    pub async fn accept(self, gate: &Gate, keeper: &HeadsKeeper) -> Result<(), StartError> {
+        gate.accept_rollback(self.setbacks).await?;
+        gate.integrate().await?;
+        gate.watch_heads().await?;
+        keeper.keep(gate).await?;
+        for path in self.files.iter().filter(|path| *path != keeper.path()) {
+            std::fs::remove_file(path)?;
+        }
+        Ok(())
+    }
+}
+
+fn files(configuration: &Configuration) -> HeadsFiles {
+    HeadsFiles::of(&configuration.audit_key_file, &configuration.heads_directory)
+}
+
+/// Where the ledger is, without any password.
+fn place(configuration: &Configuration) -> String {
+    match &configuration.store {
+        Store::Embedded { data } => real(data).join(LEDGER_FILE).display().to_string(),
+        Store::Postgres { url, .. } => postgres::place(url.expose()).unwrap_or_default(),
+    }
+}
+
+fn unless_refused(configuration: &Configuration, error: HeadsFileError) -> Result<(), StartError> {
+    if !configuration.accept_ledger_rollback {
+        return Err(error.into());
+    }
+    tracing::warn!(%error, "the heads file is made anew, as the operator asked");
+    Ok(())
+}
+
+fn named(setbacks: &[Setback]) -> String {
+    let mut names: Vec<String> = setbacks.iter().take(NAMED).map(ToString::to_string).collect();
+    if let Some(more) = setbacks.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        names.push(format!("and {more} more tenants"));
+    }
+    names.join(", ")
+}
+
+/// Whether there is certainly nothing: whatever else is wrong with a path is found when it is opened.
+pub fn is_missing(path: &Path) -> bool {
+    path.try_exists().is_ok_and(|exists| !exists)
+}
