@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
-use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, GONE, Gone, Presentation, consent_of};
+use toolgate_gate::ports::approver::{
+    Approver, Ask, Asked, Attached, Covered, GONE, Gone, Presentation, Reply, consent_of,
+};
 use toolgate_gate::ports::clock::{Clock, pause};
 use toolgate_gate::ports::ledger::{Beat, Consent, EndApproval, Ledger, RequestApproval, Stamp};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -126,13 +128,16 @@ impl Desk {
 
 #[async_trait]
 impl Approver for Desk {
-    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Consent, Refusal> {
-        let Ask { stamp, mut approval, attended, waits, grants, most_of_agent } = ask;
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Reply, Refusal> {
+        let Ask { stamp, mut approval, attended, waits, grants, most_of_agent, parks, detach } = ask;
         if let Some(consent) = self.covered(&approval).await? {
-            return Ok(consent);
+            return Ok(Reply::Consent(consent));
         }
         if attended {
             self.require_attendance(&approval.tenant).await?;
+        }
+        if detach {
+            return Ok(Reply::Detach);
         }
         approval.status = ApprovalStatus::Pending;
         let (id, expires_at) = (approval.id, approval.expires_at);
@@ -141,13 +146,12 @@ impl Approver for Desk {
         let place = waits.then(|| Place::taken(self, id, tell));
         let process = self.process;
         let command =
-            RequestApproval { stamp: stamp.clone(), approval: approval.clone(), process, grants, most_of_agent };
+            RequestApproval { stamp: stamp.clone(), approval: approval.clone(), process, grants, most_of_agent, parks };
         self.ledger.request_approval(command).await?;
         asked(&approval);
         if !waits {
             // It stays open without anything that waits for it: what is overdue is reaped.
-            let reason = format!("a person must approve this; ask again once approval {id} is given");
-            return Err(Refusal::new(Code::ApprovalRequired, reason).with("approval_id", id));
+            return Ok(Reply::Open(id));
         }
         // What was asked is in the ledger: a call that waits for days holds on to no copy of it.
         drop(approval);
@@ -162,7 +166,7 @@ impl Approver for Desk {
             () = pause(patience) => self.end(&stamp, id, ApprovalStatus::TimedOut, TIMED_OUT).await?,
         };
         drop(place);
-        consent_of(&ended)
+        consent_of(&ended).map(Reply::Consent)
     }
 
     fn resolved(&self, approval: &Approval) {

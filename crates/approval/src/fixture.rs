@@ -32,6 +32,7 @@ pub(crate) fn approval(tool: &str, category: Category, arguments: Value) -> Appr
         actor_is_person: false,
         tool: tool.to_owned(),
         external: false,
+        detached: false,
         category,
         description: String::new(),
         arguments: Some(arguments),

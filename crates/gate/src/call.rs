@@ -12,11 +12,12 @@ use toolgate_model::principal::TenantId;
 
 use crate::gate::Gate;
 use crate::identify::Caller;
-use crate::ports::ledger::Freshness;
+use crate::ports::ledger::{DetachedState, Freshness};
 use crate::refusal::{Code, Refusal, Stage};
 
 pub use self::admit::{Admitted, Target};
 pub use self::denial::Denial;
+pub use self::detached::{DetachedView, Follower};
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalLeave};
 pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
@@ -36,6 +37,7 @@ mod approve;
 pub(crate) mod authorize;
 mod constrain;
 mod denial;
+pub(crate) mod detached;
 mod execute;
 mod explain;
 mod external;
@@ -69,10 +71,31 @@ struct Reached {
     decision: Option<Box<HookDecision>>,
 }
 
+/// What came of a call that may become detached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Invoked {
+    /// It was executed.
+    Answered(CallAnswer),
+    /// It goes on without its connection.
+    Detached(InvocationId),
+}
+
+/// What came of running a call.
+pub(crate) enum Ran {
+    /// It has ended.
+    Done(Result<CallAnswer, Denial>),
+    /// It waits in the ledger, or is run on from there.
+    Parked(InvocationId),
+}
+
 /// How far a call came in one go.
 enum Walked {
     /// To its end. A call that was admitted is never refused any more: what goes wrong then leaves it unsettled.
     Done(Box<Result<CallAnswer, Denial>>),
+    /// To an approver, for whom it waits in the ledger.
+    Parked,
+    /// To where it would wait on its connection.
+    Detach,
     /// A person has answered, or what it rests on has changed: everything is decided again, on the newest state.
     Again {
         /// Whether it was judged by what its agent has called and spent so far, which other calls change.
@@ -95,19 +118,38 @@ impl Gate {
         self.invoke_with(caller, request, Own::default()).await
     }
 
-    /// The same, with a tool that is in no catalog. The call runs in a task of its own: a caller that disconnects takes
-    /// back a call that is not admitted yet, and neither its refusal nor its settlement is lost with the connection.
+    /// The same for a caller that can do without its connection: where the operator says so, a call that must wait for an
+    /// approver is detached.
+    pub async fn invoke_or_detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Invoked, Denial> {
+        let own = Own { may_detach: true, ..Own::default() };
+        match self.run_in_task(caller, request, own).await? {
+            Ran::Done(outcome) => outcome.map(Invoked::Answered),
+            Ran::Parked(id) => Ok(Invoked::Detached(id)),
+        }
+    }
+
+    /// The same, with a tool that is in no catalog.
     async fn invoke_with(
         self: &Arc<Self>,
         caller: Caller,
         request: CallRequest,
         own: Own,
     ) -> Result<CallAnswer, Denial> {
+        match self.run_in_task(caller, request, own).await? {
+            Ran::Done(outcome) => outcome,
+            // INVARIANT: only what may be detached is.
+            Ran::Parked(id) => Err(Denial::refused(Some(id), Refusal::new(Code::Internal, "the call was detached"))),
+        }
+    }
+
+    /// Runs a call in a task of its own: a caller that disconnects takes back a call that is not admitted yet, and neither
+    /// its refusal nor its settlement is lost with the connection.
+    async fn run_in_task(self: &Arc<Self>, caller: Caller, request: CallRequest, own: Own) -> Result<Ran, Denial> {
         let (_waiting, own_presence) = Presence::new();
         let presence = request.presence.clone().unwrap_or(own_presence);
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
-        let Own { tool: own_tool, asked, takes_changes, waits, answered } = own;
-        let call = Call { own_tool, asked, takes_changes, waits, answered, presence, ..call };
+        let Own { tool: own_tool, asked, takes_changes, waits, answered, may_detach } = own;
+        let call = Call { own_tool, asked, takes_changes, waits, answered, may_detach, presence, ..call };
         let (tenant, id) = (call.caller.tenant().clone(), call.id);
         let (gate, under_way) = (Arc::clone(self), self.under_way.enter());
         let running = tokio::spawn(async move {
@@ -115,12 +157,12 @@ impl Gate {
             gate.run(call, permitted).await
         });
         match running.await {
-            Ok(outcome) => outcome,
+            Ok(ran) => Ok(ran),
             Err(_) => Err(self.broke_off(&tenant, id).await),
         }
     }
 
-    async fn run(self: &Arc<Self>, mut call: Call, permitted: Result<(), Refusal>) -> Result<CallAnswer, Denial> {
+    async fn run(self: &Arc<Self>, mut call: Call, permitted: Result<(), Refusal>) -> Ran {
         let permitted = match permitted.and_then(|()| self.refused_calls.check(&call.caller, call.arrived)) {
             Ok(()) => self.join_session(&mut call).await,
             refused => refused,
@@ -131,9 +173,15 @@ impl Gate {
             Ok(()) => self.walk(&call, &mut reached).await,
             Err(refusal) => Err(refusal.at(Stage::Identify)),
         };
+        let walked = match walked {
+            Ok(Walked::Detach) => self.detach_begun(&call).await.map_err(|refusal| refusal.at(Stage::Approve)),
+            Ok(Walked::Done(outcome)) => Ok(Ran::Done(*outcome)),
+            Ok(Walked::Parked | Walked::Again { .. }) => Ok(Ran::Parked(call.id)),
+            Err(refusal) => Err(refusal),
+        };
         match walked {
-            Ok(outcome) => outcome,
-            Err(refusal) => Err(self.record_denial(&call, reached, refusal).await),
+            Ok(ran) => ran,
+            Err(refusal) => Ran::Done(Err(self.record_denial(&call, reached, refusal).await)),
         }
     }
 
@@ -147,19 +195,15 @@ impl Gate {
     }
 
     /// Runs the stages; a refusal comes from before the admission.
-    async fn walk(
-        self: &Arc<Self>,
-        call: &Arc<Call>,
-        reached: &mut Reached,
-    ) -> Result<Result<CallAnswer, Denial>, Refusal> {
+    async fn walk(self: &Arc<Self>, call: &Arc<Call>, reached: &mut Reached) -> Result<Walked, Refusal> {
         let mut call = Arc::clone(call);
         let mut kept = Kept::default();
         let mut freshness = Freshness::Recent;
         let mut left = JUDGEMENTS;
         while left > 0 {
             let counted = match self.walk_once(&call, freshness, &mut kept, reached).await? {
-                Walked::Done(outcome) => return Ok(*outcome),
                 Walked::Again { counted } => counted,
+                walked => return Ok(walked),
             };
             left -= 1;
             if counted && kept.turn.is_none() {
@@ -224,9 +268,11 @@ impl Gate {
         let guarded =
             self.guard(call, alternative, freshness, reached).await.map_err(|refusal| refusal.at(Stage::Guard))?;
         let approved = match self.approve(call, guarded, is_first, kept).await {
-            Ok(Some(approved)) => approved,
+            Ok(approve::Step::Approved(approved)) => *approved,
             // Time has passed: what holds now is what counts.
-            Ok(None) => return Ok(Walked::Again { counted: false }),
+            Ok(approve::Step::Again) => return Ok(Walked::Again { counted: false }),
+            Ok(approve::Step::Parked) => return Ok(Walked::Parked),
+            Ok(approve::Step::Detach) => return Ok(Walked::Detach),
             Err(refusal) => return Err(refusal.at(Stage::Approve)),
         };
         let counted = approved.judged.basis.counts.is_some();
@@ -243,6 +289,9 @@ impl Gate {
                     call.tell(|| Progress::Modified(Box::new(modified)));
                 }
                 call.tell(|| Progress::Admitted(call.id));
+                if call.detached {
+                    self.detached_runs.note(call.id, DetachedState::Running);
+                }
                 (*admitted, opened)
             }
             admit::Outcome::Replayed(answer) => return Ok(Walked::Done(Box::new(Ok(*answer)))),

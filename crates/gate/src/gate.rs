@@ -8,12 +8,13 @@ use std::time::Duration;
 use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode, Workspace};
 use toolgate_model::blinding::Blinding;
 use toolgate_model::checkpoint::SigningKey;
-use toolgate_model::id::KeyId;
+use toolgate_model::id::{KeyId, ProcessId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
 use crate::authority::policies::Trials;
 use crate::builtin::{Builtins, WorkspaceTool};
+use crate::call::detached::Runs;
 use crate::call::hooks::executions::Executions;
 use crate::call::hooks::parked::Parked;
 use crate::call::refused::{REFUSALS_PER_SECOND, RefusedCalls};
@@ -28,7 +29,7 @@ use crate::ids::Ids;
 use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
-use crate::ports::ledger::Ledger;
+use crate::ports::ledger::{DetachedLimits, Ledger};
 use crate::ports::policy_book::PolicyBook;
 use crate::ports::sealer::{SealError, Sealer};
 use crate::ports::source::Source;
@@ -43,12 +44,38 @@ pub struct Settings {
     pub retire_after: Duration,
     /// How people are asked.
     pub approvals: ApprovalSettings,
+    /// What is stored of calls that outlive their connection.
+    pub detached: DetachedSettings,
     /// The tools of the machine that the gate runs on.
     pub machine: MachineTools,
     /// How many refused calls of one principal are recorded one by one in a second.
     pub refusals_per_second: u32,
     /// How many streams of events one principal may have open.
     pub streams_of_principal: usize,
+}
+
+/// What an operator decides about detached calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DetachedSettings {
+    /// Whether every call that must wait for an approver is detached.
+    pub when_asked: bool,
+    /// How much is stored for one agent.
+    pub stored: DetachedLimits,
+    /// The largest request, as JSON, in bytes.
+    pub request_bytes: usize,
+    /// How long the outcome of a call is kept.
+    pub keep: Duration,
+}
+
+impl Default for DetachedSettings {
+    fn default() -> Self {
+        Self {
+            when_asked: false,
+            stored: DetachedLimits { calls: 100, bytes: 64 * 1024 * 1024 },
+            request_bytes: 1024 * 1024,
+            keep: Duration::from_secs(24 * 3600),
+        }
+    }
 }
 
 /// The tools of the machine that the gate runs on. The machine is the operator's, and a tenant's administrator gives out
@@ -105,6 +132,7 @@ impl Default for Settings {
             default_grant_lifetime: Duration::from_secs(30 * 24 * 3600),
             retire_after: Duration::from_secs(150),
             approvals: ApprovalSettings::default(),
+            detached: DetachedSettings::default(),
             machine: MachineTools::default(),
             refusals_per_second: REFUSALS_PER_SECOND,
             streams_of_principal: STREAMS_OF_PRINCIPAL,
@@ -128,6 +156,8 @@ pub struct Ports {
     pub policy_book: Arc<dyn PolicyBook>,
     /// Brings people's answers.
     pub approver: Arc<dyn Approver>,
+    /// The process that this is, among those that share the ledger.
+    pub process: ProcessId,
 }
 
 /// Everything that a transport can ask for.
@@ -144,6 +174,8 @@ pub struct Gate {
     pub(crate) renewals: Renewals,
     pub(crate) turns: Turns,
     pub(crate) under_way: UnderWay,
+    pub(crate) process: ProcessId,
+    pub(crate) detached_runs: Runs,
     pub(crate) executions: Executions,
     pub(crate) parked: Parked,
     pub(crate) audit_key: Arc<SigningKey>,
@@ -163,7 +195,7 @@ impl Gate {
     /// Puts the gate together.
     pub fn new(ports: Ports, audit_key: Arc<SigningKey>, settings: Settings) -> Self {
         let refused_calls = RefusedCalls::new(settings.refusals_per_second);
-        let Ports { ledger, sealer, clock, source, guardian, policy_book, approver } = ports;
+        let Ports { ledger, sealer, clock, source, guardian, policy_book, approver, process } = ports;
         Self {
             ledger,
             sealer,
@@ -177,6 +209,8 @@ impl Gate {
             renewals: Renewals::default(),
             turns: Turns::default(),
             under_way: UnderWay::default(),
+            process,
+            detached_runs: Runs::default(),
             executions: Executions::default(),
             parked: Parked::default(),
             blinding: Blinding::new(&audit_key),

@@ -21,7 +21,8 @@ mod attempts;
 
 /// A principal that has shown a valid key.
 ///
-/// INVARIANT: made only by [`Gate::identify`] and, from one that it made, by [`Gate::identify_again`].
+/// INVARIANT: made only by [`Gate::identify`] and, from one that it made, by [`Gate::identify_again`] and, for a call that
+/// it made, by [`Gate::identify_stored`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     principal: Arc<Principal>,
@@ -195,6 +196,27 @@ impl Gate {
         let principal = principal.filter(|principal| principal.removed_at.is_none());
         let gone = || Refusal::new(Code::KeyRevoked, format!("`{}` was removed", caller.id()));
         Ok(Caller { principal: Arc::new(principal.ok_or_else(gone)?), key: caller.key(), generation })
+    }
+
+    /// The caller of a call that was stored, and whether its key still lets it call: for the record of a refusal the caller
+    /// is known in any case.
+    pub(crate) async fn identify_stored(
+        &self,
+        tenant: &TenantId,
+        id: &PrincipalId,
+        key: KeyId,
+    ) -> Result<(Caller, Result<(), Refusal>), Refusal> {
+        let generation = self.ledger.generation();
+        let unknown = || Refusal::new(Code::Internal, format!("`{id}` made this call and is not known"));
+        let principal = self.ledger.principal(tenant, id).await?.ok_or_else(unknown)?;
+        let removed = principal.removed_at.is_some();
+        let caller = Caller { principal: Arc::new(principal), key, generation };
+        let stands = match self.require_key(&caller).await {
+            Err(refusal) if refusal.code() != Code::KeyRevoked => return Err(refusal),
+            Ok(()) if removed => Err(Refusal::new(Code::KeyRevoked, format!("`{id}` was removed"))),
+            stands => stands,
+        };
+        Ok((caller, stands))
     }
 
     /// Refuses a caller whose key has ended since it was shown.

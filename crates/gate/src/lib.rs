@@ -16,6 +16,6 @@ mod ids;
 pub mod ports;
 pub mod refusal;
 
-pub use gate::{ApprovalSettings, Gate, MachineTools, Ports, Settings};
+pub use gate::{ApprovalSettings, DetachedSettings, Gate, MachineTools, Ports, Settings};
 pub use identify::Caller;
 pub use refusal::{Code, Refusal};

@@ -5,6 +5,7 @@
 //! to decide who may do what: it checks what must hold inside the transaction, and records it.
 
 pub mod cache;
+mod detached_calls;
 mod known_heads;
 pub mod migration;
 pub mod operation;

@@ -26,6 +26,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 11, sql: include_str!("../migrations/sqlite/0011_denial_counts.sql") },
     Migration { number: 12, sql: include_str!("../migrations/sqlite/0012_event_times.sql") },
     Migration { number: 13, sql: include_str!("../migrations/sqlite/0013_ended_rates.sql") },
+    Migration { number: 14, sql: include_str!("../migrations/sqlite/0014_detached_calls.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -43,6 +44,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 11, sql: include_str!("../migrations/postgres/0011_denial_counts.sql") },
     Migration { number: 12, sql: include_str!("../migrations/postgres/0012_event_times.sql") },
     Migration { number: 13, sql: include_str!("../migrations/postgres/0013_ended_rates.sql") },
+    Migration { number: 14, sql: include_str!("../migrations/postgres/0014_detached_calls.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

@@ -21,6 +21,8 @@ pub mod consents;
 pub mod counts;
 pub mod credentials;
 pub mod denial_counts;
+pub mod detached;
+pub mod detached_lists;
 pub mod event_lists;
 pub mod event_news;
 pub mod event_pages;

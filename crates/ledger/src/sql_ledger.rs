@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::*;
-use toolgate_gate::ports::sealer::MasterKeyId;
+use toolgate_gate::ports::sealer::{MasterKeyId, SealSubject};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Approval, SessionName, StandingApproval};
 use toolgate_model::checkpoint::SigningKey;
@@ -87,7 +87,7 @@ pub trait Engine: Send + Sync + 'static {
 
 /// A ledger on an engine.
 pub struct SqlLedger<E> {
-    engine: E,
+    pub(crate) engine: E,
     callers: Cache<KeyDigest, (Arc<Principal>, KeyRecord)>,
     holdings: Cache<(TenantId, PrincipalId), Holdings>,
     registries: Cache<TenantId, Registry>,
@@ -334,7 +334,7 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     async fn sealed_under_other_keys(
         &self,
         current: &MasterKeyId,
-        after: Option<(CredentialId, u32)>,
+        after: Option<SealSubject>,
         limit: u32,
     ) -> Result<Vec<SealedVersion>, Refusal> {
         self.engine.read(ListUnderOtherKeys { current: current.clone(), after, limit }).await

@@ -52,6 +52,7 @@ mod contract {
     mod decisions;
     mod delegation;
     mod denial_counts;
+    mod detached;
     mod event_news;
     mod expiry;
     mod freshness;

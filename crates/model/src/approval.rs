@@ -138,6 +138,9 @@ pub struct Approval {
     /// Whether somebody else carries it out, who may call its tools as they like.
     #[serde(default)]
     pub external: bool,
+    /// Whether the call is detached: it waits in the ledger, and nobody's connection waits with it.
+    #[serde(default)]
+    pub detached: bool,
     /// What kind of a call it is.
     pub category: Category,
     /// What it does, in a line.

@@ -66,6 +66,15 @@ pub enum Happening {
     },
     /// Something that happened to an approval.
     Approval(Box<ApprovalHappening>),
+    /// A call was accepted that outlives its connection.
+    CallDetached {
+        /// The call.
+        invocation: InvocationId,
+        /// The tool, as the caller names it.
+        tool: String,
+        /// SHA-256 of the canonical parameters.
+        arguments_hash: String,
+    },
     /// RFC-0014.
     CredentialCreated {
         /// Which.
@@ -306,6 +315,7 @@ impl Happening {
             Self::AgentRemoved { .. } => "agent.removed",
             Self::AgentUpdated { .. } => "agent.updated",
             Self::Approval(happening) => happening.name(),
+            Self::CallDetached { .. } => "call.detached",
             Self::CredentialCreated { .. } => "credential.created",
             Self::CredentialExpired { .. } => "credential.expired",
             Self::CredentialRevoked { .. } => "credential.revoked",
@@ -362,6 +372,9 @@ impl Happening {
                 "version": version, "change": change, "subject": subject, "rules": rules, "shadowed": shadowed,
                 "digest": digest, "note": note,
             }),
+            Self::CallDetached { invocation, tool, arguments_hash } => {
+                json!({"invocation_id": invocation, "tool": tool, "arguments_hash": arguments_hash})
+            }
             Self::CredentialCreated { credential, vault, service, auth_type } => {
                 json!({"credential_id": credential, "vault_id": vault, "service": service, "auth_type": auth_type})
             }

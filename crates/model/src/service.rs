@@ -104,6 +104,8 @@ pub struct ToolDefinition {
     pub labels: BTreeSet<Label>,
     /// How long one call may take; without it, as long as the credential says.
     pub timeout: Option<Duration>,
+    /// Whether a call that must wait for an approver is detached: it does not wait on its connection.
+    pub detach: bool,
 }
 
 impl ToolDefinition {
@@ -135,6 +137,7 @@ impl ToolDefinition {
             logging: LoggingRule::default(),
             labels: BTreeSet::new(),
             timeout: None,
+            detach: false,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::router::Route;
 mod agents;
 mod audit;
 mod credentials;
+mod detached;
 pub mod error;
 mod grants;
 mod invocations;
@@ -71,6 +72,10 @@ pub fn routes() -> Vec<Route> {
         route(Method::POST, "/api/v1/invocations", post(invocations::report)),
         route(Method::GET, "/api/v1/invocations", get(invocations::list)),
         route(Method::GET, "/api/v1/invocations/{invocation_id}", get(invocations::show)),
+        route(Method::GET, "/api/v1/invocations/{invocation_id}/result", get(detached::result)),
+        route(Method::DELETE, "/api/v1/invocations/{invocation_id}/result", delete(detached::forget)),
+        route(Method::POST, "/api/v1/invocations/{invocation_id}/cancel", post(detached::cancel)),
+        route(Method::GET, "/api/v1/detached-calls", get(detached::list)),
         route(Method::GET, "/api/v1/grants/{grant_id}/invocations", get(invocations::of_grant)),
         route(Method::GET, "/api/v1/intents/{intent_id}/invocations", get(invocations::of_intent)),
         route(Method::GET, "/api/v1/tasks/{task_id}/invocations", get(invocations::of_task)),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
@@ -144,6 +144,16 @@ impl Client {
         self.send(method, path, body.map(|body| Zeroizing::new(body.to_string().into_bytes()))).await
     }
 
+    /// Begins something that goes on without this connection (`Prefer: respond-async`).
+    pub async fn begin(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        let prefer = (HeaderName::from_static("prefer"), HeaderValue::from_static("respond-async"));
+        let body = Zeroizing::new(body.to_string().into_bytes());
+        let answer = self.open_with(Some(prefer), Method::POST, path, Some(body)).await?;
+        let status = answer.status();
+        let bytes = self.in_time(self.collect(answer.into_body())).await?;
+        serde_json::from_slice(&bytes).map_err(|_| ClientError::Stranger { url: self.url.clone(), status })
+    }
+
     /// Changes something with a body that holds secrets.
     pub async fn change_secretly(
         &self,
@@ -196,13 +206,13 @@ impl Client {
         path: &str,
         body: Option<Zeroizing<Vec<u8>>>,
     ) -> Result<Response<Incoming>, ClientError> {
-        self.open_as(None, method, path, body).await
+        self.open_with(None, method, path, body).await
     }
 
-    /// The same, asking for a kind of answer.
-    async fn open_as(
+    /// The same with one more header.
+    async fn open_with(
         &self,
-        accept: Option<HeaderValue>,
+        more: Option<(HeaderName, HeaderValue)>,
         method: Method,
         path: &str,
         body: Option<Zeroizing<Vec<u8>>>,
@@ -215,8 +225,8 @@ impl Client {
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
-        if let Some(accept) = accept {
-            request = request.header(header::ACCEPT, accept);
+        if let Some((name, value)) = more {
+            request = request.header(name, value);
         }
         let body = body.map(Bytes::from_owner).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(|_| ClientError::Url(self.url.clone()))?;

@@ -370,6 +370,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         guardian: Arc::new(guardians),
         policy_book: Arc::new(CedarBook),
         approver: Arc::clone(&desk) as Arc<dyn Approver>,
+        process,
     };
     Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), desk, webhooks, metrics, known })
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use thiserror::Error;
-use toolgate_gate::{ApprovalSettings, MachineTools, Settings};
+use toolgate_gate::ports::ledger::DetachedLimits;
+use toolgate_gate::{ApprovalSettings, DetachedSettings, MachineTools, Settings};
 use toolgate_model::approval::{Attendance, Mode};
 use toolgate_model::principal::TenantId;
 use toolgate_model::rate_limit::RateLimit;
@@ -240,6 +241,7 @@ impl Configuration {
             default_grant_lifetime: day.saturating_mul(days),
             retire_after: resolved.seconds(&keys::RETIRE_AFTER)?,
             approvals: approvals(&mut resolved)?,
+            detached: detached(&mut resolved)?,
             // Told by whoever opens the workspace.
             machine: MachineTools::default(),
             refusals_per_second: u32::try_from(resolved.integer(&keys::REFUSALS_PER_SECOND)?).unwrap_or(u32::MAX),
@@ -299,6 +301,19 @@ fn approvals(resolved: &mut Resolved) -> Result<ApprovalSettings, ConfigurationE
         highest_mode,
         most_of_agent: u32::try_from(resolved.integer(&keys::APPROVALS_OPEN_PER_AGENT)?)
             .map_err(|_| missing(&keys::APPROVALS_OPEN_PER_AGENT))?,
+    })
+}
+
+fn detached(resolved: &mut Resolved) -> Result<DetachedSettings, ConfigurationError> {
+    let calls = resolved.integer(&keys::DETACHED_PER_AGENT)?;
+    Ok(DetachedSettings {
+        when_asked: resolved.switch(&keys::APPROVALS_DETACH),
+        stored: DetachedLimits {
+            calls: u32::try_from(calls).map_err(|_| missing(&keys::DETACHED_PER_AGENT))?,
+            bytes: resolved.integer(&keys::DETACHED_BYTES_PER_AGENT)?,
+        },
+        keep: resolved.seconds(&keys::KEEP_RESULTS)?,
+        ..DetachedSettings::default()
     })
 }
 

@@ -16,6 +16,7 @@ use toolgate_gate::Refusal;
 use toolgate_server::App;
 use toolgate_server::listener::Tls;
 use toolgate_server::operations::tasks::Tasks;
+use toolgate_server::shutdown::Phase;
 
 use crate::heads_file::HeadsKeeper;
 use crate::webhooks::{LOOK_EVERY, Tellings, Webhooks};
@@ -26,6 +27,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const HEAR_EVERY: Duration = Duration::from_millis(100);
 const KEEP_HEADS_EVERY: Duration = Duration::from_secs(1);
 const LOOK_FOR_NEWS_EVERY: Duration = Duration::from_millis(100);
+const CONTINUE_EVERY: Duration = Duration::from_millis(250);
 const REAP_EVERY: Duration = Duration::from_secs(30);
 const BEAT_EVERY: Duration = Duration::from_secs(5);
 const FLUSH_KEY_USES_EVERY: Duration = Duration::from_secs(15);
@@ -70,6 +72,7 @@ impl Maintenance {
         tasks.start("reap", move |app, stopped| reap(app, Arc::clone(&of_desk), stopped));
         let of_desk = Arc::clone(desk);
         tasks.start("heartbeat", move |app, stopped| beat(app, Arc::clone(&of_desk), stopped));
+        tasks.start("detached-calls", continue_detached);
         if let Some(webhooks) = webhooks {
             tasks.start("webhooks", move |app, stopped| tell(app, Arc::clone(&webhooks), stopped));
         }
@@ -147,6 +150,26 @@ async fn reap(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
     let mut ticks = Ticks::new(&app, "reap", REAP_EVERY, stopped);
     while ticks.next().await {
         watched.note(desk.reap().await.map(drop));
+        watched.note(app.gate.sweep_detached().await.map(drop));
+    }
+}
+
+/// Runs detached calls on whose approval was decided, here or elsewhere, or whose process died.
+async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "continuing detached calls");
+    let mut ticks = Ticks::new(&app, "detached-calls", CONTINUE_EVERY, stopped);
+    loop {
+        let goes_on = tokio::select! {
+            goes_on = ticks.next() => goes_on,
+            () = app.gate.detached_ready() => true,
+        };
+        if !goes_on {
+            return;
+        }
+        // A gate that stops begins nothing: another one does, or the next start.
+        if app.shutdown.phase() < Phase::Draining {
+            watched.note(app.gate.continue_detached().await.map(drop));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! One data key seals one credential version, once. What is stored begins with a format byte, so that a later format
 //! can be told from this one.
 
-use toolgate_gate::ports::sealer::SealBinding;
+use toolgate_gate::ports::sealer::{SealBinding, SealSubject};
 use toolgate_model::secret::Material;
 use zeroize::Zeroizing;
 
@@ -23,15 +23,21 @@ pub(crate) enum Purpose {
 ///
 /// INVARIANT: this text never changes for a stored row; a new form needs a new format byte.
 pub(crate) fn associated_data(binding: &SealBinding, purpose: Purpose) -> String {
-    let SealBinding { tenant, credential, version } = binding;
+    let tenant = &binding.tenant;
     let purpose = match purpose {
         Purpose::Material => "material",
         Purpose::DataKey => "data-key",
     };
     // Canonical as it stands: the names are in order, and neither an id nor a tenant's name has anything to escape.
-    format!(
-        r#"{{"alg":"AES-256-GCM","credential":"{credential}","purpose":"{purpose}","tenant":"{tenant}","version":{version}}}"#
-    )
+    match binding.subject {
+        SealSubject::Credential { id, version } => format!(
+            r#"{{"alg":"AES-256-GCM","credential":"{id}","purpose":"{purpose}","tenant":"{tenant}","version":{version}}}"#
+        ),
+        SealSubject::Call { id, part } => format!(
+            r#"{{"alg":"AES-256-GCM","call":"{id}","part":"{}","purpose":"{purpose}","tenant":"{tenant}"}}"#,
+            part.as_str()
+        ),
+    }
 }
 
 /// Seals material under its data key: format, nonce, ciphertext, tag.
@@ -68,7 +74,8 @@ const FORMAT: u8 = 1;
 
 #[cfg(test)]
 mod tests {
-    use toolgate_model::id::CredentialId;
+    use toolgate_gate::ports::sealer::CallPart;
+    use toolgate_model::id::{CredentialId, InvocationId};
     use toolgate_model::principal::TenantId;
 
     use super::*;
@@ -76,11 +83,9 @@ mod tests {
     /// Stored rows depend on this text: a change of it makes every one of them unreadable.
     #[test]
     fn the_associated_data_is_this_text_for_ever() {
-        let binding = SealBinding {
-            tenant: TenantId::parse("acme").unwrap(),
-            credential: CredentialId::parse("cred_01K9ZV3M5T8XQ2W7RJ4C6N0BDF").unwrap(),
-            version: 7,
-        };
+        let tenant = TenantId::parse("acme").unwrap();
+        let credential = CredentialId::parse("cred_01K9ZV3M5T8XQ2W7RJ4C6N0BDF").unwrap();
+        let binding = SealBinding::of_credential(&tenant, credential, 7);
         for (purpose, word) in [(Purpose::Material, "material"), (Purpose::DataKey, "data-key")] {
             let expected = [
                 r#"{"alg":"AES-256-GCM","credential":"cred_01K9ZV3M5T8XQ2W7RJ4C6N0BDF","#,
@@ -88,6 +93,13 @@ mod tests {
             ];
             assert_eq!(associated_data(&binding, purpose), expected.concat());
         }
+        let call = InvocationId::parse("inv_01K9ZV3M5T8XQ2W7RJ4C6N0BDF").unwrap();
+        let binding = SealBinding::of_call(&tenant, call, CallPart::Request);
+        let expected = [
+            r#"{"alg":"AES-256-GCM","call":"inv_01K9ZV3M5T8XQ2W7RJ4C6N0BDF","#,
+            r#""part":"request","purpose":"material","tenant":"acme"}"#,
+        ];
+        assert_eq!(associated_data(&binding, Purpose::Material), expected.concat());
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Sealer for VaultSealer {
 }
 
 fn damaged(binding: &SealBinding) -> SealError {
-    SealError::Damaged { credential: binding.credential, version: binding.version }
+    SealError::Damaged { subject: binding.subject }
 }
 
 fn seal_error(error: KeyError, binding: &SealBinding) -> SealError {

@@ -25,6 +25,8 @@ fn ask(tenant: &TestTenant) -> Ask {
         waits: true,
         grants: Vec::new(),
         most_of_agent: 20,
+        parks: None,
+        detach: false,
     }
 }
 
@@ -75,7 +77,8 @@ async fn a_decision_is_heard(fixture: LedgerFixture) {
     desk.collect().await.unwrap();
 
     assert_eq!(desk.waiting(), 0, "nobody has told the call");
-    assert_eq!(waiting.await.unwrap().unwrap().approval, Some(approval.id));
+    let consent = Consent { approval: Some(approval.id), ..Consent::default() };
+    assert_eq!(waiting.await.unwrap().unwrap(), Reply::Consent(consent));
     assert_eq!(tenant.events_of("approval.granted").await[0]["actor"], json!(tenant.administrator));
 }
 

@@ -118,6 +118,9 @@ impl Gate {
             request_digest: answer_digest(&answer),
         };
         let decided = self.ledger.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))?;
+        if decided.detached && !decided.status.is_open() {
+            self.detached_runs.wake();
+        }
         require_waiting(decided)
     }
 

@@ -90,7 +90,7 @@ impl Gate {
             expires_at: new.expires_at,
             revoked_at: None,
         };
-        let binding = SealBinding { tenant: stamp.tenant().clone(), credential: credential.id, version: 1 };
+        let binding = SealBinding::of_credential(stamp.tenant(), credential.id, 1);
         for _ in 0..ATTEMPTS {
             let sealed = match new.material.is_empty() {
                 true => None,
@@ -148,8 +148,7 @@ impl Gate {
         self.require_future(new.expires_at.flatten())?;
         let stamp = self.mandate(caller);
         for _ in 0..ATTEMPTS {
-            let binding =
-                SealBinding { tenant: stamp.tenant().clone(), credential: id, version: credential.version + 1 };
+            let binding = SealBinding::of_credential(stamp.tenant(), id, credential.version + 1);
             let command = RotateCredential {
                 stamp: stamp.clone(),
                 id,

@@ -68,7 +68,7 @@ impl Gate {
         loop {
             let versions = self.ledger.sealed_under_other_keys(&current, after, BATCH).await?;
             let Some(last) = versions.last() else { break };
-            after = Some((last.binding.credential, last.binding.version));
+            after = Some(last.binding.subject);
             for version in versions {
                 match self.rewrap(version).await? {
                     Some(true) => done.rewrapped += 1,
@@ -99,7 +99,7 @@ impl Gate {
                 Ok(Some(self.ledger.rewrap(command).await?))
             }
             Err(error @ (SealError::Damaged { .. } | SealError::KeyMissing { .. })) => {
-                tracing::warn!(%error, "a credential was left under its old master key");
+                tracing::warn!(%error, "left under its old master key");
                 Ok(None)
             }
             Err(error) => Err(error.into()),

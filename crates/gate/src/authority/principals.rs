@@ -44,6 +44,8 @@ pub struct NewPrincipal {
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
     /// What policies and guardians know it by.
     pub labels: BTreeSet<Label>,
+    /// Whether its calls that must wait for an approver are detached.
+    pub detaches: bool,
 }
 
 /// A principal as it was stored just now.
@@ -76,6 +78,7 @@ impl Gate {
             rate_limits: new.rate_limits,
             tool_allowlist: new.tool_allowlist,
             labels: new.labels,
+            detaches: new.detaches,
             ..Principal::new(stamp.tenant().clone(), new.id, new.kind, permissions, stamp.time())
         };
         let command = CreatePrincipal { stamp, principal: principal.clone(), unresolved: unresolved.clone() };

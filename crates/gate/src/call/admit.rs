@@ -176,6 +176,7 @@ impl Gate {
             registry: *registry,
             request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, fit)),
             deadline: stamp.time.plus(deadline(fit)).plus(GRACE),
+            detached: call.detached.then_some(self.process),
             stamp,
             invocation,
         }

@@ -12,8 +12,8 @@ use super::fit::Alternative;
 use super::guard::{Guarded, Judged};
 use super::{Call, Kept, Progress};
 use crate::gate::Gate;
-use crate::ports::approver::{Ask, consent_of};
-use crate::ports::ledger::{Consent, SessionTerms};
+use crate::ports::approver::{Ask, Reply, consent_of};
+use crate::ports::ledger::{AskedApproval, Consent, ParkCall, SessionTerms};
 use crate::refusal::{Code, Refusal};
 
 mod need;
@@ -28,6 +28,19 @@ pub(super) struct Approved {
     pub(super) covered: Option<(Option<BoundAction>, String)>,
     /// What the guardians said.
     pub(super) judged: Judged,
+}
+
+/// What comes of asking whether a call may go on.
+pub(super) enum Step {
+    /// It may.
+    Approved(Box<Approved>),
+    /// An approver has said yes. Time has passed: the whole call is decided on again, and the decision is used if the call
+    /// is still what was shown.
+    Again,
+    /// It waits in the ledger.
+    Parked,
+    /// It would wait on its connection, and is to be detached.
+    Detach,
 }
 
 /// A person's yes, and what it was given for.
@@ -50,21 +63,23 @@ impl Approved {
 }
 
 impl Gate {
-    /// Waits for a person where something asks for one. `None` where a person has said yes: time has passed, so that the
-    /// whole call is decided on again, and the decision is used if the call is still what was shown.
+    /// Waits for a person where something asks for one.
     pub(super) async fn approve(
         self: &Arc<Self>,
         call: &Arc<Call>,
         guarded: Guarded,
         is_first: bool,
         kept: &mut Kept,
-    ) -> Result<Option<Approved>, Refusal> {
+    ) -> Result<Step, Refusal> {
         let ask = Need::ask(self, call, &guarded).await?;
-        if let (Some(earlier), Some(_), true) = (call.answered, &ask, kept.answered.is_empty()) {
-            // The same call was refused with this approval before.
-            let given = self.ledger.approval(call.caller.tenant(), earlier).await?.ok_or_else(no_longer_the_same)?;
-            let consent = consent_of(&given)?;
-            kept.answered.push(Answered { consent, digest: given.digest, rule: given.rule, is_first: true });
+        if kept.answered.is_empty() && (ask.is_some() || call.detached) {
+            // What was asked when the same call was run before.
+            for AskedApproval { approval, first } in &call.answered {
+                let given = self.ledger.approval(call.caller.tenant(), *approval).await?;
+                let given = given.ok_or_else(no_longer_the_same)?;
+                let consent = consent_of(&given)?;
+                kept.answered.push(Answered { consent, digest: given.digest, rule: given.rule, is_first: *first });
+            }
         }
         if !kept.answered.is_empty() {
             let action = bound_action(guarded.fit());
@@ -73,26 +88,39 @@ impl Gate {
             let same_rule = |answered: &Answered| ask.as_ref().is_none_or(|ask| ask.approval.rule == answered.rule);
             if let Some(answered) = kept.answered.iter().find(|one| one.digest == now && same_rule(one)) {
                 let consent = answered.consent.clone();
-                return Ok(Some(Approved::of(guarded, consent, Some((action, now)))));
+                return Ok(Step::Approved(Box::new(Approved::of(guarded, consent, Some((action, now))))));
             }
             // Each alternative is another action, which is asked about by itself; but what is preferred must still be it.
             if is_first && kept.answered.iter().any(|answered| answered.is_first) {
                 return Err(no_longer_the_same());
             }
         }
-        let Some(ask) = ask else { return Ok(Some(Approved::of(guarded, Consent::default(), None))) };
+        let Some(mut ask) = ask else {
+            return Ok(Step::Approved(Box::new(Approved::of(guarded, Consent::default(), None))));
+        };
         // Nobody waits for a call that waits for a person.
         kept.turn = None;
         let (action, digest, rule) =
             (ask.approval.action.clone(), ask.approval.digest.clone(), ask.approval.rule.clone());
         let told = need::Told::of(call, &guarded);
-        let consent = self.ask_somebody(call, ask, told).await?;
+        if call.detached {
+            ask.parks = Some(ParkCall { process: self.process, asked: call.answered.clone(), first: is_first });
+        }
+        let consent = match self.ask_somebody(call, ask, told).await? {
+            Reply::Consent(consent) => consent,
+            Reply::Open(_) if call.detached => return Ok(Step::Parked),
+            Reply::Open(id) => {
+                let reason = format!("a person must approve this; ask again once approval {id} is given");
+                return Err(Refusal::new(Code::ApprovalRequired, reason).with("approval_id", id));
+            }
+            Reply::Detach => return Ok(Step::Detach),
+        };
         if consent.approval.is_none() {
             call.tell(|| Progress::Covered(consent.standing.clone()));
-            return Ok(Some(Approved::of(guarded, consent, Some((action, digest)))));
+            return Ok(Step::Approved(Box::new(Approved::of(guarded, consent, Some((action, digest))))));
         }
         kept.answered.push(Answered { consent, digest, rule, is_first });
-        Ok(None)
+        Ok(Step::Again)
     }
 
     /// Refuses a call that could not be made as it is: nobody may have to be asked, and its credential must open.
@@ -111,7 +139,7 @@ impl Gate {
     }
 
     /// Waits for the decision of an approver, for as long as the caller waits for the response.
-    async fn ask_somebody(&self, call: &Call, ask: Ask, told: need::Told) -> Result<Consent, Refusal> {
+    async fn ask_somebody(&self, call: &Call, ask: Ask, told: need::Told) -> Result<Reply, Refusal> {
         let asked = |approval: &Approval| call.tell(|| Progress::Asked(Box::new(told.instead_of(approval))));
         self.approver.approve(ask, &asked, Box::pin(call.presence.clone().gone())).await
     }

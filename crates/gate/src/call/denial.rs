@@ -12,6 +12,7 @@ use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::time::Timestamp;
 
 use super::admit::shown;
+use super::detached::StoredOutcome;
 use super::fit::Candidate;
 use super::resolve::tool_part;
 use super::{Call, Reached};
@@ -107,6 +108,13 @@ impl Gate {
                 // Every decision that another runtime gets is on record.
                 Some(asked) => Some(asked.refused(decision, call.id, &parameters, &refusal)),
                 None => decision,
+            },
+            detached: match call.detached {
+                true => {
+                    let outcome = StoredOutcome::refused(call.id, &refusal);
+                    Some(self.finish(call.caller.tenant(), call.id, &outcome).await)
+                }
+                false => None,
             },
             invocation,
         };

@@ -92,12 +92,12 @@ impl Gate {
             let sealed = self.ledger.sealed_material(&credential.tenant, credential.id, now, freshness).await?;
             let missing = || Refusal::new(Code::CredentialRevoked, "its material is gone");
             let version = sealed.ok_or_else(missing)?;
-            let current = version.binding.version >= credential.version;
+            let current = version.binding.version() >= credential.version;
             match self.sealer.unseal(&version.binding, &version.sealed).await {
-                Ok(material) if current => return Ok((version.binding.version, material)),
+                Ok(material) if current => return Ok((version.binding.version(), material)),
                 // What is remembered may be wrapped by a key that is gone by now.
                 _ if freshness == Freshness::Recent => freshness = Freshness::Newest,
-                outcome => return Ok((version.binding.version, outcome?)),
+                outcome => return Ok((version.binding.version(), outcome?)),
             }
         }
     }
@@ -175,8 +175,7 @@ impl CredentialRenewal<'_> {
 
     async fn keep(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {
         let (credential, now) = (self.credential, self.gate.clock.now());
-        let binding =
-            SealBinding { tenant: credential.tenant.clone(), credential: credential.id, version: version + 1 };
+        let binding = SealBinding::of_credential(&credential.tenant, credential.id, version + 1);
         let command = RotateCredential {
             // The call was admitted, and what the service rotated for it must be kept whatever became of its caller.
             stamp: Mandate::own(Stamp { time: now, ..self.stamp.clone() }),

@@ -9,7 +9,7 @@ use toolgate_model::approval::{ApprovalSession, CallLabel, LONGEST_WAIT, Session
 use toolgate_model::context::GrantContext;
 use toolgate_model::guard::{Content, Dialect, Hook, TraceIds};
 use toolgate_model::hook::{CallTrace, RunId};
-use toolgate_model::id::{ApprovalId, GrantId, InvocationId, SessionId};
+use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, PrincipalKind};
@@ -22,6 +22,7 @@ use super::progress::{Observer, Progress};
 use crate::catalog::Tool;
 use crate::gate::Gate;
 use crate::identify::Caller;
+use crate::ports::ledger::AskedApproval;
 use crate::refusal::{Code, Refusal};
 
 /// A call as a transport decodes it.
@@ -92,13 +93,15 @@ pub(super) struct Own {
     pub(super) takes_changes: bool,
     /// Whether it waits for an approver's decision. Otherwise it is refused with the approval, which stays open.
     pub(super) waits: bool,
-    /// The approval that the same call was refused with before.
-    pub(super) answered: Option<ApprovalId>,
+    /// The approvals that were asked for when the same call was run before.
+    pub(super) answered: Vec<AskedApproval>,
+    /// Whether it becomes detached where it would wait for an approver.
+    pub(super) may_detach: bool,
 }
 
 impl Default for Own {
     fn default() -> Self {
-        Self { tool: None, asked: None, takes_changes: true, waits: true, answered: None }
+        Self { tool: None, asked: None, takes_changes: true, waits: true, answered: Vec::new(), may_detach: false }
     }
 }
 
@@ -126,8 +129,12 @@ pub(crate) struct Call {
     pub(crate) takes_changes: bool,
     /// Whether it waits for an approver's decision.
     pub(crate) waits: bool,
-    /// The approval that the same call was refused with before.
-    pub(crate) answered: Option<ApprovalId>,
+    /// The approvals that were asked for when the same call was run before.
+    pub(crate) answered: Vec<AskedApproval>,
+    /// Whether it waits in the ledger and not on a connection.
+    pub(crate) detached: bool,
+    /// Whether it becomes detached where it would wait for an approver.
+    pub(crate) may_detach: bool,
     /// The question of another agent's runtime that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
     /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
@@ -207,7 +214,9 @@ impl Gate {
             reasoning: request.reasoning,
             takes_changes: true,
             waits: true,
-            answered: None,
+            answered: Vec::new(),
+            detached: false,
+            may_detach: false,
             asked: None,
             presence: Presence::default(),
             address: request.address,

@@ -12,6 +12,7 @@ use toolgate_model::service::ToolName;
 use toolgate_model::time::Timestamp;
 
 use super::Admitted;
+use super::detached::StoredOutcome;
 use super::fit::Candidate;
 use super::inspect::Inspected;
 use crate::gate::Gate;
@@ -97,6 +98,7 @@ impl Gate {
         let duration_ms = admitted.call().milliseconds_until(stamp.time);
         let grant = admitted.grant();
         let (service, tool) = (admitted.candidate().tool.service.clone(), admitted.tool().clone());
+        let detached = admitted.call().detached;
         let mut invocation = admitted.into_invocation();
         let status = if inspected.error.is_some() { InvocationStatus::Error } else { InvocationStatus::Success };
         let outcome = CallOutcome {
@@ -130,6 +132,11 @@ impl Gate {
                 ToolReturned::error(&invocation, &error.code, sentence.to_owned(), took)
             }
         };
+        let answer_to_caller = CallAnswer { invocation: id, grant, service, tool, outcome, replayed: false };
+        let detached = match detached {
+            true => Some(self.finish(&stamp.tenant, id, &StoredOutcome::answered(&answer_to_caller)).await),
+            false => None,
+        };
         let settle = Settle {
             stamp,
             invocation,
@@ -137,9 +144,10 @@ impl Gate {
             never_sent: inspected.never_sent,
             returned,
             decision: inspected.decision,
+            detached,
         };
         self.ledger.settle(Arc::new(settle)).await?;
-        Ok(CallAnswer { invocation: id, grant, service, tool, outcome, replayed: false })
+        Ok(answer_to_caller)
     }
 }
 

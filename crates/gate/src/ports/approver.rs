@@ -10,10 +10,10 @@ use toolgate_model::approval::{
     Approval, ApprovalSession, ApprovalStatus, BoundAction, Channel, Coverage, Decision, Reach, StandingApproval,
     StandingWish, TIMED_OUT,
 };
-use toolgate_model::id::StandingApprovalId;
+use toolgate_model::id::{ApprovalId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
-use super::ledger::{Consent, GrantRates, Stamp};
+use super::ledger::{Consent, GrantRates, ParkCall, Stamp};
 use crate::refusal::{Code, Refusal};
 
 /// What is put before a person.
@@ -31,6 +31,21 @@ pub struct Ask {
     pub grants: Vec<GrantRates>,
     /// How many approvals of one agent may be open at a time.
     pub most_of_agent: u32,
+    /// Where the call is detached: it waits in the ledger from then on.
+    pub parks: Option<ParkCall>,
+    /// Whether the call is to be detached before anybody is asked.
+    pub detach: bool,
+}
+
+/// What came of asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The call may go on.
+    Consent(Consent),
+    /// An approver is asked, and nothing waits here for the decision.
+    Open(ApprovalId),
+    /// Nobody is asked yet: the call must be detached first.
+    Detach,
 }
 
 /// What a call is told whose caller is gone.
@@ -80,7 +95,7 @@ pub type Asked<'a> = &'a (dyn Fn(&Approval) + Send + Sync);
 #[async_trait]
 pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer; a refusal is a no. Where earlier answers cover the call nobody is asked.
-    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Consent, Refusal>;
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Reply, Refusal>;
     /// Tells that an approval has ended, to whoever waits for it here.
     fn resolved(&self, approval: &Approval);
     /// What an answer would cover by this wish, or why it cannot.
@@ -193,7 +208,7 @@ pub struct Unattended;
 
 #[async_trait]
 impl Approver for Unattended {
-    async fn approve(&self, ask: Ask, _asked: Asked<'_>, _gone: Gone) -> Result<Consent, Refusal> {
+    async fn approve(&self, ask: Ask, _asked: Asked<'_>, _gone: Gone) -> Result<Reply, Refusal> {
         let reasons: Vec<&str> = ask.approval.reasons.iter().map(|reason| reason.text.as_str()).collect();
         let reason = format!("this call needs a person's approval ({}), and nobody can be asked", reasons.join("; "));
         Err(Refusal::new(Code::ApprovalRequired, reason))

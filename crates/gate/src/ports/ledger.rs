@@ -19,7 +19,7 @@ use toolgate_model::merkle::{TileCoordinate, Tiles};
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, Tenant, TenantId};
 use toolgate_model::time::Timestamp;
 
-use crate::ports::sealer::MasterKeyId;
+use crate::ports::sealer::{MasterKeyId, SealSubject};
 use crate::refusal::Refusal;
 
 pub use self::approval_webhooks::{
@@ -33,6 +33,10 @@ pub use self::audit::{EventFilter, EventHeading, LogHead, LogNews, LoggedEvent, 
 pub use self::calls::{
     Admission, Admit, DenialCount, Freshness, Generation, Holding, Holdings, InvocationFilter, RecordDenial,
     ReportInvocation, Settle, StoredAnswer,
+};
+pub use self::detached::{
+    AskedApproval, ClaimDetached, ClaimedCall, DetachCall, Detached, DetachedCall, DetachedCalls, DetachedLimits,
+    DetachedState, FinishDetached, ParkCall, StoredCall,
 };
 pub use self::grants::{
     CreateGrant, DelegateGrant, GrantFilter, GrantSource, ResumeGrant, RevokeGrant, Revoked, SuspendGrant,
@@ -57,6 +61,7 @@ mod approval_webhooks;
 mod approvals;
 mod audit;
 mod calls;
+mod detached;
 mod grants;
 mod mandate;
 mod page;
@@ -84,7 +89,7 @@ pub type Revision = u64;
 
 /// Everything that Toolgate keeps.
 #[async_trait]
-pub trait Ledger: Send + Sync {
+pub trait Ledger: DetachedCalls {
     /// Makes a tenant with its administrator.
     async fn create_tenant(&self, command: CreateTenant) -> Result<(), Refusal>;
     /// Tenants, in the order of their ids.
@@ -172,7 +177,7 @@ pub trait Ledger: Send + Sync {
     async fn sealed_under_other_keys(
         &self,
         current: &MasterKeyId,
-        after: Option<(CredentialId, u32)>,
+        after: Option<SealSubject>,
         limit: u32,
     ) -> Result<Vec<SealedVersion>, Refusal>;
     /// Stores a data key that was wrapped anew, unless the version changed meanwhile.

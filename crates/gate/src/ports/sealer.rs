@@ -1,21 +1,88 @@
 //! The sealer: turns material into something that may be stored, and back for one call.
 
+use std::fmt;
+
 use async_trait::async_trait;
 use thiserror::Error;
-use toolgate_model::id::CredentialId;
+use toolgate_model::id::{CredentialId, InvocationId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Material;
 
-/// What a sealed version belongs to. It is authenticated with the ciphertext, so that a row copied to another tenant,
-/// credential or version does not open.
+/// What sealed material belongs to. It is authenticated with the ciphertext, so that a row copied to another tenant,
+/// credential, version or call does not open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealBinding {
-    /// The tenant that owns the credential.
+    /// The tenant that owns it.
     pub tenant: TenantId,
-    /// The credential.
-    pub credential: CredentialId,
-    /// Its version, counted from one.
-    pub version: u32,
+    /// What is sealed.
+    pub subject: SealSubject,
+}
+
+/// What is sealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SealSubject {
+    /// The material of a credential.
+    Credential {
+        /// Which.
+        id: CredentialId,
+        /// Its version, counted from one.
+        version: u32,
+    },
+    /// A part of a detached call.
+    Call {
+        /// Which.
+        id: InvocationId,
+        /// Which part.
+        part: CallPart,
+    },
+}
+
+/// A part of a detached call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallPart {
+    /// What the caller sent.
+    Request,
+    /// What the caller gets.
+    Outcome,
+}
+
+impl CallPart {
+    /// As it is written in the associated data.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Outcome => "outcome",
+        }
+    }
+}
+
+impl SealBinding {
+    /// The binding of a credential's version.
+    pub fn of_credential(tenant: &TenantId, id: CredentialId, version: u32) -> Self {
+        Self { tenant: tenant.clone(), subject: SealSubject::Credential { id, version } }
+    }
+
+    /// The binding of a part of a detached call.
+    pub fn of_call(tenant: &TenantId, id: InvocationId, part: CallPart) -> Self {
+        Self { tenant: tenant.clone(), subject: SealSubject::Call { id, part } }
+    }
+
+    /// The version of the credential; 0 for anything else, which has none.
+    pub fn version(&self) -> u32 {
+        match self.subject {
+            SealSubject::Credential { version, .. } => version,
+            SealSubject::Call { .. } => 0,
+        }
+    }
+}
+
+impl fmt::Display for SealSubject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Credential { id, version } => write!(formatter, "{id} version {version}"),
+            Self::Call { id, part } => write!(formatter, "the {} of {id}", part.as_str()),
+        }
+    }
 }
 
 /// The name of a master key: derived from the key or given by the key service, never secret.
@@ -37,14 +104,10 @@ pub struct SealedMaterial {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SealError {
     /// The ciphertext or its wrapped key does not authenticate: damaged, or moved from elsewhere.
-    #[error(
-        "the sealed material of {credential} version {version} is damaged or belongs elsewhere; rotate the credential with fresh material"
-    )]
+    #[error("{}", damaged(*subject))]
     Damaged {
-        /// Whose material.
-        credential: CredentialId,
-        /// Which version.
-        version: u32,
+        /// What does not open.
+        subject: SealSubject,
     },
     /// The master key that wraps it is not at hand.
     #[error("master key {} is not available from the key provider; give it back, or rotate the credential with fresh material", key.0)]
@@ -58,6 +121,15 @@ pub enum SealError {
         /// What went wrong, without any secret.
         reason: String,
     },
+}
+
+fn damaged(subject: SealSubject) -> String {
+    match subject {
+        SealSubject::Credential { .. } => format!(
+            "the sealed material of {subject} is damaged or belongs elsewhere; rotate the credential with fresh material"
+        ),
+        SealSubject::Call { .. } => format!("{subject} is damaged or belongs elsewhere; call again"),
+    }
 }
 
 /// Seals and unseals material under a master key that never leaves the implementation.

@@ -175,6 +175,8 @@ codes! {
     ProxyError, BadGateway => "PROXY_ERROR",
     /// More requests than one key or one address may send.
     RequestRateLimited, TooMany => "REQUEST_RATE_LIMITED",
+    /// The result of a detached call is not kept, or not any more.
+    ResultGone, Gone => "RESULT_GONE",
     /// No such path.
     RouteNotFound, NotFound => "ROUTE_NOT_FOUND",
     /// No such run, or none that the caller may see.
@@ -193,6 +195,8 @@ codes! {
     TenantNotFound, NotFound => "TENANT_NOT_FOUND",
     /// More calls wait for an answer than may.
     TooManyApprovals, TooMany => "TOO_MANY_APPROVALS",
+    /// More detached calls of one agent are stored than may be.
+    TooManyDetached, TooMany => "TOO_MANY_DETACHED_CALLS",
     /// Too many wrong keys from one address.
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
     /// More requests of one key than may be in flight.

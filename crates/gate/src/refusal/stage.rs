@@ -26,6 +26,25 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// In the order of the pipeline.
+    pub const ALL: [Self; 10] = [
+        Self::Identify,
+        Self::Resolve,
+        Self::Authorize,
+        Self::Constrain,
+        Self::Guard,
+        Self::Approve,
+        Self::Admit,
+        Self::Execute,
+        Self::Inspect,
+        Self::Settle,
+    ];
+
+    /// Reads [`Stage::as_str`] back.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.as_str() == text)
+    }
+
     /// As it is recorded and shown.
     pub fn as_str(self) -> &'static str {
         match self {

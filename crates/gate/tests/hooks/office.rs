@@ -11,6 +11,7 @@ use toolgate_gate::call::{Admitted, AskForm, CallRequest, HookAnswer, HookQuesti
 use toolgate_gate::gate::{Gate, Ports, Settings};
 use toolgate_gate::identify::Caller;
 use toolgate_gate::ports::approver::{Approver, Unattended};
+use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::guardian::Guardian;
 use toolgate_gate::ports::ledger::{ApplyPolicies, ApplyService, Freshness, PolicyChange};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
@@ -20,6 +21,7 @@ use toolgate_guardian::policy::{CedarBook, PolicyEngine};
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::Grant;
 use toolgate_model::guard::{AgentRef, Content, Dialect, Direction, Hook, HookEvent, PolicyFile, VerdictKind};
+use toolgate_model::id::ProcessId;
 use toolgate_model::principal::{Principal, PrincipalId};
 use toolgate_model::secret::{Material, Secret};
 use toolgate_model::service::ServiceDefinition;
@@ -125,6 +127,7 @@ impl Office {
             guardian,
             policy_book: Arc::new(CedarBook),
             approver,
+            process: ProcessId::new(tenant.now(), random().unwrap()),
         };
         let gate = Arc::new(Gate::new(ports, Arc::clone(fixture.signer()), Settings::default()));
         let id = principal("clerk");

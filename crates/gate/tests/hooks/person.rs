@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use toolgate_approval::{Desk, NoLinks};
-use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Gone, Presentation};
+use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Gone, Presentation, Reply};
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{Consent, DecideApproval};
+use toolgate_gate::ports::ledger::DecideApproval;
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{Approval, Channel, Coverage, Decision, Reach, StandingApproval, StandingWish, Vote};
 use toolgate_model::id::{ProcessId, StandingApprovalId};
@@ -61,7 +61,7 @@ impl Person {
 
 #[async_trait]
 impl Approver for Person {
-    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Consent, Refusal> {
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Reply, Refusal> {
         let (shown, mut waits) = tokio::sync::mpsc::unbounded_channel();
         let tell = |approval: &Approval| {
             asked(approval);

@@ -20,7 +20,7 @@ use super::invocations;
 use super::listing::padded;
 use super::rates::{Rates, Reserved};
 use super::record::{Entry, EventGroups, event_row, next_places, recording};
-use super::{Joint, Operation, marks, sessions};
+use super::{Joint, Operation, detached, marks, sessions};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Change, INSERT, Question, Rows, Transaction, values};
 
@@ -81,6 +81,7 @@ impl Operation for AdmitAll {
         let mut outcomes = vec![Admission::Admitted; self.calls.len()];
         self.recheck(transaction, &mut outcomes).await?;
         self.hold_sessions(transaction, &mut outcomes).await?;
+        self.hold_detached(transaction, &mut outcomes).await?;
         self.claim_keys(transaction, &mut outcomes).await?;
         let reserved = self.reserve(transaction, &mut outcomes).await?;
         let standing = self.standing(&outcomes);
@@ -97,6 +98,10 @@ impl Operation for AdmitAll {
         let recorded = Change::Insert(recording::<T>(&events, &places));
         transaction.change_each(&[counters, rate_places, admitted, recorded]).await?;
         marks::leave(transaction, &standing).await?;
+        let detached = standing.iter().filter(|(_, admit)| admit.detached.is_some());
+        let detached: Vec<Vec<Value>> =
+            detached.map(|(_, admit)| values![&admit.stamp.tenant, admit.invocation.id].to_vec()).collect();
+        detached::run(transaction, &detached).await?;
         Ok(outcomes)
     }
 }
@@ -171,6 +176,32 @@ impl AdmitAll {
                 open.is_some_and(|open| open.principal == admit.invocation.agent && open.expires_at > admit.stamp.time);
             if let (false, Some(place)) = (stands, outcomes.get_mut(position)) {
                 *place = Admission::Refused(sessions::no_session(session));
+            }
+        }
+        Ok(())
+    }
+
+    /// A detached call is admitted by the process that has claimed it, and by no other, so that it is made once.
+    async fn hold_detached<T: Transaction>(
+        &self,
+        transaction: &mut T,
+        outcomes: &mut [Admission],
+    ) -> Result<(), Failure> {
+        let mut claimed: Vec<_> = self
+            .standing(outcomes)
+            .into_iter()
+            .filter_map(|(position, admit)| Some((admit.invocation.id, admit.detached?, position, admit)))
+            .collect();
+        // Everybody takes them in the same order.
+        claimed.sort_by_key(|(id, _, _, _)| *id);
+        let mut before = None;
+        for (id, process, position, admit) in claimed {
+            let held = match before.replace(id) == Some(id) {
+                true => Err(detached::taken_over(id)),
+                false => detached::hold_claimed(transaction, &admit.stamp.tenant, id, process).await?,
+            };
+            if let (Err(refusal), Some(place)) = (held, outcomes.get_mut(position)) {
+                *place = Admission::Refused(refusal);
             }
         }
         Ok(())

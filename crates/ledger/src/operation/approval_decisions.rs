@@ -17,7 +17,7 @@ use super::administration::{Administration, Entitled};
 use super::approvals::{entry, hold, store};
 use super::reaping::{ORPHANED, waits_in_dead_process};
 use super::record::{record, record_all};
-use super::{principals, standing_approvals};
+use super::{detached, principals, standing_approvals};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
@@ -76,6 +76,7 @@ impl Administration for Deciding {
         };
         let standing = settle_wish(command, &mut ended);
         store(transaction, &ended).await?;
+        detached::wake(transaction, std::iter::once(&ended)).await?;
         let mut entries = vec![entry(&ended, ApprovalHappening::Ended)];
         if let Some(standing) = standing {
             standing_approvals::insert(transaction, &standing).await?;

@@ -9,10 +9,10 @@ use toolgate_model::id::{ApprovalId, GrantId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
 use super::listing::Conditions;
 use super::rates::Rates;
 use super::record::{Entry, record};
+use super::{Operation, detached};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
@@ -36,7 +36,7 @@ impl Operation for RequestApproval {
         // Written down, it waits.
         let approval = Approval { status: ApprovalStatus::Pending, ..self.approval.clone() };
         let sql = "INSERT INTO approvals (tenant, id, status, agent, tool, invocation, process, created_at, expires_at, \
-             body, grant_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+             body, grant_id, detached) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
         let parameters = [
             Value::from(&approval.tenant),
             Value::from(approval.id),
@@ -49,8 +49,12 @@ impl Operation for RequestApproval {
             Value::from(approval.expires_at),
             json_text(&approval)?,
             Value::from(grant),
+            Value::from(approval.detached),
         ];
         transaction.execute(sql, &parameters).await?;
+        if let Some(park) = &self.parks {
+            detached::park(transaction, &approval, park).await?;
+        }
         record(transaction, &self.stamp, entry(&approval, ApprovalHappening::Requested)).await
     }
 }
@@ -64,6 +68,7 @@ impl Operation for EndApproval {
         let approval = hold(transaction, &self.stamp.tenant, self.id).await?;
         let Some(ended) = approval.ended(self.status, &self.reason, self.stamp.time) else { return Ok(approval) };
         store(transaction, &ended).await?;
+        detached::wake(transaction, std::iter::once(&ended)).await?;
         record(transaction, &self.stamp, entry(&ended, ApprovalHappening::Ended)).await?;
         Ok(ended)
     }

@@ -134,8 +134,7 @@ impl Administration for CreateCredential {
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
         transaction.execute(sql, parameters).await?;
         if let Some(sealed) = &self.sealed {
-            let binding = binding(credential, credential.version);
-            insert_version(transaction, &binding, sealed, by.time).await?;
+            insert_version(transaction, credential, sealed, by.time).await?;
         }
         let happening = Happening::CredentialCreated {
             credential: credential.id,
@@ -197,7 +196,7 @@ impl Administration for RotateCredential {
             credential.id,
         ];
         transaction.execute(&update, parameters).await?;
-        insert_version(transaction, &binding(&credential, credential.version), &self.sealed, now).await?;
+        insert_version(transaction, &credential, &self.sealed, now).await?;
         let happening = Happening::CredentialRotated { credential: credential.id, rotated_by: by.actor.clone() };
         record(transaction, by, Entry::new(happening)).await?;
         Ok(credential)
@@ -341,11 +340,11 @@ pub const VERSION_COLUMNS: &str = "v.credential, v.version, v.tenant, v.cipherte
 /// Reads a row of [`VERSION_COLUMNS`].
 pub fn read_version(row: &Row) -> Result<SealedVersion, SqlError> {
     Ok(SealedVersion {
-        binding: SealBinding {
-            tenant: row.parsed(2, TenantId::parse)?,
-            credential: row.parsed(0, CredentialId::parse)?,
-            version: row.count(1)?,
-        },
+        binding: SealBinding::of_credential(
+            &row.parsed(2, TenantId::parse)?,
+            row.parsed(0, CredentialId::parse)?,
+            row.count(1)?,
+        ),
         sealed: SealedMaterial {
             ciphertext: row.blob(3)?.to_vec(),
             wrapped_key: row.blob(4)?.to_vec(),
@@ -354,13 +353,9 @@ pub fn read_version(row: &Row) -> Result<SealedVersion, SqlError> {
     })
 }
 
-fn binding(credential: &Credential, version: u32) -> SealBinding {
-    SealBinding { tenant: credential.tenant.clone(), credential: credential.id, version }
-}
-
 async fn insert_version<T: Transaction>(
     transaction: &mut T,
-    binding: &SealBinding,
+    credential: &Credential,
     sealed: &SealedMaterial,
     now: Timestamp,
 ) -> Result<(), Failure> {
@@ -368,9 +363,9 @@ async fn insert_version<T: Transaction>(
     let sql = "INSERT INTO credential_versions (credential, version, tenant, ciphertext, wrapped_key, master_key, \
          created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let parameters = values![
-        binding.credential,
-        binding.version,
-        &binding.tenant,
+        credential.id,
+        credential.version,
+        &credential.tenant,
         sealed.ciphertext.as_slice(),
         sealed.wrapped_key.as_slice(),
         sealed.key.0.as_str(),

@@ -1,15 +1,14 @@
 //! Which master key wraps what, and how one goes out of use without losing anything.
 
 use toolgate_gate::ports::ledger::{KeyUsage, RecordRekey, Rewrap, SealedVersion};
-use toolgate_gate::ports::sealer::MasterKeyId;
+use toolgate_gate::ports::sealer::{MasterKeyId, SealSubject};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
-use toolgate_model::id::CredentialId;
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
 use super::credentials::{VERSION_COLUMNS, read_version};
 use super::record::{Entry, record};
+use super::{Operation, detached};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
 
@@ -55,7 +54,8 @@ impl Operation for ReadKeyUsage {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<KeyUsage>, Failure> {
         let sql = "SELECT m.id, (SELECT COUNT(*) FROM credential_versions AS v WHERE v.master_key = m.id \
-             AND v.destroyed_at IS NULL), m.retired_at FROM master_keys AS m ORDER BY m.id";
+             AND v.destroyed_at IS NULL) + (SELECT COUNT(*) FROM detached_calls AS d WHERE d.master_key = m.id), \
+             m.retired_at FROM master_keys AS m ORDER BY m.id";
         let rows = transaction.query(sql, &[]).await?;
         let usage = rows.iter().map(|row| {
             Ok(KeyUsage {
@@ -73,7 +73,7 @@ pub struct ListUnderOtherKeys {
     /// The key that they should be under.
     pub current: MasterKeyId,
     /// The last one of the page before.
-    pub after: Option<(CredentialId, u32)>,
+    pub after: Option<SealSubject>,
     /// How many at most.
     pub limit: u32,
 }
@@ -82,7 +82,11 @@ impl Operation for ListUnderOtherKeys {
     type Output = Vec<SealedVersion>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<SealedVersion>, Failure> {
-        let (credential, version) = self.after.map_or((String::new(), 0), |(id, version)| (id.to_string(), version));
+        let (credential, version) = match self.after {
+            None => (String::new(), 0),
+            Some(SealSubject::Credential { id, version }) => (id.to_string(), version),
+            Some(SealSubject::Call { id, .. }) => return self.calls(transaction, &id.to_string()).await,
+        };
         let sql = format!(
             "SELECT {VERSION_COLUMNS} FROM credential_versions AS v WHERE v.destroyed_at IS NULL \
              AND v.master_key <> $1 AND (v.credential > $2 OR (v.credential = $2 AND v.version > $3)) \
@@ -90,7 +94,24 @@ impl Operation for ListUnderOtherKeys {
         );
         let parameters = values![self.current.0.as_str(), credential, version, self.limit];
         let rows = transaction.query(&sql, parameters).await?;
-        Ok(rows.iter().map(read_version).collect::<Result<Vec<_>, _>>()?)
+        match rows.is_empty() {
+            // Behind the credentials come the detached calls.
+            true => self.calls(transaction, "").await,
+            false => Ok(rows.iter().map(read_version).collect::<Result<Vec<_>, _>>()?),
+        }
+    }
+}
+
+impl ListUnderOtherKeys {
+    async fn calls<T: Transaction>(&self, transaction: &mut T, after: &str) -> Result<Vec<SealedVersion>, Failure> {
+        let sql = format!(
+            "SELECT {} FROM detached_calls WHERE master_key <> $1 AND master_key IS NOT NULL AND id > $2 \
+             ORDER BY id LIMIT $3",
+            detached::sealed_columns()
+        );
+        let rows = transaction.query(&sql, values![self.current.0.as_str(), after, self.limit]).await?;
+        let sealed = rows.iter().map(detached::read_sealed).collect::<Result<Vec<_>, _>>()?;
+        Ok(sealed.into_iter().flatten().collect())
     }
 }
 
@@ -99,16 +120,21 @@ impl Operation for Rewrap {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
         share_usable(transaction, &self.sealed.key).await?;
-        let sql = "UPDATE credential_versions SET wrapped_key = $1, master_key = $2 \
-             WHERE credential = $3 AND version = $4 AND wrapped_key = $5 AND destroyed_at IS NULL";
-        let parameters = values![
-            self.sealed.wrapped_key.as_slice(),
-            self.sealed.key.0.as_str(),
-            self.binding.credential,
-            self.binding.version,
-            self.replaced.as_slice(),
-        ];
-        Ok(transaction.execute(sql, parameters).await? == 1)
+        let (wrapped, key) = (self.sealed.wrapped_key.as_slice(), self.sealed.key.0.as_str());
+        let replaced = self.replaced.as_slice();
+        let changed = match self.binding.subject {
+            SealSubject::Credential { id, version } => {
+                let sql = "UPDATE credential_versions SET wrapped_key = $1, master_key = $2 \
+                     WHERE credential = $3 AND version = $4 AND wrapped_key = $5 AND destroyed_at IS NULL";
+                transaction.execute(sql, values![wrapped, key, id, version, replaced]).await?
+            }
+            SealSubject::Call { id, .. } => {
+                let sql = "UPDATE detached_calls SET wrapped_key = $1, master_key = $2 \
+                     WHERE tenant = $3 AND id = $4 AND wrapped_key = $5";
+                transaction.execute(sql, values![wrapped, key, &self.binding.tenant, id, replaced]).await?
+            }
+        };
+        Ok(changed == 1)
     }
 }
 
@@ -130,7 +156,8 @@ impl Operation for RetireKey {
         let lock = format!("SELECT id FROM master_keys WHERE id = $1{}", T::FOR_UPDATE);
         transaction.query(&lock, values![key]).await?;
         let sql = "UPDATE master_keys SET retired_at = COALESCE(retired_at, $1) WHERE id = $2 AND NOT EXISTS \
-             (SELECT 1 FROM credential_versions WHERE master_key = $2 AND destroyed_at IS NULL)";
+             (SELECT 1 FROM credential_versions WHERE master_key = $2 AND destroyed_at IS NULL) AND NOT EXISTS \
+             (SELECT 1 FROM detached_calls WHERE master_key = $2)";
         Ok(transaction.execute(sql, values![self.time, key]).await? == 1)
     }
 }

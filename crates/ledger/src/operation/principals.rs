@@ -19,7 +19,7 @@ use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
 
 const COLUMNS: &str = "tenant, id, kind, name, scopes, permissions, created_at, removed_at, rate_limits, \
-     tool_allowlist, revision, labels";
+     tool_allowlist, revision, labels, detaches";
 
 fn read(row: &Row) -> Result<Principal, SqlError> {
     Ok(Principal {
@@ -36,6 +36,7 @@ fn read(row: &Row) -> Result<Principal, SqlError> {
         tool_allowlist: row.optional_parsed(9, |text| serde_json::from_str(text))?,
         revision: row.count(10)?,
         labels: row.json(11)?,
+        detaches: row.integer(12)? != 0,
     })
 }
 
@@ -55,7 +56,8 @@ pub async fn share_grantee<T: Transaction>(
 /// Stores a principal.
 pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) -> Result<(), Failure> {
     let sql = "INSERT INTO principals (tenant, id, kind, name, scopes, permissions, created_at, rate_limits, \
-         tool_allowlist, revision, labels) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+         tool_allowlist, revision, labels, detaches) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     let parameters = values![
         &principal.tenant,
         &principal.id,
@@ -68,6 +70,7 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
         principal.tool_allowlist.as_ref().map(json_text).transpose()?,
         principal.revision,
         json_text(&principal.labels)?,
+        principal.detaches,
     ];
     match transaction.execute(sql, parameters).await {
         Err(SqlError::Taken(_)) => {
@@ -140,7 +143,7 @@ impl Administration for UpdatePrincipal {
             return Ok(principal);
         }
         let sql = "UPDATE principals SET name = $1, scopes = $2, permissions = $3, rate_limits = $4, \
-             tool_allowlist = $5, revision = $6, labels = $7 WHERE tenant = $8 AND id = $9";
+             tool_allowlist = $5, revision = $6, labels = $7, detaches = $8 WHERE tenant = $9 AND id = $10";
         let parameters = values![
             principal.name.as_ref(),
             json_text(&principal.scopes)?,
@@ -149,6 +152,7 @@ impl Administration for UpdatePrincipal {
             principal.tool_allowlist.as_ref().map(json_text).transpose()?,
             principal.revision,
             json_text(&principal.labels)?,
+            principal.detaches,
             tenant,
             &self.id,
         ];

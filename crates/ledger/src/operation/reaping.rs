@@ -9,11 +9,11 @@ use toolgate_model::id::ProcessId;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
 use super::approvals::{COLUMNS, UPDATE, entry, read, row};
 use super::processes::ALIVE_FOR;
 use super::record::{event_row, record_rows};
 use super::sweeping::{Readable, Swept};
+use super::{Operation, detached};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
@@ -132,7 +132,7 @@ pub struct Dead {
 impl Dead {
     /// The condition on a row of `approvals`, over [`Self::parameters`] as `$1` and `$2`.
     fn condition(self) -> String {
-        let silent = if self.shared { SILENT } else { "created_at <= $2" };
+        let silent = if self.shared { SILENT } else { "created_at <= $2 AND detached = 0" };
         format!("process <> $1 AND {silent}")
     }
 
@@ -142,8 +142,9 @@ impl Dead {
     }
 }
 
-/// That the process of an approval gave no sign of life since `$2`. To have asked is a sign of life too.
-const SILENT: &str = "created_at <= $2 AND NOT EXISTS (SELECT 1 FROM processes \
+/// That the process of an approval gave no sign of life since `$2`. To have asked is a sign of life too. A detached call
+/// waits in no process.
+const SILENT: &str = "created_at <= $2 AND detached = 0 AND NOT EXISTS (SELECT 1 FROM processes \
      WHERE processes.id = approvals.process AND processes.seen_at > $2)";
 
 /// Whether the process in which the call of this approval waits gave no sign of life for so long that it is dead.
@@ -242,6 +243,7 @@ async fn end<T: Transaction>(
         ended(&approval).ok_or_else(|| SqlError::Corrupt(format!("status of {}", approval.id)))
     });
     let (mut updates, mut events) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+    detached::wake(transaction, items.iter()).await?;
     for ended in items {
         let stamp = Stamp { tenant: ended.tenant.clone(), actor: PrincipalId::system(), time: now };
         updates.push(row(&ended)?);

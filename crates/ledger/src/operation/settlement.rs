@@ -13,7 +13,7 @@ use super::administration::{Administration, Entitled};
 use super::invocations::{INTO, invoked, row};
 use super::rates::Rates;
 use super::record::{Entry, EventGroups, event_rows, next_places, record, record_all, recording};
-use super::{Joint, Operation};
+use super::{Joint, Operation, detached};
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Change, Transaction, values};
 
@@ -97,6 +97,11 @@ impl Operation for SettleAll {
         let release = "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
         let free: Vec<Vec<Value>> = free.iter().map(|settle| claim(settle).to_vec()).collect();
         transaction.execute_many(release, &free).await?;
+        for settle in &self.calls {
+            if let Some(finish) = &settle.detached {
+                detached::finish(transaction, &settle.invocation.tenant, settle.invocation.id, finish).await?;
+            }
+        }
         Ok(vec![(); self.calls.len()])
     }
 }
@@ -135,6 +140,9 @@ impl Operation for RecordDenial {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         let invocation = &self.invocation;
+        if let Some(finish) = &self.detached {
+            detached::finish_refused(transaction, &self.stamp, invocation.id, finish).await?;
+        }
         let was_admitted = self.take_back_admission(transaction).await?;
         if !was_admitted {
             match transaction.insert_many(INTO, &[row(invocation, None)?]).await {

@@ -72,6 +72,7 @@ async fn an_approved_call_that_was_made_or_refused_is_not_orphaned(fixture: &Led
         about_authority: false,
         decision: None,
         invocation,
+        detached: None,
     };
     tenant.ledger.record_denial(refusal).await.unwrap();
     tenant.wait(SILENCE);

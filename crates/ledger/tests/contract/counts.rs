@@ -97,6 +97,7 @@ async fn calls_and_costs_of_the_day_are_counted_from_their_admission_on(fixture:
         error,
         about_authority: false,
         decision: None,
+        detached: None,
     };
     fixture.ledger().record_denial(denial).await.unwrap();
     assert_eq!(counts(&caller, &grant, None).await, today(2, 120));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::ledger::{CreateCredential, Freshness, NewEnd, PageRequest, RotateCredential, SealedVersion};
+use toolgate_gate::ports::sealer::SealBinding;
 use toolgate_gate::refusal::Code;
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
 use toolgate_model::grant::GrantStatus;
@@ -55,8 +56,7 @@ async fn a_credential_reads_back_with_its_material(fixture: &LedgerFixture) {
     assert_eq!(current(&tenant, &credential).await, credential);
     let stored = material(&tenant, &credential).await.unwrap();
     assert!(stored.sealed == sealed);
-    assert_eq!((stored.binding.credential, stored.binding.version), (credential.id, 1));
-    assert_eq!(stored.binding.tenant, tenant.id);
+    assert_eq!(stored.binding, SealBinding::of_credential(&tenant.id, credential.id, 1));
     let event = tenant.events().await.pop().unwrap();
     assert_eq!(event["type"], "credential.created");
     let data = json!({
@@ -79,7 +79,7 @@ async fn a_credential_may_wait_for_its_material(fixture: &LedgerFixture) {
     let filled = fixture.ledger().rotate_credential(filled).await.unwrap();
 
     assert_eq!((filled.version, &filled.material_fields), (1, &fields));
-    assert_eq!(material(&tenant, &empty).await.unwrap().binding.version, 1);
+    assert_eq!(material(&tenant, &empty).await.unwrap().binding.version(), 1);
 }
 
 async fn metadata_is_kept_to_the_last_digit(fixture: &LedgerFixture) {
@@ -115,7 +115,7 @@ async fn rotation_keeps_the_id_and_the_grants(fixture: &LedgerFixture) {
     assert_eq!(rotated.id, credential.id);
     assert_eq!((rotated.version, rotated.rotated_at), (2, tenant.now()));
     assert_eq!(current(&tenant, &credential).await, rotated);
-    assert_eq!(material(&tenant, &credential).await.unwrap().binding.version, 2);
+    assert_eq!(material(&tenant, &credential).await.unwrap().binding.version(), 2);
     for grant in [&direct, &delegated] {
         assert_eq!(tenant.standing(grant.id).await, GrantStatus::Active);
     }
@@ -164,7 +164,7 @@ async fn replaced_material_stays_until_its_last_calls_are_over(fixture: &LedgerF
     let destroyed = "SELECT COUNT(*) FROM credential_versions WHERE version = 1 AND ciphertext IS NULL \
          AND wrapped_key IS NULL AND master_key IS NULL AND destroyed_at IS NOT NULL";
     assert_eq!((number(fixture, destroyed).await, number(fixture, stored).await), (1, 1));
-    assert_eq!(material(&tenant, &credential).await.unwrap().binding.version, 2);
+    assert_eq!(material(&tenant, &credential).await.unwrap().binding.version(), 2);
 }
 
 async fn of_two_rotations_of_one_version_the_second_is_refused(fixture: &LedgerFixture) {

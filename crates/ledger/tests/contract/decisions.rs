@@ -95,6 +95,7 @@ async fn what_was_said_about_a_refused_call_stands_before_the_refusal(fixture: &
         error,
         about_authority: true,
         decision: Some(said.clone()),
+        detached: None,
         invocation: invocation.clone(),
     };
 

@@ -72,7 +72,7 @@ impl World {
             held: held.held.iter().map(line).collect(),
             registry: (registry.revision, registry.services.len()),
             key: caller.is_some_and(|found| found.1.revoked_at.is_none() && found.0.removed_at.is_none()),
-            sealed: sealed.map(|sealed| sealed.binding.version),
+            sealed: sealed.map(|sealed| sealed.binding.version()),
         }
     }
 

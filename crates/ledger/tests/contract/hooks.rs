@@ -71,7 +71,16 @@ fn denial(caller: &Caller, invocation: Invocation, returned: ToolReturned, about
     let error = InvocationError { code: "FORBIDDEN".to_owned(), reason };
     let invocation = Invocation { status: InvocationStatus::Denied, error: Some(error.clone()), ..invocation };
     let stamp = caller.tenant.stamp_of(&caller.agent);
-    RecordDenial { stamp, invocation, stage: "authorize", error, returned, about_authority, decision: None }
+    RecordDenial {
+        stamp,
+        invocation,
+        stage: "authorize",
+        error,
+        returned,
+        about_authority,
+        decision: None,
+        detached: None,
+    }
 }
 
 async fn a_call_is_in_the_log_before_it_is_settled_and_its_return_names_it(fixture: &LedgerFixture) {

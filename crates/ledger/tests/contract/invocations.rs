@@ -36,6 +36,7 @@ async fn store(caller: &Caller, invocation: Invocation) -> Invocation {
         returned: ToolReturned::forbidden(&invocation),
         about_authority: false,
         decision: None,
+        detached: None,
         invocation: invocation.clone(),
     };
     caller.tenant.ledger.record_denial(denial).await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_gate::ports::ledger::{CreateCredential, Freshness, RecordRekey, Rewrap, RotateCredential, SealedVersion};
-use toolgate_gate::ports::sealer::MasterKeyId;
+use toolgate_gate::ports::sealer::{MasterKeyId, SealSubject};
 use toolgate_gate::refusal::Code;
 use toolgate_model::credential::Credential;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, sealed_under};
@@ -74,12 +74,13 @@ async fn what_other_keys_wrap_is_listed_page_by_page(fixture: &LedgerFixture) {
         expected.extend([(credential.id, 1), (credential.id, 3)]);
     }
     expected.sort_unstable();
+    let expected: Vec<_> = expected.into_iter().map(|(id, version)| SealSubject::Credential { id, version }).collect();
 
     let mut found = Vec::new();
     loop {
         let page = fixture.ledger().sealed_under_other_keys(&key("second"), found.last().copied(), 2).await.unwrap();
         assert!(page.iter().all(|version| version.sealed.key == key("first")));
-        found.extend(page.iter().map(|version| (version.binding.credential, version.binding.version)));
+        found.extend(page.iter().map(|version| version.binding.subject));
         if page.is_empty() {
             break;
         }

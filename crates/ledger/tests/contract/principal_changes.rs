@@ -66,6 +66,7 @@ fn everything() -> PrincipalChanges {
         rate_limits: Some(serde_json::from_value(json!({"*": {"requests": 5, "per_seconds": 1}})).unwrap()),
         tool_allowlist: Some(Some([tool("openwop:http.fetch")].into())),
         labels: Some([Label::parse("team:payments").unwrap(), Label::parse("trusted").unwrap()].into()),
+        detaches: Some(true),
     }
 }
 
@@ -87,7 +88,7 @@ async fn a_change_is_stored_counted_and_recorded(fixture: &LedgerFixture) {
     assert_eq!((&event["actor"], &event["timestamp"]), (&json!(tenant.administrator), &json!(tenant.now())));
     let data = json!({
         "agent_id": "billing", "revision": 2, "permissions": ["tools.delegate"], "scopes": ["http:fetch", "tools:*"],
-        "changed": ["name", "scopes", "permissions", "rate_limits", "tool_allowlist", "labels"]
+        "changed": ["name", "scopes", "permissions", "rate_limits", "tool_allowlist", "labels", "detach_calls"]
     });
     assert_eq!(event["data"], data);
 }

@@ -41,6 +41,7 @@ fn denial_of(caller: &Caller, invocation: &Invocation, error: InvocationError) -
         returned: ToolReturned::forbidden(invocation),
         about_authority: true,
         decision: None,
+        detached: None,
         error: error.clone(),
         invocation: Invocation { status: InvocationStatus::Denied, error: Some(error), ..invocation.clone() },
     }
@@ -292,6 +293,7 @@ async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
         returned: ToolReturned::rate_limited(&invocation),
         about_authority: false,
         decision: None,
+        detached: None,
     };
 
     fixture.ledger().record_denial(denial).await.unwrap();
@@ -338,6 +340,7 @@ async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
         returned: ToolReturned::error(&invocation, "TOOL_NOT_FOUND", "not found".to_owned(), None),
         about_authority: false,
         decision: None,
+        detached: None,
     };
 
     fixture.ledger().record_denial(denial).await.unwrap();

@@ -33,6 +33,7 @@ fn pending() -> Approval {
         actor_is_person: false,
         tool: "workspace.Bash".to_owned(),
         external: false,
+        detached: false,
         category: Category::Exec,
         description: "runs a command".to_owned(),
         arguments: Some(json!({"command": "cargo build"})),

@@ -23,6 +23,8 @@ pub struct PrincipalChanges {
     pub tool_allowlist: Option<Option<BTreeSet<ToolId>>>,
     /// All its labels.
     pub labels: Option<BTreeSet<Label>>,
+    /// Whether its calls that must wait for an approver are detached.
+    pub detaches: Option<bool>,
 }
 
 impl PrincipalChanges {
@@ -36,6 +38,7 @@ impl PrincipalChanges {
             ("rate_limits", replace(&mut principal.rate_limits, self.rate_limits.as_ref())),
             ("tool_allowlist", replace(&mut principal.tool_allowlist, self.tool_allowlist.as_ref())),
             ("labels", replace(&mut principal.labels, self.labels.as_ref())),
+            ("detach_calls", replace(&mut principal.detaches, self.detaches.as_ref())),
         ];
         let changed: Vec<_> = differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !changed.is_empty() {

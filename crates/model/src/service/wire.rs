@@ -21,11 +21,12 @@ use crate::text::Line;
 /// How many tools a service may have.
 const TOOL_LIMIT: usize = 2_000;
 const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
-const TOOL_MEMBERS: [&str; 20] = [
+const TOOL_MEMBERS: [&str; 21] = [
     "approval",
     "approval_rule",
     "cost_hint",
     "description",
+    "detach",
     "egress",
     "estimated_cost_usd",
     "http",
@@ -107,6 +108,7 @@ impl ToolDefinition {
             logging: fields.read("logging", LoggingRule::from_json)?.unwrap_or_default(),
             labels: fields.read("labels", read_labels)?.unwrap_or_default(),
             timeout: fields.read("timeout_ms", timeout)?,
+            detach: fields.read("detach", flag)?.unwrap_or(false),
         };
         if let (Some(schema), Some(http)) = (&tool.parameters, &tool.http) {
             check_together(schema, http, path)?;
@@ -136,6 +138,7 @@ impl ToolDefinition {
         insert(&mut members, "http", self.http.as_ref().map(HttpMapping::to_json));
         insert(&mut members, "logging", self.logging.to_json());
         insert(&mut members, "labels", (!self.labels.is_empty()).then(|| json!(self.labels)));
+        insert(&mut members, "detach", self.detach.then(|| json!(true)));
         insert(&mut members, "timeout_ms", self.timeout.map(|timeout| json!(milliseconds(timeout))));
         Value::Object(members)
     }

@@ -33,6 +33,7 @@ pub(crate) fn approval(approval: &Approval, presentation: &Presentation) -> Valu
         "agent_id": approval.agent,
         "actor_id": approval.actor,
         "tool": approval.tool,
+        "detached": approval.detached,
         "category": approval.category,
         "description": approval.description,
         "arguments": approval.arguments,

@@ -40,6 +40,8 @@ pub(super) struct NewAgent {
     tool_allowlist: Option<BTreeSet<ToolId>>,
     #[serde(default)]
     labels: BTreeSet<Label>,
+    #[serde(default)]
+    detach_calls: bool,
 }
 
 /// What is left out stays as it is; `null` takes away what can be missing.
@@ -58,6 +60,8 @@ pub(super) struct AgentChanges {
     tool_allowlist: Option<Option<BTreeSet<ToolId>>>,
     #[serde(default, deserialize_with = "present")]
     labels: Option<BTreeSet<Label>>,
+    #[serde(default, deserialize_with = "present")]
+    detach_calls: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
@@ -86,6 +90,7 @@ pub(super) async fn create(
         rate_limits: new.rate_limits,
         tool_allowlist: new.tool_allowlist,
         labels: new.labels,
+        detaches: new.detach_calls,
     };
     let stored = app.gate.create_principal(&caller, new).await?;
     Ok((StatusCode::CREATED, Json(stored_shape(&stored))))
@@ -104,6 +109,7 @@ pub(super) async fn update(
         rate_limits: changes.rate_limits,
         tool_allowlist: changes.tool_allowlist,
         labels: changes.labels,
+        detaches: changes.detach_calls,
     };
     let stored = app.gate.update_principal(&caller, &id, changes).await?;
     Ok(Json(stored_shape(&stored)))

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolgate_gate::Caller;
 use toolgate_gate::authority::invocations::Report;
+use toolgate_gate::call::DetachedView;
 use toolgate_gate::ports::ledger::InvocationFilter;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Cost;
@@ -22,7 +23,7 @@ use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
-use super::shapes;
+use super::{detached, shapes};
 use crate::body::{Body, optional_object};
 use crate::caller::{Asked, Identified};
 use crate::parameters::{Id, id, page};
@@ -116,7 +117,14 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<InvocationId>,
 ) -> Result<Json<Value>, Denied> {
-    let invocation = app.gate.invocation(&caller, id).await?;
+    let invocation = match app.gate.invocation(&caller, id).await {
+        Ok(invocation) => invocation,
+        // A detached call has a record once it was admitted or refused.
+        Err(missing) => match app.gate.detached_call(&caller, id).await {
+            Ok(DetachedView::Open(call)) => return Ok(Json(detached::shape(&call))),
+            _ => return Err(missing.into()),
+        },
+    };
     let mut shape = shape(&invocation);
     if let Value::Object(members) = &mut shape {
         let decisions = app.gate.invocation_decisions(&caller, &invocation).await?;

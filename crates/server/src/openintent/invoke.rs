@@ -9,7 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::{CallAnswer, CallError, CallRequest, Presence};
+use toolgate_gate::call::{CallAnswer, CallError, CallRequest, Invoked, Presence};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::CallLabel;
 use toolgate_model::context::{ContextId, GrantContext};
@@ -21,6 +21,7 @@ use toolgate_model::service::ServiceVersion;
 use toolgate_model::text::check_identifier;
 use toolgate_model::time::Timestamp;
 
+use super::detached::{self, Preference};
 use super::error::{Denied, status};
 use super::progress;
 use crate::approvals::sessions::SessionBody;
@@ -109,7 +110,17 @@ async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<R
     if progress::is_wanted(&headers) {
         return Ok(progress::stream(app, caller, request));
     }
-    let outcome = app.gate.invoke(caller, request).await;
+    let preference = Preference::of(&headers)?;
+    let (reader, detaching) = (caller.clone(), preference.detached);
+    let invoked = match detaching {
+        true => app.gate.detach(caller, request).await.map(Invoked::Detached),
+        false => app.gate.invoke_or_detach(caller, request).await,
+    };
+    let outcome = match invoked {
+        Ok(Invoked::Detached(id)) => return detached::accepted(&app, &reader, id, preference.wait).await,
+        Ok(Invoked::Answered(answer)) => Ok(answer),
+        Err(denial) => Err(denial),
+    };
     app.metrics.called(&outcome);
     Ok(answered(outcome?))
 }

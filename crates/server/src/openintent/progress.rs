@@ -30,7 +30,7 @@ use crate::router::App;
 pub(crate) const LINES: &str = "application/x-ndjson";
 
 /// After how long a line shows that the call still waits, for proxies that close a silent connection.
-const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
+pub(super) const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
 
 /// Whether the caller asks for lines.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -51,12 +51,16 @@ pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) ->
         let line = telling.next().await?;
         Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), telling))
     });
-    let headers = [
+    (headers(), Body::from_stream(lines)).into_response()
+}
+
+/// The headers of such a response. Proxies that buffer responses would hold it up.
+pub(super) fn headers() -> [(header::HeaderName, &'static str); 3] {
+    [
         (header::CONTENT_TYPE, LINES),
         (header::CACHE_CONTROL, "no-store"),
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    (headers, Body::from_stream(lines)).into_response()
+    ]
 }
 
 /// A call until its response is written.

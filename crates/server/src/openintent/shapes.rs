@@ -25,6 +25,7 @@ pub fn principal(principal: &Principal) -> Value {
         "permissions": principal.permissions,
         "rate_limits": principal.rate_limits,
         "labels": principal.labels,
+        "detach_calls": principal.detaches,
         "tool_allowlist": principal.tool_allowlist,
         "revision": principal.revision,
         "created_at": principal.created_at,

@@ -11,7 +11,7 @@ use toolgate_model::permission::Permission;
 
 use crate::openapi::assemble;
 
-pub(crate) const PARTS: [&str; 14] = [
+pub(crate) const PARTS: [&str; 15] = [
     include_str!("../../openapi/common.json"),
     include_str!("../../openapi/tenants.json"),
     include_str!("../../openapi/agents.json"),
@@ -23,6 +23,7 @@ pub(crate) const PARTS: [&str; 14] = [
     include_str!("../../openapi/approvals.json"),
     include_str!("../../openapi/policies.json"),
     include_str!("../../openapi/invocations.json"),
+    include_str!("../../openapi/detached.json"),
     include_str!("../../openapi/audit.json"),
     include_str!("../../openapi/master_keys.json"),
     include_str!("../../openapi/operations.json"),

@@ -1,6 +1,6 @@
 //! Answers that come in steps: a line of JSON for each, until the work is done.
 
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::{ANSWER_LIMIT, Client, ClientError};
 use crate::output::at;
 
 /// What asks for steps instead of one answer.
-const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
+const LINES: (HeaderName, HeaderValue) = (header::ACCEPT, HeaderValue::from_static("application/x-ndjson"));
 
 /// The steps of one piece of work. Dropped, nobody waits for it any more.
 pub struct Steps<'a> {
@@ -23,7 +23,13 @@ impl Client {
     /// Changes something that may take long, and is told how far it has come.
     pub async fn change_in_steps(&self, path: &str, body: &Value) -> Result<Steps<'_>, ClientError> {
         let body = Zeroizing::new(body.to_string().into_bytes());
-        let answer = self.open_as(Some(LINES), Method::POST, path, Some(body)).await?;
+        let answer = self.open_with(Some(LINES), Method::POST, path, Some(body)).await?;
+        Ok(Steps { client: self, body: answer.into_body(), unread: Unread::default() })
+    }
+
+    /// Follows something that is under work already.
+    pub async fn follow_steps(&self, path: &str) -> Result<Steps<'_>, ClientError> {
+        let answer = self.open_with(Some(LINES), Method::GET, path, None).await?;
         Ok(Steps { client: self, body: answer.into_body(), unread: Unread::default() })
     }
 }

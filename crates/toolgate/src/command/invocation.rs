@@ -1,11 +1,12 @@
 //! `toolgate invocation`: the records of calls, carried out or refused.
 
 use clap::{Args, Subcommand};
+use http::Method;
 
 use super::paging::Paging;
 use super::typos;
 use super::values::Since;
-use super::{Connection, Failure};
+use super::{Connection, Failure, tool};
 use crate::client::{Client, escaped};
 use crate::output::Report;
 
@@ -28,6 +29,32 @@ pub(crate) enum Action {
     Show {
         /// Its id
         id: String,
+    },
+    /// Fetch the result of a detached call, waiting for it where it has not ended
+    ///
+    /// The result is printed, and nothing else on standard output.
+    #[command(after_help = "Example:\n  toolgate invocation result inv_01ARZ3NDEKTSV4RRFFQ69G5FAV | jq .id")]
+    Result {
+        /// The id that the call was accepted with
+        id: String,
+        /// Delete the result instead, before its time is over
+        #[arg(long)]
+        delete: bool,
+    },
+    /// Cancel a detached call that is not admitted yet
+    #[command(after_help = "Example:\n  toolgate invocation cancel inv_01ARZ3NDEKTSV4RRFFQ69G5FAV")]
+    Cancel {
+        /// The id that the call was accepted with
+        id: String,
+    },
+    /// List detached calls that wait, run, or whose result is kept
+    #[command(after_help = "Example:\n  toolgate invocation detached --agent billing")]
+    Detached {
+        /// For this agent
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+        #[command(flatten)]
+        paging: Paging,
     },
 }
 
@@ -76,6 +103,29 @@ impl Action {
             Self::List(list) => list.run(&client).await,
             Self::Show { id } => {
                 Ok(Report::details(client.get(&format!("/api/v1/invocations/{}", escaped(&id))).await?))
+            }
+            Self::Result { id, delete: true } => {
+                let path = format!("/api/v1/invocations/{}/result", escaped(&id));
+                let deleted = client.change(Method::DELETE, &path, None).await?;
+                Ok(Report::new(deleted, format!("the result of {id} was deleted\n")))
+            }
+            Self::Result { id, delete: false } => tool::result_of(&client, &id).await,
+            Self::Cancel { id } => {
+                let path = format!("/api/v1/invocations/{}/cancel", escaped(&id));
+                let cancelled = client.change(Method::POST, &path, None).await?;
+                Ok(Report::new(cancelled, format!("{id} was cancelled; nothing was run\n")))
+            }
+            Self::Detached { agent, paging } => {
+                let columns = [
+                    ("ID", "id"),
+                    ("TIME", "timestamp"),
+                    ("AGENT", "agent_id"),
+                    ("TOOL", "tool_name"),
+                    ("STATUS", "status"),
+                    ("APPROVALS", "approval_ids"),
+                ];
+                let query = [("agent_id", agent)];
+                paging.fetch(&client, "/api/v1/detached-calls", &query, "detached_calls", &columns).await
             }
         }
     }

@@ -10,7 +10,7 @@ use self::parameters::{Parameter, parse_object, parse_parameter};
 use super::service::{first_line, parameters as names_of};
 use super::values::read_object;
 use super::{Connection, Failure, object, typos};
-use crate::client::{escaped, with_query};
+use crate::client::{Client, escaped, with_query};
 use crate::output::{Report, at, clean, clean_lines, json_text, plain};
 
 mod calling;
@@ -140,6 +140,9 @@ pub(crate) struct Call {
     /// The task that it belongs to
     #[arg(long, value_name = "ID")]
     task: Option<String>,
+    /// Do not wait: print the id of the call, for `toolgate invocation result`. It goes on without this connection
+    #[arg(long)]
+    detach: bool,
 }
 
 impl Action {
@@ -169,11 +172,15 @@ impl Action {
                 Ok(lint::lint(at(&answer, member).as_array().map(Vec::as_slice).unwrap_or_default(), strict))
             }
             Self::Call(call) => {
-                let tool = call.tool.clone();
+                let (tool, detach) = (call.tool.clone(), call.detach);
                 let body = call.body()?;
                 let client = connection.client()?;
-                match calling::call(&client, &body).await {
-                    Ok(answer) => Ok(answered(answer)),
+                let called = match detach {
+                    true => client.begin("/api/v1/tools/invoke", &body).await.map(calling::accepted),
+                    false => calling::call(&client, &body).await.map(answered),
+                };
+                match called {
+                    Ok(report) => Ok(report),
                     Err(error) => {
                         let meant = typos::tool_meant(&client, &error, &tool).await;
                         Err(explanation::explained(error, meant))
@@ -226,6 +233,12 @@ impl Call {
             ("context", (!context.is_empty()).then_some(Value::Object(context))),
         ])))
     }
+}
+
+/// The result of a detached call, once it is there.
+pub(super) async fn result_of(client: &Client, id: &str) -> Result<Report, Failure> {
+    let path = format!("/api/v1/invocations/{}/result", escaped(id));
+    Ok(answered(calling::follow(client, &path).await.map_err(explanation::explained)?))
 }
 
 /// The result alone on standard output, so that it can be piped into another program; the rest on standard error.

@@ -160,6 +160,7 @@ impl House {
             source: Arc::new(Rotating { clock, lasts: exchange_lasts }),
             guardian: Arc::new(Guardians::new(policy, Vec::new(), Arc::new(LogAlarm::default()))),
             policy_book: Arc::new(CedarBook),
+            process,
         };
         // None of the refusals of a test is only counted.
         let settings = Settings { refusals_per_second: 10_000, ..Settings::default() };

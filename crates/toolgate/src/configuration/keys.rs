@@ -205,10 +205,18 @@ keys! {
         "The most that any session may let pass, whatever else is said.";
     APPROVALS_OPEN_PER_AGENT = "approvals.open_per_agent": Kind::Integer { least: 1, most: 2000 }, Fallback::Example, "20", None, "TOOLGATE_APPROVALS_OPEN_PER_AGENT",
         "How many approvals of one agent may be open at a time; further calls that need one are refused until some are answered.";
+    APPROVALS_DETACH = "approvals.detach": Kind::Switch, Fallback::Example, "false", None, "TOOLGATE_APPROVALS_DETACH",
+        "Detaches every call that must wait for an approver: it is answered with 202 and goes on without its connection. Tools and agents can ask for the same by themselves.";
     APPROVALS_WEBHOOK_URL = "approvals.webhook_url": Kind::HookUrl, Fallback::Nothing, r#""https://hooks.example.com/toolgate""#, None, "TOOLGATE_APPROVALS_WEBHOOK_URL",
         "Where to send what happens to approvals, as signed JSON, so that somebody can be notified. The secret of the signatures is in the variable TOOLGATE_APPROVALS_WEBHOOK_SECRET: at least 24 characters, or whsec_ and base64. Default: none.";
     APPROVALS_WEBHOOK_DETAILS = "approvals.webhook_details": Kind::Choice(&["none", "description"]), Fallback::Example, r#""none""#, None, "TOOLGATE_APPROVALS_WEBHOOK_DETAILS",
         "What the webhook is told of a call besides its tool and its agent: nothing, or its description, which may show parts of the arguments. The arguments themselves are never sent.";
+    DETACHED_PER_AGENT = "calls.detached_per_agent": Kind::Integer { least: 1, most: 10_000 }, Fallback::Example, "100", None, "TOOLGATE_CALLS_DETACHED_PER_AGENT",
+        "How many detached calls of one agent are stored, those that wait and those whose result is kept.";
+    DETACHED_BYTES_PER_AGENT = "calls.detached_bytes_per_agent": Kind::Integer { least: 65_536, most: 1 << 34 }, Fallback::Example, "67108864", None, "TOOLGATE_CALLS_DETACHED_BYTES_PER_AGENT",
+        "How many bytes the requests and results of one agent's detached calls may have, sealed.";
+    KEEP_RESULTS = "calls.keep_results_seconds": Kind::Integer { least: 60, most: 2_592_000 }, Fallback::Example, "86400", None, "TOOLGATE_CALLS_KEEP_RESULTS_SECONDS",
+        "How long the result of a detached call is kept for its caller, in seconds.";
     WORKSPACE_ROOT = "workspace.root": Kind::Path, Fallback::Nothing, r#""/home/me/project""#, None, "TOOLGATE_WORKSPACE_ROOT",
         "Switches the tools of this machine on (Read, Glob, Grep, Write, Edit, Bash, AskUserQuestion), limited to this directory, for agents that hold workspace:read, workspace:write or workspace:exec. Default: none, they are off.";
     WORKSPACE_TENANTS = "workspace.tenants": Kind::Tenants, Fallback::Example, r#"["default"]"#, None, "TOOLGATE_WORKSPACE_TENANTS",

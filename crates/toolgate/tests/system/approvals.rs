@@ -4,6 +4,7 @@
 mod answering;
 mod coverage;
 mod crash;
+mod detached;
 mod endings;
 mod links;
 mod modes;

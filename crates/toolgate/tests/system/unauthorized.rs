@@ -15,13 +15,14 @@ on_both_engines! {
 
 /// What an agent without any permission may read: itself, its tenant, the grants that it holds, the tools that they
 /// open, what it did with them, and what became of it where a person was asked.
-const FREE_FOR_AGENTS: [&str; 11] = [
+const FREE_FOR_AGENTS: [&str; 12] = [
     "/api/v1/whoami",
     "/api/v1/tenants/{tenant_id}",
     "/api/v1/grants",
     "/api/v1/tools",
     "/api/v1/tools/granted",
     "/api/v1/invocations",
+    "/api/v1/detached-calls",
     "/api/v1/intents/{intent_id}/invocations",
     "/api/v1/tasks/{task_id}/invocations",
     "/api/v1/approvals",

@@ -1,7 +1,8 @@
 //! Tests of the sealer: what is sealed opens for its own binding and for nothing else.
 
 use tempfile::TempDir;
-use toolgate_model::id::CredentialId;
+use toolgate_gate::ports::sealer::{CallPart, SealSubject};
+use toolgate_model::id::{CredentialId, InvocationId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Secret;
 use toolgate_model::time::Timestamp;
@@ -24,7 +25,7 @@ fn bench() -> Bench {
 
 fn binding() -> SealBinding {
     let credential = CredentialId::new(Timestamp::from_millis(1_770_544_800_000).unwrap(), [3; 10]);
-    SealBinding { tenant: TenantId::parse("acme").unwrap(), credential, version: 1 }
+    SealBinding::of_credential(&TenantId::parse("acme").unwrap(), credential, 1)
 }
 
 fn material() -> Material {
@@ -119,10 +120,14 @@ async fn cut_lengthened_and_arbitrary_bytes_are_damage_and_no_panic() {
 async fn a_row_moved_to_another_tenant_credential_or_version_does_not_open() {
     let Bench { sealer, _directory } = bench();
     let sealed = sealer.seal(&binding(), &material()).await.unwrap();
+    let SealSubject::Credential { id: same, .. } = binding().subject else { panic!("no credential") };
+    let other = CredentialId::new(Timestamp::EPOCH, [4; 10]);
+    let call = InvocationId::new(Timestamp::EPOCH, [4; 10]);
     let elsewhere = [
         SealBinding { tenant: TenantId::parse("other").unwrap(), ..binding() },
-        SealBinding { credential: CredentialId::new(Timestamp::EPOCH, [4; 10]), ..binding() },
-        SealBinding { version: 2, ..binding() },
+        SealBinding { subject: SealSubject::Credential { id: other, version: 1 }, ..binding() },
+        SealBinding { subject: SealSubject::Credential { id: same, version: 2 }, ..binding() },
+        SealBinding { subject: SealSubject::Call { id: call, part: CallPart::Request }, ..binding() },
     ];
     for binding in elsewhere {
         let other = sealer.seal(&binding, &material()).await.unwrap();

@@ -75,6 +75,8 @@ impl<'a> Need<'a> {
             waits: call.waits,
             grants: guarded.fits().filter_map(|fit| Some(fit.candidate.holding()?.rates())).collect(),
             most_of_agent: gate.settings.approvals.most_of_agent,
+            parks: None,
+            detach: call.waits && call.may_detach && gate.detaches(fit),
         }))
     }
 
@@ -147,6 +149,7 @@ impl<'a> Need<'a> {
             description: description(tool, &name, &arguments),
             tool: name,
             external: tool.is_external(),
+            detached: call.detached,
             arguments: Some(arguments),
             original_arguments: guarded.modified().map(|_| shown(&call.parameters)),
             digest: digest(call, fit, action.as_ref(), self.parameters()),
@@ -178,6 +181,16 @@ impl<'a> Need<'a> {
 
     fn parameters(&self) -> &Value {
         self.guarded.modified().unwrap_or(&self.call.parameters)
+    }
+}
+
+impl Gate {
+    /// Whether calls of this kind do not wait on their connection.
+    fn detaches(&self, fit: &Fit) -> bool {
+        let agent = fit.candidate.agent.as_ref();
+        self.settings.detached.when_asked
+            || fit.candidate.tool.definition.detach
+            || agent.is_some_and(|agent| agent.detaches)
     }
 }
 

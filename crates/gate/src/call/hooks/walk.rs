@@ -17,6 +17,7 @@ use super::{AskForm, HookAnswer, HookQuestion, parked, run_of};
 use crate::call::{AskedHook, CallRequest, Denial, Modified, Own, Progress};
 use crate::gate::Gate;
 use crate::identify::Caller;
+use crate::ports::ledger::AskedApproval;
 use crate::refusal::{Code, Refusal};
 
 /// What is walked down the path for a question.
@@ -62,6 +63,7 @@ impl Gate {
                 _ => drop(self.parked.take(&key)),
             }
         }
+        let answered = answered.map(|approval| AskedApproval { approval, first: true }).into_iter().collect();
         let own = Own { waits: false, answered, ..Own::default() };
         let (answer, asked) = self.walk_to_the_end(caller, question, walk, own).await?;
         if let Some((approval, expires_at)) = asked {
@@ -104,7 +106,7 @@ impl Gate {
         let (request, own) = self.on_its_way(question, walk, own);
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest { observer: Some(observer), ..request };
-        let answered = own.answered;
+        let answered = own.answered.first().map(|asked| asked.approval);
         let mut walking = Box::pin(self.invoke_with(caller, request, own));
         let (mut asked, mut modified) = (None, None);
         let mut hear = |step| match step {

@@ -8,7 +8,7 @@ use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Mandate, Stamp};
+use super::{Mandate, ParkCall, Stamp};
 
 /// Writes down that a person is asked. From then on it can be answered.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct RequestApproval {
     pub grants: Vec<GrantRates>,
     /// How many approvals of one agent may be open at a time.
     pub most_of_agent: u32,
+    /// Where the call is detached: it waits from then on.
+    pub parks: Option<ParkCall>,
 }
 
 /// A grant with how often it, and each that it was delegated from, may be used in an hour.

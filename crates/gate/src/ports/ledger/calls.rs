@@ -11,14 +11,14 @@ use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::{Authority, Grant, Lineage};
 use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolReturned;
-use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
+use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, ProcessId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::{Consent, CountedRun, Counts, GrantRates, Mandate, Marks, Stamp};
+use super::{Consent, CountedRun, Counts, FinishDetached, GrantRates, Mandate, Marks, Stamp};
 use crate::refusal::Refusal;
 
 /// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
@@ -143,6 +143,8 @@ pub struct Admit {
     pub request_digest: Option<String>,
     /// When, at the latest, the call is over.
     pub deadline: Timestamp,
+    /// The process that has claimed the call, where it is detached: it must have so still.
+    pub detached: Option<ProcessId>,
 }
 
 /// What became of an admission.
@@ -186,6 +188,8 @@ pub struct Settle {
     pub returned: ToolReturned,
     /// What guardians said about its result.
     pub decision: Option<Box<HookDecision>>,
+    /// Where the call is detached, what its caller gets.
+    pub detached: Option<FinishDetached>,
 }
 
 /// Writes down a call that was refused, with its event.
@@ -205,6 +209,8 @@ pub struct RecordDenial {
     pub about_authority: bool,
     /// What guardians said about it, where it came so far.
     pub decision: Option<Box<HookDecision>>,
+    /// Where the call is detached, what its caller gets. The process must have it claimed still.
+    pub detached: Option<FinishDetached>,
 }
 
 /// Refused calls of a principal that are not written down one by one.

@@ -47,6 +47,7 @@ pub fn question(tenant: &TestTenant) -> Approval {
         actor_is_person: false,
         tool: TOOL.to_owned(),
         external: false,
+        detached: false,
         category: Category::Mcp,
         description: "a charge of 12.00 EUR".to_owned(),
         arguments: Some(json!({"amount": 1200, "currency": "eur"})),
@@ -90,7 +91,7 @@ pub async fn people(tenant: &TestTenant) {
 /// What writes a question down whose call waits in this process, for a tool that needs no grant.
 pub fn requesting(tenant: &TestTenant, process: ProcessId, approval: Approval) -> RequestApproval {
     let stamp = tenant.stamp_of(&approval.agent);
-    RequestApproval { stamp, approval, process, grants: Vec::new(), most_of_agent: 2_000 }
+    RequestApproval { stamp, approval, process, grants: Vec::new(), most_of_agent: 2_000, parks: None }
 }
 
 /// Writes a question down whose call waits in this process.

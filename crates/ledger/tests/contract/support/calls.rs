@@ -98,6 +98,7 @@ impl Caller {
             marks: None,
             request_digest: None,
             deadline: self.tenant.later(DEADLINE),
+            detached: None,
         }
     }
 
@@ -189,6 +190,7 @@ impl Caller {
             answer: Some(answer.to_owned()),
             never_sent: false,
             decision: None,
+            detached: None,
         }
     }
 

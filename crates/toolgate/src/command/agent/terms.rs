@@ -26,6 +26,9 @@ pub(crate) struct Terms {
     /// A label that policies can speak of; may be repeated
     #[arg(long = "label", value_name = "NAME")]
     labels: Vec<String>,
+    /// Detach its calls that must wait for an approver: they are answered with 202 and go on without the connection
+    #[arg(long)]
+    detach_calls: bool,
 }
 
 /// What is to be taken from an agent.
@@ -49,6 +52,9 @@ pub(crate) struct Withdrawals {
     /// Take all labels away
     #[arg(long, conflicts_with = "labels")]
     no_labels: bool,
+    /// Have its calls wait for an approver on their connection
+    #[arg(long, conflicts_with = "detach_calls")]
+    no_detach_calls: bool,
 }
 
 impl Terms {
@@ -72,6 +78,7 @@ impl Terms {
             ("rate_limits", (!limits.is_empty()).then_some(Value::Object(limits))),
             ("tool_allowlist", list(&self.allow_tools)),
             ("labels", list(&self.labels)),
+            ("detach_calls", self.detach_calls.then_some(Value::Bool(true))),
         ]))
     }
 }
@@ -86,6 +93,7 @@ impl Withdrawals {
             ("rate_limits", self.no_rate_limits.then(|| json!({}))),
             ("tool_allowlist", self.any_tool.then_some(Value::Null)),
             ("labels", self.no_labels.then(|| json!([]))),
+            ("detach_calls", self.no_detach_calls.then_some(Value::Bool(false))),
         ])
     }
 }

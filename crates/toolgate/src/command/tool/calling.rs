@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::client::{Client, ClientError, answered};
-use crate::output::{self, at, clean};
+use crate::output::{self, Report, at, clean, plain};
 
 /// Makes a call and waits for its answer, for as long as a person may take.
 pub(super) async fn call(client: &Client, body: &Value) -> Result<Value, ClientError> {
@@ -16,6 +16,50 @@ pub(super) async fn call(client: &Client, body: &Value) -> Result<Value, ClientE
         }
     }
     Err(client.broken_off("it did not say how the call ended"))
+}
+
+/// Follows a detached call to its end.
+pub(super) async fn follow(client: &Client, path: &str) -> Result<Value, ClientError> {
+    let mut told = String::new();
+    loop {
+        let mut steps = client.follow_steps(path).await?;
+        while let Some(step) = steps.next().await? {
+            match at(&step, "event").as_str() {
+                Some("state") => {
+                    let state = state(at(&step, "call"));
+                    if state != told {
+                        output::say(&state);
+                        told = state;
+                    }
+                }
+                Some("answered") => return answered(&step),
+                // The gate stops; the one that takes its place knows as much.
+                Some("interrupted") => break,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A detached call that was accepted: its id alone on standard output.
+pub(super) fn accepted(call: Value) -> Report {
+    let id = plain(at(&call, "invocation_id"));
+    let aside = format!("accepted; its result is fetched with `toolgate invocation result {id}`\n");
+    Report::new(call, format!("{id}\n")).with_aside(aside)
+}
+
+fn state(call: &Value) -> String {
+    let told = |name: &str| clean(at(call, name).as_str().unwrap_or_default());
+    let approvals = at(call, "approval_ids").as_array().and_then(|ids| ids.last()).and_then(Value::as_str);
+    match (told("status").as_str(), approvals) {
+        ("waiting", Some(approval)) => {
+            format!(
+                "toolgate: this call waits for a person: {}; it is decided with `toolgate approvals`",
+                clean(approval)
+            )
+        }
+        (status, _) => format!("toolgate: this call is {status}"),
+    }
 }
 
 fn asked(approval: &Value) -> String {

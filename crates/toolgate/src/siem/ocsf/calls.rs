@@ -11,6 +11,7 @@ pub fn map(event: &StoredEvent) -> Option<Mapped> {
     let (activity, ended) = match event.kind.as_str() {
         "agent.toolCalled" => ("Call", Ended::pending()),
         "agent.toolReturned" => ("Load", Ended::of_returned(&event.data)),
+        "call.detached" => ("Accept", Ended::pending()),
         "authorization.decided" => ("Authorize", Ended::refused(event.text("reason"))),
         "tool.denials.counted" => ("Deny Many", Ended::refused(None)),
         "tool.denied" => ("Deny", Ended::of(event)),

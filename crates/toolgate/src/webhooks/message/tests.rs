@@ -24,6 +24,7 @@ fn asked() -> Approval {
         actor_is_person: false,
         tool: "stripe.charges.create".to_owned(),
         external: false,
+        detached: false,
         category: Category::Mcp,
         description: "geheim: what it does".to_owned(),
         arguments: Some(json!({"card": "geheim"})),

@@ -1,0 +1,315 @@
+//! Detached calls: a call that outlives its connection. Its request is sealed in the ledger before the caller is told that it
+//! is accepted; whichever process is alive runs it, through all stages and again after each approval, and the ledger has it
+//! admitted once. While it waits for an approver nothing of it is in memory.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolgate_model::approval::ApprovalStatus;
+use toolgate_model::arguments::arguments_hash;
+use toolgate_model::canonical::to_canonical;
+use toolgate_model::id::InvocationId;
+use toolgate_model::merkle::sha256;
+use toolgate_model::principal::TenantId;
+use toolgate_model::secret::{Material, Secret};
+
+pub(super) use self::stored::StoredOutcome;
+use self::stored::{FIELD, StoredRequest};
+use super::{Call, CallRequest, Denial, Presence, Ran, Reached};
+use crate::gate::Gate;
+use crate::identify::Caller;
+use crate::ports::approver::consent_of;
+use crate::ports::ledger::{
+    ClaimDetached, ClaimedCall, DetachCall, Detached, DetachedCall, DetachedState, EndApproval, FinishDetached,
+    Freshness, Stamp,
+};
+use crate::ports::sealer::{CallPart, SealBinding, SealError};
+use crate::refusal::{Code, Refusal, Stage};
+
+pub use self::reading::{DetachedView, Follower};
+pub(crate) use self::runs::Runs;
+
+mod reading;
+mod runs;
+mod stored;
+
+/// How often a call is begun that never comes to an end, because the process dies each time.
+const MOST_ATTEMPTS: u32 = 5;
+/// How many calls are claimed at once.
+const CLAIMED_AT_ONCE: u32 = 100;
+/// How often a request is sealed again when its master key is retired meanwhile.
+const SEAL_ATTEMPTS: u32 = 3;
+
+impl Gate {
+    /// Accepts a call that outlives its connection, and begins it. Sent again under the same idempotency key it is the
+    /// same call.
+    pub async fn detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<InvocationId, Denial> {
+        let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
+        let permitted = permitted.and_then(|()| self.refused_calls.check(&call.caller, call.arrived));
+        let ran = match permitted {
+            Ok(()) => return self.detached_id(&call).await.map_err(Denial::unrecorded),
+            // Refused and recorded like any other.
+            refused => self.run(call, refused).await,
+        };
+        match ran {
+            Ran::Done(outcome) => outcome.map(|answer| answer.invocation),
+            Ran::Parked(id) => Ok(id),
+        }
+    }
+
+    /// Goes on without the connection of a call that has come to an approver.
+    pub(super) async fn detach_begun(self: &Arc<Self>, call: &Call) -> Result<Ran, Refusal> {
+        self.detached_id(call).await.map(Ran::Parked)
+    }
+
+    async fn detached_id(self: &Arc<Self>, call: &Call) -> Result<InvocationId, Refusal> {
+        match self.store(call).await? {
+            Detached::Known(known) => Ok(known),
+            Detached::Accepted => {
+                let own = Call { waits: false, may_detach: false, detached: true, ..call.clone() };
+                self.spawn_detached(Call { presence: Presence::default(), observer: None, ..own });
+                Ok(call.id)
+            }
+        }
+    }
+
+    /// Seals and stores what the caller sent.
+    pub(super) async fn store(&self, call: &Call) -> Result<Detached, Refusal> {
+        let request = StoredRequest::of(call);
+        let text = serde_json::to_string(&request).map_err(|_| unwritable())?;
+        let limits = self.settings.detached;
+        if text.len() > limits.request_bytes {
+            let reason = format!(
+                "a detached call may have {} bytes, and this one has {}; send less, or wait for the response",
+                limits.request_bytes,
+                text.len()
+            );
+            return Err(Refusal::new(Code::BodyTooLarge, reason).with("limit", limits.request_bytes));
+        }
+        let mut material = Material::new();
+        material.insert(FIELD.to_owned(), Secret::new(text));
+        let tenant = call.caller.tenant();
+        let binding = SealBinding::of_call(tenant, call.id, CallPart::Request);
+        let mut attempts = SEAL_ATTEMPTS;
+        loop {
+            attempts -= 1;
+            let command = DetachCall {
+                stamp: self.stamp(&call.caller),
+                call: DetachedCall {
+                    id: call.id,
+                    tenant: tenant.clone(),
+                    agent: call.agent.clone(),
+                    actor: call.caller.id().clone(),
+                    key: call.caller.key(),
+                    tool: call.tool.clone(),
+                    idempotency_key: call.idempotency_key.clone(),
+                    state: DetachedState::Ready,
+                    asked: Vec::new(),
+                    cancelled: false,
+                    attempts: 1,
+                    created_at: call.arrived,
+                    finished_at: None,
+                },
+                sealed: self.sealer.seal(&binding, &material).await?,
+                // What looks like a secret is not hashed; the credential's own is not known yet.
+                arguments_hash: arguments_hash(&call.parameters, &[]),
+                request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call)),
+                process: self.process,
+                limits: limits.stored,
+            };
+            match self.ledger.detach_call(command).await {
+                Err(retired) if retired.code() == Code::MasterKeyRetired && attempts > 0 => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Runs a call that this process has claimed, in a task of its own.
+    fn spawn_detached(self: &Arc<Self>, call: Call) {
+        let gate = Arc::clone(self);
+        let run = self.detached_runs.begin(call.id);
+        tokio::spawn(async move {
+            let _turn = gate.detached_runs.turn(call.caller.tenant(), &call.agent).await;
+            let in_flight = gate.under_way.enter();
+            let (tenant, id) = (call.caller.tenant().clone(), call.id);
+            let ran = gate.run(call, Ok(())).await;
+            let state = gate.ended(&tenant, id, ran).await;
+            drop(in_flight);
+            run.end(state);
+        });
+    }
+
+    /// Claims calls that are ready and runs them; returns how many. To be called again and again.
+    pub async fn continue_detached(self: &Arc<Self>) -> Result<u64, Refusal> {
+        let mut begun = 0;
+        let now = self.clock.now();
+        if self.clock.is_steady() && self.ledger.has_overdue_detached(now).await? {
+            self.ledger.reap_approvals(self.process, now).await?;
+        }
+        loop {
+            let running = self.detached_runs.running();
+            let command =
+                ClaimDetached { process: self.process, now: self.clock.now(), limit: CLAIMED_AT_ONCE, running };
+            let claimed = self.ledger.claim_detached(command).await?;
+            let full = claimed.len() >= CLAIMED_AT_ONCE as usize;
+            for claimed in claimed {
+                begun += 1;
+                let gate = Arc::clone(self);
+                let run = self.detached_runs.begin(claimed.call.id);
+                tokio::spawn(async move {
+                    let call = &claimed.call;
+                    let _turn = gate.detached_runs.turn(&call.tenant, &call.agent).await;
+                    let in_flight = gate.under_way.enter();
+                    let (tenant, id) = (call.tenant.clone(), call.id);
+                    let ran = gate.run_claimed(claimed).await;
+                    let state = gate.ended(&tenant, id, ran).await;
+                    drop(in_flight);
+                    run.end(state);
+                });
+            }
+            if !full {
+                break;
+            }
+        }
+        if self.ledger.shares_approvals() {
+            self.tell_followers().await?;
+        }
+        Ok(begun)
+    }
+
+    /// Ready when a call may have become ready to run.
+    pub async fn detached_ready(&self) {
+        self.detached_runs.woken().await;
+    }
+
+    /// Ends calls that were cut off after their admission, and deletes outcomes that were kept long enough.
+    pub async fn sweep_detached(&self) -> Result<u64, Refusal> {
+        if !self.clock.is_steady() {
+            return Ok(0);
+        }
+        let now = self.clock.now();
+        self.ledger.sweep_detached(now, now.minus(self.settings.detached.keep)).await
+    }
+
+    /// What a run leaves behind; the state that the call is in.
+    async fn ended(&self, tenant: &TenantId, id: InvocationId, ran: Ran) -> DetachedState {
+        match ran {
+            Ran::Parked(_) => return DetachedState::Waiting,
+            Ran::Done(Ok(answer)) if answer.replayed => {
+                let outcome = StoredOutcome::answered(&answer);
+                let finish = self.finish(tenant, id, &outcome).await;
+                if let Err(refusal) = self.ledger.finish_detached(tenant, id, finish).await {
+                    tracing::warn!(%id, %refusal, "the outcome of a detached call could not be stored");
+                }
+            }
+            // No record, no end: it is run again.
+            Ran::Done(Err(Denial { invocation: None, refusal, .. })) => {
+                tracing::warn!(%id, %refusal, "a detached call could not be run, and will be tried again");
+                if let Err(refusal) = self.ledger.release_detached(tenant, id, self.process).await {
+                    tracing::warn!(%id, %refusal, "a detached call stays claimed until it is looked for again");
+                }
+                return DetachedState::Ready;
+            }
+            // Ended in the transaction of its settlement or its refusal.
+            Ran::Done(_) => {}
+        }
+        DetachedState::Finished
+    }
+
+    /// Runs a call as it is stored, as far as it may still be run.
+    async fn run_claimed(self: &Arc<Self>, claimed: ClaimedCall) -> Ran {
+        let stored = claimed.call;
+        let request = match self.sealer.unseal(&claimed.request.binding, &claimed.request.sealed).await {
+            Ok(material) => StoredRequest::read(&material),
+            Err(error @ SealError::Damaged { .. }) => Err(Refusal::from(error)),
+            Err(error) => return Ran::Done(Err(Denial::unrecorded(error.into()))),
+        };
+        let (caller, identified) = match self.identify_stored(&stored.tenant, &stored.actor, stored.key).await {
+            Ok(identified) => identified,
+            Err(refusal) => return Ran::Done(Err(Denial::unrecorded(refusal))),
+        };
+        let (request, readable) = match request {
+            Ok(request) => (request, Ok(())),
+            Err(refusal) => (StoredRequest::lost(&stored), Err(refusal)),
+        };
+        let arrived = request.arrived;
+        let (call, permitted) = match self.begin(caller, request.into_request()) {
+            Ok(begun) => begun,
+            Err(refusal) => return Ran::Done(Err(Denial::unrecorded(refusal))),
+        };
+        let asked = stored.asked.clone();
+        let call = Call { id: stored.id, arrived, detached: true, waits: false, answered: asked, ..call };
+        let may_run = async {
+            readable?;
+            identified.and(permitted).map_err(|refusal| refusal.at(Stage::Identify))?;
+            if stored.cancelled {
+                self.end_approvals_of(&stored).await?;
+                let reason = "the caller cancelled the call before it was admitted; nothing was run";
+                return Err(Refusal::new(Code::CallCancelled, reason).at(Stage::Approve));
+            }
+            if stored.attempts > MOST_ATTEMPTS {
+                let reason = format!("the call was begun {MOST_ATTEMPTS} times, and the gate stopped each time");
+                return Err(Refusal::new(Code::Internal, reason));
+            }
+            self.require_approved(&stored).await.map_err(|refusal| refusal.at(Stage::Approve))
+        };
+        match may_run.await {
+            Ok(()) => self.run(call, Ok(())).await,
+            Err(refusal) if refusal.code() == Code::LedgerUnavailable => Ran::Done(Err(Denial::unrecorded(refusal))),
+            Err(refusal) => {
+                let mut reached = Reached::default();
+                // Only for the record: which grant and which tool it was about.
+                let _ = self.check(&call, Freshness::Newest, &mut reached).await;
+                Ran::Done(Err(self.record_denial(&call, reached, refusal).await))
+            }
+        }
+    }
+
+    /// Refuses where an approver has not approved what the call waited for, whatever asks for an approval now.
+    async fn require_approved(&self, stored: &DetachedCall) -> Result<(), Refusal> {
+        for asked in &stored.asked {
+            let found = self.ledger.approval(&stored.tenant, asked.approval).await?;
+            let lost = || Refusal::new(Code::ApprovalRequired, "the approval of this call is gone; call again");
+            consent_of(&found.ok_or_else(lost)?)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the approvals that a cancelled call waited for.
+    async fn end_approvals_of(&self, stored: &DetachedCall) -> Result<(), Refusal> {
+        for asked in &stored.asked {
+            let (tenant, actor) = (stored.tenant.clone(), stored.actor.clone());
+            let stamp = Stamp { tenant, actor, time: self.clock.now() };
+            let reason = "the caller cancelled the call".to_owned();
+            let end = EndApproval { stamp, id: asked.approval, status: ApprovalStatus::Cancelled, reason };
+            self.ledger.end_approval(end).await?;
+        }
+        Ok(())
+    }
+
+    /// What ends a detached call, with its outcome sealed.
+    pub(super) async fn finish(&self, tenant: &TenantId, id: InvocationId, outcome: &StoredOutcome) -> FinishDetached {
+        let binding = SealBinding::of_call(tenant, id, CallPart::Outcome);
+        let sealed = match outcome.material() {
+            Some(material) => self.sealer.seal(&binding, &material).await.map_err(|error| error.to_string()),
+            None => Err("it cannot be written as JSON".to_owned()),
+        };
+        if let Err(error) = &sealed {
+            tracing::error!(%id, error, "the outcome of a detached call could not be sealed, and is not kept");
+        }
+        FinishDetached { process: self.process, sealed: sealed.ok(), time: self.clock.now() }
+    }
+}
+
+/// What makes two requests the same.
+fn request_digest(call: &Call) -> String {
+    let request = json!({
+        "tool": call.tool, "version": call.version, "grant_id": call.grant, "parameters": call.parameters,
+        "context": call.context,
+    });
+    sha256(&to_canonical(&request)).to_hex()
+}
+
+fn unwritable() -> Refusal {
+    Refusal::new(Code::Internal, "the call cannot be written down")
+}

@@ -1,0 +1,122 @@
+//! The detached calls that run in this process, and those who follow them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use toolgate_model::id::InvocationId;
+use toolgate_model::principal::{PrincipalId, TenantId};
+
+use crate::ports::ledger::DetachedState;
+
+/// How many detached calls of one agent run at a time in a process. The others wait for their turn.
+const AT_A_TIME: usize = 8;
+
+/// What runs, and who follows what.
+#[derive(Default)]
+pub(crate) struct Runs(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    running: Mutex<HashMap<InvocationId, ()>>,
+    turns: Mutex<HashMap<(TenantId, PrincipalId), Weak<Semaphore>>>,
+    followed: Mutex<HashMap<InvocationId, watch::Sender<DetachedState>>>,
+    ready: Notify,
+}
+
+/// A run, until it is dropped.
+pub(super) struct Run {
+    state: Arc<State>,
+    id: InvocationId,
+}
+
+impl Runs {
+    /// One more runs.
+    pub(super) fn begin(&self, id: InvocationId) -> Run {
+        locked(&self.0.running).insert(id, ());
+        Run { state: Arc::clone(&self.0), id }
+    }
+
+    /// Which run.
+    pub(super) fn running(&self) -> Vec<InvocationId> {
+        locked(&self.0.running).keys().copied().collect()
+    }
+
+    /// A turn among the calls of an agent, so that one agent's calls leave room for those of others.
+    pub(super) async fn turn(&self, tenant: &TenantId, agent: &PrincipalId) -> Option<OwnedSemaphorePermit> {
+        let semaphore = {
+            let mut turns = locked(&self.0.turns);
+            turns.retain(|_, semaphore| semaphore.strong_count() > 0);
+            let name = (tenant.clone(), agent.clone());
+            match turns.get(&name).and_then(Weak::upgrade) {
+                Some(semaphore) => semaphore,
+                None => {
+                    let semaphore = Arc::new(Semaphore::new(AT_A_TIME));
+                    turns.insert(name, Arc::downgrade(&semaphore));
+                    semaphore
+                }
+            }
+        };
+        // INVARIANT: never closed.
+        semaphore.acquire_owned().await.ok()
+    }
+
+    /// Has somebody look for calls that are ready.
+    pub(crate) fn wake(&self) {
+        self.0.ready.notify_one();
+    }
+
+    /// Ready when there may be calls that are.
+    pub(super) async fn woken(&self) {
+        self.0.ready.notified().await;
+    }
+
+    /// Follows a call from the state that it is in.
+    pub(super) fn follow(&self, id: InvocationId, state: DetachedState) -> watch::Receiver<DetachedState> {
+        let mut followed = locked(&self.0.followed);
+        followed.entry(id).or_insert_with(|| watch::Sender::new(state)).subscribe()
+    }
+
+    /// What is followed here. What nobody follows any more is forgotten.
+    pub(super) fn followed(&self) -> Vec<InvocationId> {
+        let mut followed = locked(&self.0.followed);
+        followed.retain(|_, sender| sender.receiver_count() > 0);
+        followed.keys().copied().collect()
+    }
+
+    /// Tells those who follow a call what state it is in.
+    pub(crate) fn note(&self, id: InvocationId, state: DetachedState) {
+        self.0.note(id, state);
+    }
+}
+
+impl State {
+    fn note(&self, id: InvocationId, state: DetachedState) {
+        let mut followed = locked(&self.followed);
+        if let Some(sender) = followed.get(&id) {
+            sender.send_if_modified(|known| std::mem::replace(known, state) != state);
+            if sender.receiver_count() == 0 {
+                followed.remove(&id);
+            }
+        }
+    }
+}
+
+impl Run {
+    /// It is over, or waits.
+    pub(super) fn end(self, state: DetachedState) {
+        // Whoever is told must find that it does not run any more.
+        locked(&self.state.running).remove(&self.id);
+        self.state.note(self.id, state);
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        locked(&self.state.running).remove(&self.id);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,187 @@
+//! What is sealed of a detached call: what its caller sent, and what its caller gets.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolgate_model::approval::{CallLabel, SessionName, Workspace};
+use toolgate_model::context::GrantContext;
+use toolgate_model::credential::ServiceName;
+use toolgate_model::hook::RunId;
+use toolgate_model::id::{GrantId, InvocationId, SessionId};
+use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::secret::{Material, Secret};
+use toolgate_model::service::{ServiceVersion, ToolName};
+use toolgate_model::time::Timestamp;
+
+use crate::call::{Call, CallAnswer, CallOutcome, CallRequest, Denial};
+use crate::ports::ledger::DetachedCall;
+use crate::refusal::{Code, Refusal, Stage};
+
+/// The field of the sealed material that holds the JSON.
+pub(super) const FIELD: &str = "json";
+
+/// What the caller sent.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredRequest {
+    tool: String,
+    version: Option<ServiceVersion>,
+    grant: Option<GrantId>,
+    agent: PrincipalId,
+    parameters: Map<String, Value>,
+    idempotency_key: Option<IdempotencyKey>,
+    context: GrantContext,
+    run: Option<RunId>,
+    session: Option<SessionId>,
+    approval_session: Option<(SessionName, Option<Workspace>)>,
+    approval_wait_seconds: Option<u64>,
+    label: Option<CallLabel>,
+    reasoning: Option<String>,
+    address: IpAddr,
+    pub(super) arrived: Timestamp,
+}
+
+impl StoredRequest {
+    pub(super) fn of(call: &Call) -> Self {
+        let session = call.approval_session.as_ref();
+        Self {
+            tool: call.tool.clone(),
+            version: call.version.clone(),
+            grant: call.grant,
+            agent: call.agent.clone(),
+            parameters: call.parameters.as_object().cloned().unwrap_or_default(),
+            idempotency_key: call.idempotency_key.clone(),
+            context: call.context.clone(),
+            run: call.run.clone(),
+            session: call.session,
+            approval_session: session.map(|session| (session.name.clone(), session.workspace.clone())),
+            approval_wait_seconds: call.approval_wait.map(|wait| wait.as_secs()),
+            label: call.label.clone(),
+            reasoning: call.reasoning.clone(),
+            address: call.address,
+            arrived: call.arrived,
+        }
+    }
+
+    pub(super) fn read(material: &Material) -> Result<Self, Refusal> {
+        let unreadable = || Refusal::new(Code::Internal, "the stored request of this call cannot be read; call again");
+        let text = material.get(FIELD).ok_or_else(unreadable)?;
+        serde_json::from_str(text.expose()).map_err(|_| unreadable())
+    }
+
+    /// What is known without what was sealed, for the record of its refusal.
+    pub(super) fn lost(call: &DetachedCall) -> Self {
+        Self {
+            tool: call.tool.clone(),
+            version: None,
+            grant: None,
+            agent: call.agent.clone(),
+            parameters: Map::new(),
+            idempotency_key: call.idempotency_key.clone(),
+            context: GrantContext::default(),
+            run: None,
+            session: None,
+            approval_session: None,
+            approval_wait_seconds: None,
+            label: None,
+            reasoning: None,
+            address: IpAddr::from([0, 0, 0, 0]),
+            arrived: call.created_at,
+        }
+    }
+
+    pub(super) fn into_request(self) -> CallRequest {
+        CallRequest {
+            version: self.version,
+            grant: self.grant,
+            agent: Some(self.agent),
+            idempotency_key: self.idempotency_key,
+            context: self.context,
+            run: self.run,
+            session: self.session,
+            approval_session: self.approval_session,
+            approval_wait: self.approval_wait_seconds.map(Duration::from_secs),
+            label: self.label,
+            reasoning: self.reasoning,
+            ..CallRequest::new(self.tool, self.parameters, self.address)
+        }
+    }
+}
+
+/// What the caller gets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum StoredOutcome {
+    /// It was executed.
+    Answered {
+        invocation: InvocationId,
+        grant: Option<GrantId>,
+        service: ServiceName,
+        tool: ToolName,
+        outcome: CallOutcome,
+        replayed: bool,
+    },
+    /// It was refused.
+    Refused {
+        invocation: InvocationId,
+        code: String,
+        reason: String,
+        stage: Option<String>,
+        details: Map<String, Value>,
+    },
+}
+
+impl StoredOutcome {
+    pub(crate) fn answered(answer: &CallAnswer) -> Self {
+        Self::Answered {
+            invocation: answer.invocation,
+            grant: answer.grant,
+            service: answer.service.clone(),
+            tool: answer.tool.clone(),
+            outcome: answer.outcome.clone(),
+            replayed: answer.replayed,
+        }
+    }
+
+    pub(crate) fn refused(invocation: InvocationId, refusal: &Refusal) -> Self {
+        Self::Refused {
+            invocation,
+            code: refusal.code().as_str().to_owned(),
+            reason: refusal.reason().to_owned(),
+            stage: refusal.stage().map(|stage| stage.as_str().to_owned()),
+            details: refusal.details().map(|(name, value)| (name.to_owned(), value.clone())).collect(),
+        }
+    }
+
+    pub(super) fn material(&self) -> Option<Material> {
+        let mut material = Material::new();
+        material.insert(FIELD.to_owned(), Secret::new(serde_json::to_string(self).ok()?));
+        Some(material)
+    }
+
+    pub(super) fn read(material: &Material) -> Result<Self, Refusal> {
+        let unreadable = || Refusal::new(Code::Internal, "the stored outcome of this call cannot be read");
+        let text = material.get(FIELD).ok_or_else(unreadable)?;
+        serde_json::from_str(text.expose()).map_err(|_| unreadable())
+    }
+
+    /// As the caller would have got it on its connection.
+    pub(super) fn into_result(self) -> Result<CallAnswer, Denial> {
+        match self {
+            Self::Answered { invocation, grant, service, tool, outcome, replayed } => {
+                Ok(CallAnswer { invocation, grant, service, tool, outcome, replayed })
+            }
+            Self::Refused { invocation, code, reason, stage, details } => {
+                let code = Code::ALL.iter().copied().find(|known| known.as_str() == code).unwrap_or(Code::Internal);
+                let refusal = details
+                    .into_iter()
+                    .fold(Refusal::new(code, reason), |refusal, (name, value)| refusal.with(&name, value));
+                let stage = stage.and_then(|stage| Stage::parse(&stage));
+                let refusal = stage.map_or(refusal.clone(), |stage| refusal.at(stage));
+                Err(Denial::refused(Some(invocation), refusal))
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Detached calls over HTTP: `Prefer: respond-async` has a call accepted with 202; its URL tells how far it has come, its
+//! result is what the call would have been answered with on its connection.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolgate_gate::Caller;
+use toolgate_gate::call::{DetachedView, Follower};
+use toolgate_gate::ports::clock::pause;
+use toolgate_gate::ports::ledger::{DetachedCall, DetachedState};
+use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::id::{ApprovalId, InvocationId};
+use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::time::Timestamp;
+
+use super::error::Denied;
+use super::invoke::answered;
+use super::{progress, shapes};
+use crate::body::{Nothing, OptionalBody};
+use crate::caller::{Asked, Identified};
+use crate::parameters::{Id, page};
+use crate::router::App;
+
+/// The longest that a request waits for a result; a longer wait is cut to this.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// When a caller that does not wait should look again, in seconds.
+const LOOK_AGAIN: HeaderValue = HeaderValue::from_static("5");
+
+/// What a caller prefers (RFC 7240). Preferences that mean nothing here are ignored, as it asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Preference {
+    /// Whether the call is to outlive its connection.
+    pub(super) detached: bool,
+    /// How long the caller waits for the response.
+    pub(super) wait: Duration,
+}
+
+impl Preference {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+        let mut preference = Self::default();
+        let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+        for one in values.flat_map(|value| value.split(',')) {
+            let one = one.split(';').next().unwrap_or_default();
+            let (name, value) = one.split_once('=').unwrap_or((one, ""));
+            match name.trim().to_ascii_lowercase().as_str() {
+                "respond-async" => preference.detached = true,
+                "wait" => {
+                    let seconds: u32 = value.trim().trim_matches('"').parse().map_err(|_| {
+                        let reason = "Prefer: wait must be a number of seconds, as in `Prefer: respond-async, wait=10`";
+                        Refusal::new(Code::InvalidField, reason).with("path", "Prefer")
+                    })?;
+                    preference.wait = Duration::from_secs(u64::from(seconds)).min(LONGEST_WAIT);
+                }
+                _ => {}
+            }
+        }
+        Ok(preference)
+    }
+}
+
+/// A detached call that has not ended.
+#[derive(Serialize)]
+struct DetachedShape {
+    id: InvocationId,
+    invocation_id: InvocationId,
+    status: &'static str,
+    tool_name: String,
+    agent_id: PrincipalId,
+    actor: PrincipalId,
+    approval_ids: Vec<ApprovalId>,
+    cancelled: bool,
+    idempotency_key: Option<IdempotencyKey>,
+    timestamp: Timestamp,
+    finished_at: Option<Timestamp>,
+    url: String,
+    result_url: String,
+    cancel_url: String,
+}
+
+/// A detached call as JSON.
+pub(super) fn shape(call: &DetachedCall) -> Value {
+    let url = format!("/api/v1/invocations/{}", call.id);
+    let shape = DetachedShape {
+        id: call.id,
+        invocation_id: call.id,
+        status: match call.state {
+            DetachedState::Ready => "pending",
+            DetachedState::Waiting => "waiting",
+            DetachedState::Running => "running",
+            DetachedState::Finished => "finished",
+        },
+        tool_name: call.tool.clone(),
+        agent_id: call.agent.clone(),
+        actor: call.actor.clone(),
+        approval_ids: call.asked.iter().map(|asked| asked.approval).collect(),
+        cancelled: call.cancelled,
+        idempotency_key: call.idempotency_key.clone(),
+        timestamp: call.created_at,
+        finished_at: call.finished_at,
+        result_url: format!("{url}/result"),
+        cancel_url: format!("{url}/cancel"),
+        url,
+    };
+    json!(shape)
+}
+
+/// The response to a call that was detached: its outcome where it ends while the caller waits, else 202.
+pub(super) async fn accepted(app: &App, caller: &Caller, id: InvocationId, wait: Duration) -> Result<Response, Denied> {
+    let mut response = seen(app.gate.detached_call_within(caller, id, wait).await?);
+    let applied = HeaderName::from_static("preference-applied");
+    response.headers_mut().insert(applied, HeaderValue::from_static("respond-async"));
+    Ok(response)
+}
+
+/// A call that has ended as it would have been answered on its connection; one that has not with 202.
+fn seen(view: DetachedView) -> Response {
+    match view {
+        DetachedView::Ended(outcome) => (*outcome).map_or_else(|denial| Denied::from(denial).into_response(), answered),
+        DetachedView::Open(call) => {
+            let mut response = (StatusCode::ACCEPTED, Json(shape(&call))).into_response();
+            let headers = response.headers_mut();
+            headers.insert(header::RETRY_AFTER, LOOK_AGAIN);
+            if let Ok(url) = HeaderValue::try_from(format!("/api/v1/invocations/{}", call.id)) {
+                headers.insert(header::LOCATION, url);
+            }
+            response
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DetachedQuery {
+    agent_id: Option<PrincipalId>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Asked(caller, query): Asked<DetachedQuery>,
+) -> Result<Json<Value>, Denied> {
+    let request = page(query.limit, query.cursor)?;
+    let found = app.gate.detached_calls(&caller, query.agent_id, request).await?;
+    Ok(Json(shapes::page("detached_calls", found, |call| shape(&call))))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResultQuery {
+    wait_seconds: Option<u32>,
+}
+
+pub(super) async fn result(
+    State(app): State<Arc<App>>,
+    Asked(caller, query): Asked<ResultQuery>,
+    Id(id): Id<InvocationId>,
+    headers: HeaderMap,
+) -> Result<Response, Denied> {
+    if progress::is_wanted(&headers) {
+        // Asked for before anything is sent, so that a refusal has its status.
+        app.gate.detached_call(&caller, id).await?;
+        return Ok(lines(app, caller, id));
+    }
+    let preferred = Preference::of(&headers)?.wait;
+    let wait = query.wait_seconds.map_or(preferred, |seconds| Duration::from_secs(u64::from(seconds)));
+    let waiting = app.gate.detached_call_within(&caller, id, wait.min(LONGEST_WAIT));
+    // A gate that stops lets nobody wait: another one knows as much.
+    let view = tokio::select! {
+        view = waiting => view?,
+        _ = app.shutdown.after(crate::shutdown::Phase::LameDuck) => app.gate.detached_call(&caller, id).await?,
+    };
+    Ok(seen(view))
+}
+
+pub(super) async fn forget(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Id(id): Id<InvocationId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
+) -> Result<Json<Value>, Denied> {
+    app.gate.forget_detached(&caller, id).await?;
+    Ok(Json(json!({"status": "deleted", "invocation_id": id})))
+}
+
+pub(super) async fn cancel(
+    State(app): State<Arc<App>>,
+    Identified(caller): Identified,
+    Id(id): Id<InvocationId>,
+    OptionalBody(Nothing {}): OptionalBody<Nothing>,
+) -> Result<Response, Denied> {
+    let view = app.gate.cancel_detached(&caller, id).await?;
+    match view {
+        // Taken back, as it was asked for.
+        DetachedView::Ended(outcome)
+            if outcome.as_ref().as_ref().is_err_and(|denial| denial.refusal.code() == Code::CallCancelled) =>
+        {
+            Ok(Json(json!({"status": "cancelled", "invocation_id": id})).into_response())
+        }
+        DetachedView::Open(call) if call.state == DetachedState::Running => {
+            let reason = "the call is in flight and cannot be taken back; follow its result";
+            Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id).into())
+        }
+        DetachedView::Ended(_) => {
+            let reason = "the call has ended already; its result says how";
+            Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id).into())
+        }
+        view @ DetachedView::Open(_) => Ok(seen(view)),
+    }
+}
+
+/// The call as lines of JSON: one for each state that it comes to, one now and then while nothing happens, and one with the
+/// response, which is the last.
+fn lines(app: Arc<App>, caller: Caller, id: InvocationId) -> Response {
+    let follower = app.gate.follow_detached(id);
+    let following = Following { app, caller, id, follower, told: None, ended: false };
+    let lines = stream::unfold(following, |mut following| async move {
+        let line = following.next().await?;
+        Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), following))
+    });
+    (progress::headers(), Body::from_stream(lines)).into_response()
+}
+
+struct Following {
+    app: Arc<App>,
+    caller: Caller,
+    id: InvocationId,
+    follower: Follower,
+    told: Option<DetachedState>,
+    ended: bool,
+}
+
+impl Following {
+    async fn next(&mut self) -> Option<Value> {
+        if self.ended {
+            return None;
+        }
+        loop {
+            match self.look().await {
+                Ok(DetachedView::Open(call)) if self.told == Some(call.state) => {}
+                Ok(DetachedView::Open(call)) => {
+                    self.told = Some(call.state);
+                    return Some(json!({"event": "state", "call": shape(&call)}));
+                }
+                Ok(view @ DetachedView::Ended(_)) => return Some(self.last(seen(view)).await),
+                Err(refusal) => return Some(self.last(Denied::from(refusal).into_response()).await),
+            }
+            tokio::select! {
+                () = self.follower.changed() => {}
+                _ = self.app.shutdown.after(crate::shutdown::Phase::LameDuck) => {
+                    self.ended = true;
+                    return Some(json!({"event": "interrupted"}));
+                }
+                () = pause(progress::BETWEEN_SIGNS) => return Some(json!({"event": "waiting"})),
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Result<DetachedView, Refusal> {
+        // INVARIANT: nothing is told once the key has ended.
+        self.caller = self.app.gate.identify_again(&self.caller).await?;
+        self.app.gate.detached_call(&self.caller, self.id).await
+    }
+
+    async fn last(&mut self, response: Response) -> Value {
+        self.ended = true;
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        json!({"event": "answered", "status": status, "body": body})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn preference(values: &[&'static str]) -> Result<Preference, Refusal> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append("prefer", HeaderValue::from_static(value));
+        }
+        Preference::of(&headers)
+    }
+
+    #[test]
+    fn preferences_are_read_as_rfc_7240_writes_them() {
+        let detached = |seconds| Ok(Preference { detached: true, wait: Duration::from_secs(seconds) });
+        assert_eq!(preference(&[]), Ok(Preference::default()));
+        assert_eq!(preference(&["respond-async"]), detached(0));
+        assert_eq!(preference(&["Respond-Async, wait=10"]), detached(10));
+        assert_eq!(preference(&["return=minimal; foo=\"some parameter\", respond-async", "wait=5"]), detached(5));
+        assert_eq!(preference(&["respond-async, wait=1000000"]), detached(600));
+        assert_eq!(preference(&["handling=lenient"]), Ok(Preference::default()));
+        assert_eq!(preference(&["wait=soon"]).unwrap_err().code(), Code::InvalidField);
+    }
+}
