@@ -75,7 +75,8 @@ impl Gate {
     /// The one place where refusals are written down.
     pub(super) async fn record_denial(&self, call: &Call, mut reached: Reached, refusal: Refusal) -> Denial {
         self.refused_calls.count(&call.caller, &refusal, call.arrived);
-        if !self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived) {
+        // A detached call ends with its record; how many an agent has is limited.
+        if !call.detached && !self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived) {
             let (tenant, principal, now) = (call.caller.tenant(), call.caller.id(), self.clock.now());
             let counted = self.tally.count(&*self.ledger, tenant, principal, refusal.code(), now).await;
             return match counted {
