@@ -225,11 +225,13 @@ impl Route {
                 "POST",
                 "/api/v1/approvals/links/{token}/redeem"
                 | "/api/v1/credentials/{credential_id}/verify"
+                | "/api/v1/invocations/{invocation_id}/cancel"
                 | "/api/v1/master-keys/rekey",
             )
             | (
                 "DELETE",
                 "/api/v1/agents/{agent_id}"
+                | "/api/v1/invocations/{invocation_id}/result"
                 | "/api/v1/keys/{key_id}"
                 | "/api/v1/services/{service}"
                 | "/api/v1/standing-approvals/{standing_approval_id}"
