@@ -313,7 +313,7 @@ impl<E: Engine> Ledger for SqlLedger<E> {
     ) -> Result<Option<Arc<SealedVersion>>, Refusal> {
         let generation = self.engine.generation();
         let known = self.sealed.get(&id, generation, now, freshness);
-        let known = known.filter(|known| !self.renewed.is_before(id, known.binding.version));
+        let known = known.filter(|known| !self.renewed.is_before(id, known.binding.version()));
         if let Some(known) = known.filter(|known| known.binding.tenant == *tenant) {
             return Ok(Some(known));
         }

@@ -238,7 +238,8 @@ impl Call {
 /// The result of a detached call, once it is there.
 pub(super) async fn result_of(client: &Client, id: &str) -> Result<Report, Failure> {
     let path = format!("/api/v1/invocations/{}/result", escaped(id));
-    Ok(answered(calling::follow(client, &path).await.map_err(explanation::explained)?))
+    let followed = calling::follow(client, &path).await;
+    Ok(answered(followed.map_err(|error| explanation::explained(error, None))?))
 }
 
 /// The result alone on standard output, so that it can be piped into another program; the rest on standard error.
