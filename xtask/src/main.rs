@@ -10,6 +10,7 @@ mod bench;
 mod cluster;
 mod debian;
 mod deny;
+mod faults;
 mod postgres;
 mod process;
 mod programs;
@@ -26,6 +27,8 @@ Commands:
                  Installs and prepares what the tests need (PostgreSQL, nginx, the official Python client).
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
                  guard, or all. Installs what they need (PostgreSQL, nginx, wrk).
+  faults         the fault matrix: injects faults into the real binary on both engines, prints a table.
+                 Installs what it needs (PostgreSQL, nginx); needs a C compiler, as the build does.
   tidy           the house rules alone
   deny           licences, banned crates and sources of the dependencies (deny.toml), with cargo-deny
 ";
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         }
         (Some("test"), []) => test::run(),
         (Some("bench"), arguments) => bench::run(arguments),
+        (Some("faults"), []) => faults::run(),
         (Some("tidy"), []) => tidy::run(),
         (Some("deny"), []) => deny::run(),
         _ => {

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use crate::process::{program, root};
 
 mod error_codes;
+mod faults;
 mod layout;
 mod links;
 mod machine_paths;
@@ -43,6 +44,7 @@ pub fn check() -> Result<(), String> {
     }
     findings.extend(places::stale(&files));
     findings.extend(error_codes::check(&files));
+    findings.extend(faults::check(&files));
     for finding in &findings {
         println!("{finding}");
     }

@@ -26,8 +26,14 @@ impl<K: Eq + Hash + Clone> Debts<K> {
     }
 
     /// How many seconds this one must wait, where it owes too much.
-    pub(crate) fn wait(&self, debtor: &K, now: Timestamp) -> Option<i64> {
-        let debt = self.until.get(debtor).map_or(0, |until| until.as_millis() - now.as_millis());
+    pub(crate) fn wait(&mut self, debtor: &K, now: Timestamp) -> Option<i64> {
+        let most = now.plus(self.forgive.saturating_mul(u32::try_from(self.burst).unwrap_or(u32::MAX)));
+        let debt = self.until.get_mut(debtor).map_or(0, |until| {
+            // More than one can owe means that the clock was set back: the debt counts from here on, and not from a day to
+            // come.
+            *until = (*until).min(most);
+            until.as_millis() - now.as_millis()
+        });
         let excess = debt - millis(self.forgive) * (self.burst - 1);
         (excess > 0).then(|| excess.div_euclid(1000) + 1)
     }
@@ -49,4 +55,20 @@ impl<K: Eq + Hash + Clone> Debts<K> {
 
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_ahead_when_somebody_failed_makes_nobody_wait_for_it() {
+        let now = Timestamp::from_millis(1_000_000).unwrap();
+        let ahead = now.plus(Duration::from_secs(40 * 24 * 3600));
+        let mut debts = Debts::new(3, Duration::from_secs(10));
+        debts.add(&"one", ahead);
+        // It counts as if all had been used up just now, and is forgiven as usual.
+        assert_eq!(debts.wait(&"one", now), Some(11));
+        assert_eq!(debts.wait(&"one", now.plus(Duration::from_secs(10))), None);
+    }
 }

@@ -41,7 +41,7 @@ impl Default for Memory {
 impl Attempts {
     /// Refuses an address that must wait, unless it shows a key that was accepted lately.
     pub(crate) fn check(&self, source: IpAddr, digest: &KeyDigest, now: Timestamp) -> Result<(), Refusal> {
-        let memory = self.memory();
+        let mut memory = self.memory();
         let Some(seconds) = memory.debts.wait(&SourceNetwork::of(source), now) else { return Ok(()) };
         if memory.trusted.get(digest).is_some_and(|since| now.minus(TRUST) < *since) {
             return Ok(());

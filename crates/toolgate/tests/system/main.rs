@@ -25,6 +25,7 @@ mod disk_full;
 mod documentation;
 mod drain;
 mod egress;
+mod faults;
 mod first_start;
 mod grants_and_delegation;
 mod guardians;
