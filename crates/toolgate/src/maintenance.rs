@@ -170,6 +170,7 @@ async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
         if app.shutdown.phase() < Phase::Draining {
             watched.note(app.gate.continue_detached().await.map(drop));
         }
+        app.gate.take_ended_detached().iter().for_each(|outcome| app.metrics.called(outcome));
     }
 }
 

@@ -15,7 +15,7 @@ use toolgate_model::secret::{Material, Secret};
 
 pub(super) use self::stored::StoredOutcome;
 use self::stored::{FIELD, StoredRequest};
-use super::{Call, CallRequest, Denial, Presence, Ran, Reached};
+use super::{Call, CallAnswer, CallRequest, Denial, Presence, Ran, Reached};
 use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::approver::consent_of;
@@ -182,6 +182,11 @@ impl Gate {
         self.detached_runs.woken().await;
     }
 
+    /// How the calls ended that ended here since this was asked last, without their results.
+    pub fn take_ended_detached(&self) -> Vec<Result<CallAnswer, Denial>> {
+        self.detached_runs.take_ended()
+    }
+
     /// Ends calls that were cut off after their admission, and deletes outcomes that were kept long enough.
     pub async fn sweep_detached(&self) -> Result<u64, Refusal> {
         if !self.clock.is_steady() {
@@ -193,6 +198,9 @@ impl Gate {
 
     /// What a run leaves behind; the state that the call is in.
     async fn ended(&self, tenant: &TenantId, id: InvocationId, ran: Ran) -> DetachedState {
+        if let Ran::Done(outcome) = &ran {
+            self.detached_runs.ended(outcome);
+        }
         match ran {
             Ran::Parked(_) => return DetachedState::Waiting,
             Ran::Done(Ok(answer)) if answer.replayed => {

@@ -7,10 +7,13 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_model::id::InvocationId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 
+use crate::call::{CallAnswer, CallOutcome, Denial};
 use crate::ports::ledger::DetachedState;
 
 /// How many detached calls of one agent run at a time in a process. The others wait for their turn.
 const AT_A_TIME: usize = 8;
+/// The most ends that are kept to be counted; further ones are not.
+const MOST_ENDED: usize = 10_000;
 
 /// What runs, and who follows what.
 #[derive(Default)]
@@ -22,6 +25,8 @@ struct State {
     turns: Mutex<HashMap<(TenantId, PrincipalId), Weak<Semaphore>>>,
     followed: Mutex<HashMap<InvocationId, watch::Sender<DetachedState>>>,
     ready: Notify,
+    /// How calls ended, until somebody counts them.
+    ended: Mutex<Vec<Result<CallAnswer, Denial>>>,
 }
 
 /// A run, until it is dropped.
@@ -59,6 +64,26 @@ impl Runs {
         };
         // INVARIANT: never closed.
         semaphore.acquire_owned().await.ok()
+    }
+
+    /// A run has ended so. One that was not recorded is run again, and has not.
+    pub(super) fn ended(&self, outcome: &Result<CallAnswer, Denial>) {
+        let counted = match outcome {
+            Ok(answer) => {
+                Ok(CallAnswer { outcome: CallOutcome { result: None, ..answer.outcome.clone() }, ..answer.clone() })
+            }
+            Err(Denial { invocation: None, .. }) => return,
+            Err(denial) => Err(denial.clone()),
+        };
+        let mut ended = locked(&self.0.ended);
+        if ended.len() < MOST_ENDED {
+            ended.push(counted);
+        }
+    }
+
+    /// What has ended since this was asked last.
+    pub(super) fn take_ended(&self) -> Vec<Result<CallAnswer, Denial>> {
+        std::mem::take(&mut *locked(&self.0.ended))
     }
 
     /// Has somebody look for calls that are ready.
