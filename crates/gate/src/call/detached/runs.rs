@@ -70,7 +70,12 @@ impl Runs {
     pub(super) fn ended(&self, outcome: &Result<CallAnswer, Denial>) {
         let counted = match outcome {
             Ok(answer) => {
-                Ok(CallAnswer { outcome: CallOutcome { result: None, ..answer.outcome.clone() }, ..answer.clone() })
+                let CallOutcome { status, truncated, duration_ms, timestamp, .. } = answer.outcome;
+                let (error, cost) = (answer.outcome.error.clone(), answer.outcome.cost.clone());
+                let outcome = CallOutcome { status, result: None, truncated, error, cost, duration_ms, timestamp };
+                let (service, tool) = (answer.service.clone(), answer.tool.clone());
+                let (invocation, grant, replayed) = (answer.invocation, answer.grant, answer.replayed);
+                Ok(CallAnswer { invocation, grant, service, tool, outcome, replayed })
             }
             Err(Denial { invocation: None, .. }) => return,
             Err(denial) => Err(denial.clone()),
