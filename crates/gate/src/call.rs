@@ -75,7 +75,7 @@ struct Reached {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Invoked {
     /// It was executed.
-    Answered(CallAnswer),
+    Answered(Box<CallAnswer>),
     /// It goes on without its connection.
     Detached(InvocationId),
 }
@@ -83,9 +83,15 @@ pub enum Invoked {
 /// What came of running a call.
 pub(crate) enum Ran {
     /// It has ended.
-    Done(Result<CallAnswer, Denial>),
+    Done(Box<Result<CallAnswer, Denial>>),
     /// It waits in the ledger, or is run on from there.
     Parked(InvocationId),
+}
+
+impl Ran {
+    fn refused(denial: Denial) -> Self {
+        Self::Done(Box::new(Err(denial)))
+    }
 }
 
 /// How far a call came in one go.
@@ -123,7 +129,7 @@ impl Gate {
     pub async fn invoke_or_detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Invoked, Denial> {
         let own = Own { may_detach: true, ..Own::default() };
         match self.run_in_task(caller, request, own).await? {
-            Ran::Done(outcome) => outcome.map(Invoked::Answered),
+            Ran::Done(outcome) => outcome.map(|answer| Invoked::Answered(Box::new(answer))),
             Ran::Parked(id) => Ok(Invoked::Detached(id)),
         }
     }
@@ -136,7 +142,7 @@ impl Gate {
         own: Own,
     ) -> Result<CallAnswer, Denial> {
         match self.run_in_task(caller, request, own).await? {
-            Ran::Done(outcome) => outcome,
+            Ran::Done(outcome) => *outcome,
             // INVARIANT: only what may be detached is.
             Ran::Parked(id) => Err(Denial::refused(Some(id), Refusal::new(Code::Internal, "the call was detached"))),
         }
@@ -175,13 +181,13 @@ impl Gate {
         };
         let walked = match walked {
             Ok(Walked::Detach) => self.detach_begun(&call).await.map_err(|refusal| refusal.at(Stage::Approve)),
-            Ok(Walked::Done(outcome)) => Ok(Ran::Done(*outcome)),
+            Ok(Walked::Done(outcome)) => Ok(Ran::Done(outcome)),
             Ok(Walked::Parked | Walked::Again { .. }) => Ok(Ran::Parked(call.id)),
             Err(refusal) => Err(refusal),
         };
         match walked {
             Ok(ran) => ran,
-            Err(refusal) => Ran::Done(Err(self.record_denial(&call, reached, refusal).await)),
+            Err(refusal) => Ran::refused(self.record_denial(&call, reached, refusal).await),
         }
     }
 

@@ -35,6 +35,8 @@ mod stored;
 
 /// How often a call is begun that never comes to an end, because the process dies each time.
 const MOST_ATTEMPTS: u32 = 5;
+/// How many calls a process has claimed at a time.
+const MOST_RUNNING: usize = 512;
 /// How many calls are claimed at once.
 const CLAIMED_AT_ONCE: u32 = 100;
 /// How often a request is sealed again when its master key is retired meanwhile.
@@ -135,7 +137,7 @@ impl Gate {
             let ran = gate.run(call, Ok(())).await;
             let state = gate.ended(&tenant, id, ran).await;
             drop(in_flight);
-            run.end(state);
+            run.end(state).await;
         });
     }
 
@@ -148,6 +150,9 @@ impl Gate {
         }
         loop {
             let running = self.detached_runs.running();
+            if running.len() >= MOST_RUNNING {
+                break;
+            }
             let command =
                 ClaimDetached { process: self.process, now: self.clock.now(), limit: CLAIMED_AT_ONCE, running };
             let claimed = self.ledger.claim_detached(command).await?;
@@ -164,16 +169,14 @@ impl Gate {
                     let ran = gate.run_claimed(claimed).await;
                     let state = gate.ended(&tenant, id, ran).await;
                     drop(in_flight);
-                    run.end(state);
+                    run.end(state).await;
                 });
             }
             if !full {
                 break;
             }
         }
-        if self.ledger.shares_approvals() {
-            self.tell_followers().await?;
-        }
+        self.tell_followers().await?;
         Ok(begun)
     }
 
@@ -202,8 +205,19 @@ impl Gate {
             self.detached_runs.ended(outcome);
         }
         match ran {
-            Ran::Parked(_) => return DetachedState::Waiting,
-            Ran::Done(Ok(answer)) if answer.replayed => {
+            Ran::Parked(_) => DetachedState::Waiting,
+            Ran::Done(outcome) => self.ended_as(tenant, id, *outcome).await,
+        }
+    }
+
+    async fn ended_as(
+        &self,
+        tenant: &TenantId,
+        id: InvocationId,
+        outcome: Result<CallAnswer, Denial>,
+    ) -> DetachedState {
+        match outcome {
+            Ok(answer) if answer.replayed => {
                 let outcome = StoredOutcome::answered(&answer);
                 let finish = self.finish(tenant, id, &outcome).await;
                 if let Err(refusal) = self.ledger.finish_detached(tenant, id, finish).await {
@@ -211,15 +225,15 @@ impl Gate {
                 }
             }
             // No record, no end: it is run again.
-            Ran::Done(Err(Denial { invocation: None, refusal, .. })) => {
-                tracing::warn!(%id, %refusal, "a detached call could not be run, and will be tried again");
+            Err(Denial { invocation: None, refusal, .. }) => {
+                tracing::debug!(%id, %refusal, "a detached call could not be run, and will be tried again");
                 if let Err(refusal) = self.ledger.release_detached(tenant, id, self.process).await {
-                    tracing::warn!(%id, %refusal, "a detached call stays claimed until it is looked for again");
+                    tracing::debug!(%id, %refusal, "a detached call stays claimed until it is looked for again");
                 }
                 return DetachedState::Ready;
             }
             // Ended in the transaction of its settlement or its refusal.
-            Ran::Done(_) => {}
+            _ => {}
         }
         DetachedState::Finished
     }
@@ -230,11 +244,11 @@ impl Gate {
         let request = match self.sealer.unseal(&claimed.request.binding, &claimed.request.sealed).await {
             Ok(material) => StoredRequest::read(&material),
             Err(error @ SealError::Damaged { .. }) => Err(Refusal::from(error)),
-            Err(error) => return Ran::Done(Err(Denial::unrecorded(error.into()))),
+            Err(error) => return Ran::refused(Denial::unrecorded(error.into())),
         };
         let (caller, identified) = match self.identify_stored(&stored.tenant, &stored.actor, stored.key).await {
             Ok(identified) => identified,
-            Err(refusal) => return Ran::Done(Err(Denial::unrecorded(refusal))),
+            Err(refusal) => return Ran::refused(Denial::unrecorded(refusal)),
         };
         let (request, readable) = match request {
             Ok(request) => (request, Ok(())),
@@ -243,7 +257,7 @@ impl Gate {
         let arrived = request.arrived;
         let (call, permitted) = match self.begin(caller, request.into_request()) {
             Ok(begun) => begun,
-            Err(refusal) => return Ran::Done(Err(Denial::unrecorded(refusal))),
+            Err(refusal) => return Ran::refused(Denial::unrecorded(refusal)),
         };
         let asked = stored.asked.clone();
         let call = Call { id: stored.id, arrived, detached: true, waits: false, answered: asked, ..call };
@@ -263,12 +277,12 @@ impl Gate {
         };
         match may_run.await {
             Ok(()) => self.run(call, Ok(())).await,
-            Err(refusal) if refusal.code() == Code::LedgerUnavailable => Ran::Done(Err(Denial::unrecorded(refusal))),
+            Err(refusal) if refusal.code() == Code::LedgerUnavailable => Ran::refused(Denial::unrecorded(refusal)),
             Err(refusal) => {
                 let mut reached = Reached::default();
                 // Only for the record: which grant and which tool it was about.
                 let _ = self.check(&call, Freshness::Newest, &mut reached).await;
-                Ran::Done(Err(self.record_denial(&call, reached, refusal).await))
+                Ran::refused(self.record_denial(&call, reached, refusal).await)
             }
         }
     }

@@ -134,6 +134,9 @@ impl Operation for HasReady {
     }
 }
 
+/// How many calls of one agent are claimed at a time: its further ones leave their place to those of others.
+const OF_ONE_AGENT: u32 = 16;
+
 /// Claims what is ready and has no live process.
 pub struct Claiming {
     /// For whom.
@@ -158,7 +161,10 @@ impl Operation for Claiming {
         let alive_since = if self.shared { Value::from(now.minus(ALIVE_FOR)) } else { Value::Integer(i64::MAX) };
         let sql = format!(
             "SELECT {COLUMNS}, {SEALED} FROM detached_calls WHERE state = 'ready' \
-             AND (claimed_by IS NULL OR claimed_by = $1 OR ({dead})) ORDER BY id LIMIT $3{}",
+             AND (claimed_by IS NULL OR claimed_by = $1 OR ({dead})) AND (tenant, id) IN (SELECT tenant, id FROM \
+             (SELECT tenant, id, ROW_NUMBER() OVER (PARTITION BY tenant, agent ORDER BY id) AS turn \
+             FROM detached_calls WHERE state = 'ready') AS turns WHERE turn <= {OF_ONE_AGENT}) \
+             ORDER BY id LIMIT $3{}",
             T::FOR_UPDATE_SKIPPING
         );
         // What runs here already is among them.

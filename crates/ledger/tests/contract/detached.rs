@@ -25,6 +25,7 @@ contract!(
     a_call_is_stored_with_its_event_and_claimed_by_its_process,
     a_call_whose_process_died_is_claimed_by_another_and_then_not_made_by_the_first,
     a_call_that_waits_is_nobodys_until_its_approval_ends,
+    many_calls_of_one_agent_leave_room_for_those_of_another,
     the_approval_of_a_detached_call_outlives_its_process,
     a_call_is_admitted_once,
     a_settlement_keeps_the_outcome,
@@ -146,6 +147,25 @@ async fn a_call_whose_process_died_is_claimed_by_another_and_then_not_made_by_th
     .await;
     assert_eq!(caller.record(id).await, None);
     assert_eq!(caller.send(admission(&caller, &grant, id, alive).await).await, Admission::Admitted);
+}
+
+async fn many_calls_of_one_agent_leave_room_for_those_of_another(fixture: &LedgerFixture) {
+    let busy = Caller::new(fixture).await;
+    let other = Caller::of(&busy.tenant, "other").await;
+    let (dead, alive) = (process(&busy.tenant), process(&busy.tenant));
+    for _ in 0..20 {
+        let many = DetachedLimits { calls: 100, bytes: 1 << 20 };
+        let command = DetachCall { limits: many, ..storing(&busy, dead, None) };
+        assert_eq!(busy.tenant.ledger.detach_call(command).await.unwrap(), Detached::Accepted);
+    }
+    let last = stored(&other, dead).await;
+    busy.tenant.wait(SILENCE);
+
+    let command = ClaimDetached { process: alive, now: busy.tenant.now(), limit: 100, running: Vec::new() };
+    let claimed = busy.tenant.ledger.claim_detached(command).await.unwrap();
+
+    assert_eq!(claimed.len(), 17);
+    assert!(claimed.iter().any(|claimed| claimed.call.id == last));
 }
 
 async fn a_call_that_waits_is_nobodys_until_its_approval_ends(fixture: &LedgerFixture) {

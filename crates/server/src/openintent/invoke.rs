@@ -118,7 +118,7 @@ async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<R
     };
     let outcome = match invoked {
         Ok(Invoked::Detached(id)) => return detached::accepted(&app, &reader, id, preference.wait).await,
-        Ok(Invoked::Answered(answer)) => Ok(answer),
+        Ok(Invoked::Answered(answer)) => Ok(*answer),
         Err(denial) => Err(denial),
     };
     app.metrics.called(&outcome);

@@ -24,7 +24,7 @@ const CANCEL_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq)]
 pub enum DetachedView {
     /// It has not ended.
-    Open(DetachedCall),
+    Open(Box<DetachedCall>),
     /// It has; this is what the caller would have got on its connection.
     Ended(Box<Result<CallAnswer, Denial>>),
 }
@@ -47,7 +47,7 @@ impl Gate {
     pub async fn detached_call(&self, caller: &Caller, id: InvocationId) -> Result<DetachedView, Refusal> {
         let StoredCall { call, outcome } = self.own_detached(caller, id).await?;
         if call.state != DetachedState::Finished {
-            return Ok(DetachedView::Open(call));
+            return Ok(DetachedView::Open(Box::new(call)));
         }
         let Some(outcome) = outcome else { return Err(self.without_outcome(&call).await?) };
         let material = self.sealer.unseal(&outcome.binding, &outcome.sealed).await?;
@@ -131,7 +131,8 @@ impl Gate {
     /// Tells those who follow calls here how far these have come elsewhere.
     pub(super) async fn tell_followers(&self) -> Result<(), Refusal> {
         let followed = self.detached_runs.followed();
-        if followed.is_empty() {
+        // Where there is no other process, each run tells by itself.
+        if followed.is_empty() || !self.ledger.shares_approvals() {
             return Ok(());
         }
         for (id, state) in self.ledger.detached_states(&followed).await? {

@@ -2,16 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_model::id::InvocationId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 
 use crate::call::{CallAnswer, CallOutcome, Denial};
+use crate::ports::clock::pause;
 use crate::ports::ledger::DetachedState;
 
 /// How many detached calls of one agent run at a time in a process. The others wait for their turn.
 const AT_A_TIME: usize = 8;
+/// After how long a call is tried again that could not be run: the ledger or the key provider was away.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The most ends that are kept to be counted; further ones are not.
 const MOST_ENDED: usize = 10_000;
 
@@ -133,8 +137,11 @@ impl State {
 }
 
 impl Run {
-    /// It is over, or waits.
-    pub(super) fn end(self, state: DetachedState) {
+    /// It is over, or waits, or is to be tried again after a while, here or elsewhere.
+    pub(super) async fn end(self, state: DetachedState) {
+        if state == DetachedState::Ready {
+            pause(RETRY_AFTER).await;
+        }
         // Whoever is told must find that it does not run any more.
         locked(&self.state.running).remove(&self.id);
         self.state.note(self.id, state);

@@ -120,7 +120,7 @@ pub(crate) enum StoredOutcome {
         grant: Option<GrantId>,
         service: ServiceName,
         tool: ToolName,
-        outcome: CallOutcome,
+        outcome: Box<CallOutcome>,
         replayed: bool,
     },
     /// It was refused.
@@ -140,7 +140,7 @@ impl StoredOutcome {
             grant: answer.grant,
             service: answer.service.clone(),
             tool: answer.tool.clone(),
-            outcome: answer.outcome.clone(),
+            outcome: Box::new(answer.outcome.clone()),
             replayed: answer.replayed,
         }
     }
@@ -171,7 +171,7 @@ impl StoredOutcome {
     pub(super) fn into_result(self) -> Result<CallAnswer, Denial> {
         match self {
             Self::Answered { invocation, grant, service, tool, outcome, replayed } => {
-                Ok(CallAnswer { invocation, grant, service, tool, outcome, replayed })
+                Ok(CallAnswer { invocation, grant, service, tool, outcome: *outcome, replayed })
             }
             Self::Refused { invocation, code, reason, stage, details } => {
                 let code = Code::ALL.iter().copied().find(|known| known.as_str() == code).unwrap_or(Code::Internal);
