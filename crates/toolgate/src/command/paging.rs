@@ -51,13 +51,11 @@ impl Paging {
                 break;
             }
         }
-        let mut text = table(&items, columns);
-        if let Some(cursor) = &cursor {
-            text.push_str(&format!("\nThere are more; go on with --cursor {}\n", clean(cursor)));
-        }
+        let text = table(&items, columns);
+        let more = cursor.as_ref().map(|cursor| format!("There are more; go on with --cursor {}", clean(cursor)));
         let mut value = Map::new();
         value.insert(name.to_owned(), Value::Array(items));
         value.insert("next_cursor".to_owned(), cursor.map_or(Value::Null, Value::String));
-        Ok(Report::new(Value::Object(value), text))
+        Ok(Report::new(Value::Object(value), text).with_aside(more.unwrap_or_default()))
     }
 }
