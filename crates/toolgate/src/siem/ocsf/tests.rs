@@ -77,6 +77,7 @@ fn samples() -> Vec<(&'static str, Value, u32, u32, u32)> {
         ("agent.toolReturned", load, 6003, 99, 2),
         ("agent.updated", json!({"agent_id": "billing", "changed": ["scopes"]}), 3001, 99, 1),
         ("authorization.decided", decided, 6003, 99, 2),
+        ("call.detached", json!({"invocation_id": "inv_1", "tool": "a.b", "arguments_hash": "ab"}), 6003, 99, 0),
         ("credential.created", json!({"credential_id": "crd_1", "vault_id": "vlt_1", "service": "s"}), 3004, 1, 1),
         ("credential.expired", json!({"credential_id": "crd_1"}), 3004, 11, 1),
         ("credential.revoked", json!({"credential_id": "crd_1", "reason": "leaked"}), 3004, 4, 1),
