@@ -9,6 +9,7 @@ use super::office::{Office, call};
 use crate::world::{Actor, Reply, World, block_on, merged, on_both_engines, setup, text, until};
 
 on_both_engines! {
+    also_behind_nginx:
     a_detached_call_is_accepted_waits_and_is_executed_after_the_approval,
     a_detached_call_that_needs_nobody_is_executed_and_a_caller_that_waits_gets_its_result,
     a_denied_or_refused_call_gives_what_its_connection_would_have_given,
