@@ -60,6 +60,11 @@ impl GuardedClient {
         Self { connector: Connector::new(policy, resolver), pool: Arc::default() }
     }
 
+    /// The same with at most so many connections that wait for another call.
+    pub fn keeping(self, connections: usize) -> Self {
+        Self { pool: Arc::new(Pool::keeping(connections)), ..self }
+    }
+
     /// Sends a request once and reads its answer.
     pub async fn send(&self, request: OutboundRequest<'_>) -> Result<InboundAnswer, SendError> {
         let route = Route {

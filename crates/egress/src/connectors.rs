@@ -8,9 +8,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 use toolgate_gate::call::{Admitted, Target};
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::source::{Access, Execution, FailureKind, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::ports::source::{Access, Execution, FailureKind, Reservation, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::{Code, Refusal};
 use toolgate_model::connection::AdapterName;
 use toolgate_model::strict_json;
 
@@ -29,22 +32,37 @@ const LARGE: usize = 8 * 1024;
 pub struct Connectors {
     client: GuardedClient,
     clock: Arc<dyn Clock>,
+    /// One for each connection that calls may have open.
+    places: Arc<Semaphore>,
+    most: usize,
 }
 
 impl Connectors {
-    /// Over this client.
-    pub fn new(client: GuardedClient, clock: Arc<dyn Clock>) -> Self {
-        Self { client, clock }
+    /// Over this client, with so many calls in flight at most.
+    pub fn new(client: GuardedClient, clock: Arc<dyn Clock>, most: usize) -> Self {
+        Self { client, clock, places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))), most }
     }
 }
 
 #[async_trait]
 impl Source for Connectors {
+    fn reserve(&self) -> Result<Reservation, Refusal> {
+        Arc::clone(&self.places).try_acquire_owned().map(Reservation::from).map_err(|_| {
+            let reason = format!(
+                "{} calls to services are in flight, as many as there are connections for; try again, or have \
+                 egress.max_connections and the limit of open files raised",
+                self.most
+            );
+            Refusal::new(Code::Overloaded, reason).with("limit", self.most).with("retry_after_seconds", 1)
+        })
+    }
+
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
         match (call.target(), access) {
             (Some(Target::Connector { credential, connection, adapter: name, placement, request }), Some(access)) => {
                 let mut redactor = Redactor::new(&access.material);
                 let hosts = call.allowed_hosts();
+                let deadline = deadline_after(call.deadline());
                 let errand = Errand {
                     invocation: call.invocation().id,
                     credential: credential.id,
@@ -55,14 +73,14 @@ impl Source for Connectors {
                     parameters: call.parameters(),
                     request,
                     hosts: &hosts,
-                    deadline: deadline_after(call.deadline()),
+                    deadline,
                     now: self.clock.now(),
                     material: access.material,
                     renewal: access.renewal,
                 };
                 let answered = adapter(name).carry_out(&self.client, errand, &mut redactor).await;
                 match answered {
-                    Ok(answer) => judge(call, answer, redactor).await,
+                    Ok(answer) => judge(call, answer, redactor, deadline).await,
                     Err(mut failure) => {
                         redactor.redact_text(&mut failure.reason);
                         if let Some(result) = &mut failure.result {
@@ -99,14 +117,21 @@ fn adapter(name: AdapterName) -> &'static dyn Adapter {
     }
 }
 
-async fn judge(call: &Admitted, answer: InboundAnswer, redactor: Redactor) -> Result<ServiceAnswer, SourceFailure> {
+async fn judge(
+    call: &Admitted,
+    answer: InboundAnswer,
+    redactor: Redactor,
+    deadline: Instant,
+) -> Result<ServiceAnswer, SourceFailure> {
     let (status, truncated) = (answer.status, answer.truncated);
     let result = if answer.body.len() <= LARGE {
         result(answer, &redactor)
     } else {
         // A large answer, above all one made to be hard to read, must not keep other calls waiting.
-        let read = tokio::task::spawn_blocking(move || result(answer, &redactor)).await;
-        read.map_err(|_| unreadable(status))?
+        beside(deadline, move || result(answer, &redactor)).await.map_err(|late| match late {
+            Late::Deadline => SourceFailure { timed_out: true, ..unreadable(status, Late::Deadline) },
+            Late::Broken => unreadable(status, Late::Broken),
+        })?
     };
     if call.is_success(status) {
         return Ok(ServiceAnswer { http_status: status, result, truncated });
@@ -122,10 +147,31 @@ async fn judge(call: &Admitted, answer: InboundAnswer, redactor: Redactor) -> Re
     })
 }
 
-fn unreadable(status: u16) -> SourceFailure {
+/// Why work beside the calls brought nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Late {
+    Deadline,
+    Broken,
+}
+
+/// Does work on another thread, for which nobody waits longer than until the deadline: the thread cannot be stopped, but it
+/// takes time in proportion to what it was given and no more.
+async fn beside<T: Send + 'static>(deadline: Instant, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Late> {
+    match timeout_at(deadline, tokio::task::spawn_blocking(work)).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(_)) => Err(Late::Broken),
+        Err(_) => Err(Late::Deadline),
+    }
+}
+
+fn unreadable(status: u16, why: Late) -> SourceFailure {
+    let reason = match why {
+        Late::Deadline => "the time for this call was over while the service's answer was redacted; ask for less",
+        Late::Broken => "the service's answer could not be read",
+    };
     SourceFailure {
         kind: FailureKind::Proxy,
-        reason: "the service's answer could not be read".to_owned(),
+        reason: reason.to_owned(),
         http_status: Some(status),
         result: None,
         truncated: false,
@@ -185,6 +231,17 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         result(InboundAnswer { status: 200, headers, body: body.as_bytes().to_vec(), truncated: false }, &redactor)
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_the_redaction_of_an_answer_beyond_the_deadline() {
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let late = beside(crate::time::now(), move || held.recv()).await;
+        assert_eq!(late.unwrap_err(), Late::Deadline);
+        drop(release);
+        assert_eq!(beside(deadline_after(std::time::Duration::from_secs(60)), || 7).await, Ok(7));
+        let failure = unreadable(200, Late::Deadline);
+        assert!(failure.sent && failure.result.is_none());
     }
 
     #[test]

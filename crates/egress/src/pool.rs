@@ -104,8 +104,16 @@ impl Connection {
 }
 
 /// The waiting connections.
-#[derive(Default)]
-pub(crate) struct Pool(Mutex<Shelves>);
+pub(crate) struct Pool {
+    shelves: Mutex<Shelves>,
+    most: usize,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::keeping(TOTAL_LIMIT)
+    }
+}
 
 #[derive(Default)]
 struct Shelves {
@@ -117,6 +125,11 @@ struct Shelves {
 }
 
 impl Pool {
+    /// One in which so many connections wait at most.
+    pub(crate) fn keeping(most: usize) -> Self {
+        Self { shelves: Mutex::default(), most: most.clamp(1, TOTAL_LIMIT) }
+    }
+
     /// The connection that fits and came back last. One whose last exchange is not quite over yet is left to others.
     pub(crate) fn take(
         &self,
@@ -150,7 +163,7 @@ impl Pool {
             return;
         }
         let mut shelves = self.shelves();
-        if shelves.count >= TOTAL_LIMIT {
+        if shelves.count >= self.most {
             shelves.drop_longest_waiting();
         }
         let shelf = shelves.by_key.entry((connection.key, here())).or_default();
@@ -166,7 +179,7 @@ impl Pool {
     }
 
     fn shelves(&self) -> MutexGuard<'_, Shelves> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

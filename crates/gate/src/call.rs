@@ -54,6 +54,7 @@ mod resolve;
 mod seams;
 mod sessions;
 mod settle;
+pub(crate) mod stored;
 pub(crate) mod tally;
 pub(crate) mod turns;
 pub(crate) mod under_way;

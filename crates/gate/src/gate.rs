@@ -19,6 +19,7 @@ use crate::call::hooks::executions::Executions;
 use crate::call::hooks::parked::Parked;
 use crate::call::refused::{REFUSALS_PER_SECOND, RefusedCalls};
 use crate::call::renewals::Renewals;
+use crate::call::stored::StoredResults;
 use crate::call::tally::Tally;
 use crate::call::turns::Turns;
 use crate::call::under_way::UnderWay;
@@ -50,6 +51,10 @@ pub struct Settings {
     pub machine: MachineTools,
     /// How many refused calls of one principal are recorded one by one in a second.
     pub refusals_per_second: u32,
+    /// How many tool sessions one principal may have open.
+    pub sessions_of_principal: u32,
+    /// How many bytes of results are kept in a day for one agent that calls with idempotency keys.
+    pub stored_results: u64,
     /// How many streams of events one principal may have open.
     pub streams_of_principal: usize,
 }
@@ -107,6 +112,10 @@ pub struct ApprovalSettings {
     pub most_of_agent: u32,
 }
 
+/// How many tool sessions one principal may have open where nothing else is said.
+const SESSIONS_OF_PRINCIPAL: u32 = 100;
+/// How many bytes of results are kept for one agent where nothing else is said.
+const STORED_RESULTS: u64 = 256 * 1024 * 1024;
 /// How long refused calls are counted before they are summed up.
 const REFUSALS_SUMMED_AFTER: Duration = Duration::from_secs(10);
 
@@ -135,6 +144,8 @@ impl Default for Settings {
             detached: DetachedSettings::default(),
             machine: MachineTools::default(),
             refusals_per_second: REFUSALS_PER_SECOND,
+            sessions_of_principal: SESSIONS_OF_PRINCIPAL,
+            stored_results: STORED_RESULTS,
             streams_of_principal: STREAMS_OF_PRINCIPAL,
         }
     }
@@ -185,6 +196,7 @@ pub struct Gate {
     pub(crate) trials: Arc<Trials>,
     pub(crate) ids: Ids,
     pub(crate) tally: Tally,
+    pub(crate) stored_results: StoredResults,
     pub(crate) followers: Arc<Followers>,
     pub(crate) blinding: Blinding,
     key_uses: Mutex<BTreeMap<KeyId, Timestamp>>,
@@ -195,6 +207,7 @@ impl Gate {
     /// Puts the gate together.
     pub fn new(ports: Ports, audit_key: Arc<SigningKey>, settings: Settings) -> Self {
         let refused_calls = RefusedCalls::new(settings.refusals_per_second);
+        let stored_results = StoredResults::new(settings.stored_results);
         let Ports { ledger, sealer, clock, source, guardian, policy_book, approver, process } = ports;
         Self {
             ledger,
@@ -222,6 +235,7 @@ impl Gate {
             ids: Ids::default(),
             refused_calls,
             tally: Tally::default(),
+            stored_results,
             key_uses: Mutex::default(),
             // A rekey that a crash cut off goes on at the next start.
             rekey_wanted: AtomicBool::new(true),

@@ -27,6 +27,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 12, sql: include_str!("../migrations/sqlite/0012_event_times.sql") },
     Migration { number: 13, sql: include_str!("../migrations/sqlite/0013_ended_rates.sql") },
     Migration { number: 14, sql: include_str!("../migrations/sqlite/0014_detached_calls.sql") },
+    Migration { number: 15, sql: include_str!("../migrations/sqlite/0015_sessions_of_principal.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -45,6 +46,7 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 12, sql: include_str!("../migrations/postgres/0012_event_times.sql") },
     Migration { number: 13, sql: include_str!("../migrations/postgres/0013_ended_rates.sql") },
     Migration { number: 14, sql: include_str!("../migrations/postgres/0014_detached_calls.sql") },
+    Migration { number: 15, sql: include_str!("../migrations/postgres/0015_sessions_of_principal.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

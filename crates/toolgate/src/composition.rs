@@ -359,13 +359,14 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
             public_url: settings.public_url.clone(),
         })
     });
-    let client = guarded_client(configuration);
+    let (calls, waiting) = descriptors::outbound(configuration.max_outbound, configuration.network.limits.connections);
+    let client = guarded_client(configuration).keeping(waiting);
     let metrics = Arc::new(Metrics::default());
     let guardians = guardians::open(configuration, &ledger, clock.clone(), Arc::clone(&metrics))?;
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),
-        source: Arc::new(Sources::new(Connectors::new(client, clock.clone()), workspace)),
+        source: Arc::new(Sources::new(Connectors::new(client, clock.clone(), calls), workspace)),
         clock,
         guardian: Arc::new(guardians),
         policy_book: Arc::new(CedarBook),

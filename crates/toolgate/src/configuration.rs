@@ -115,6 +115,8 @@ pub struct Configuration {
     pub workspace: Option<WorkspaceSettings>,
     /// Networks that calls may reach although they are private.
     pub egress_allow: Vec<IpNet>,
+    /// How many calls to services may be in flight.
+    pub max_outbound: usize,
     /// How many names are looked up at a time.
     pub max_lookups: usize,
     /// Who is asked about calls, and what is agreed with those who ask.
@@ -245,6 +247,8 @@ impl Configuration {
             // Told by whoever opens the workspace.
             machine: MachineTools::default(),
             refusals_per_second: u32::try_from(resolved.integer(&keys::REFUSALS_PER_SECOND)?).unwrap_or(u32::MAX),
+            sessions_of_principal: u32::try_from(resolved.integer(&keys::SESSIONS_PER_PRINCIPAL)?).unwrap_or(u32::MAX),
+            stored_results: resolved.integer(&keys::STORED_RESULTS)?.saturating_mul(1024 * 1024),
             streams_of_principal: resolved.count(&keys::MAX_STREAMS_PER_PRINCIPAL)?,
         };
         let tool_list = match resolved.text(&keys::OPENWOP_TOOL_LIST)?.as_str() {
@@ -277,6 +281,7 @@ impl Configuration {
             settings,
             workspace: workspace(&mut resolved)?,
             egress_allow: networks(&mut resolved, &keys::EGRESS_ALLOW)?,
+            max_outbound: resolved.count(&keys::MAX_OUTBOUND)?,
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),

@@ -5,6 +5,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// How many are kept for the ledger, for services and for whatever else the gate opens.
 const RESERVED: u64 = 256;
 
+/// How many of those are for the ledger, for guardians and for files.
+const OWN: usize = 64;
+
 /// Raises the limit as far as it goes, and returns how many connections of clients there can be, at most so many as wanted.
 pub fn connections(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -26,6 +29,29 @@ pub fn connections(wanted: usize) -> usize {
     possible
 }
 
+/// How many calls to services can be in flight, and how many connections to services can wait for the next call, beside so
+/// many connections of clients.
+pub fn outbound(wanted: usize, connections: usize) -> (usize, usize) {
+    let (calls, waiting) = beside(getrlimit(Resource::Nofile).maximum, wanted, connections);
+    if calls < wanted {
+        tracing::warn!(
+            wanted,
+            calls,
+            "egress.max_connections is more than the limit of open files leaves room for; raise LimitNOFILE, or ulimit -n"
+        );
+    }
+    (calls, waiting)
+}
+
+fn beside(limit: Option<u64>, wanted: usize, connections: usize) -> (usize, usize) {
+    let Some(limit) = limit else { return (wanted, wanted) };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let left = limit.saturating_sub(within(u64::try_from(limit).ok(), connections)).saturating_sub(OWN).max(4);
+    // One in four is for connections that nobody uses just then.
+    let waiting = left / 4;
+    (wanted.min(left - waiting), waiting)
+}
+
 fn within(limit: Option<u64>, wanted: usize) -> usize {
     let Some(limit) = limit else { return wanted };
     let left = limit.saturating_sub(RESERVED).max(limit / 2).max(1);
@@ -35,6 +61,15 @@ fn within(limit: Option<u64>, wanted: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_get_what_clients_and_the_ledger_leave() {
+        assert_eq!(beside(None, 4096, 4096), (4096, 4096));
+        assert_eq!(beside(Some(65_536), 4096, 4096), (4096, 15_344));
+        assert_eq!(beside(Some(1024), 4096, 4096), (144, 48));
+        assert_eq!(beside(Some(1024), 100, 4096), (100, 48));
+        assert_eq!(beside(Some(0), 4096, 4096), (3, 1));
+    }
 
     #[test]
     fn clients_get_what_is_left_of_the_limit() {

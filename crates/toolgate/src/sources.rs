@@ -4,9 +4,10 @@
 use async_trait::async_trait;
 use serde_json::{Map, json};
 use toolgate_egress::connectors::Connectors;
+use toolgate_gate::Refusal;
 use toolgate_gate::builtin;
 use toolgate_gate::call::{Admitted, Target};
-use toolgate_gate::ports::source::{Access, Execution, FailureKind, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::ports::source::{Access, Execution, FailureKind, Reservation, ServiceAnswer, Source, SourceFailure};
 use toolgate_model::approval::Category;
 use toolgate_workspace::{Output, Workspace, WorkspaceError, WorkspaceTool};
 
@@ -25,6 +26,10 @@ impl Sources {
 
 #[async_trait]
 impl Source for Sources {
+    fn reserve(&self) -> Result<Reservation, Refusal> {
+        self.connectors.reserve()
+    }
+
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
         match (call.target(), &self.workspace) {
             (Some(Target::Workspace), Some(workspace)) => use_tool(workspace, call).await,

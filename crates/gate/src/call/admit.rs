@@ -34,6 +34,7 @@ use super::guard::Judged;
 use super::settle::CallAnswer;
 use crate::gate::Gate;
 use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
+use crate::ports::source::Reservation;
 use crate::refusal::{Code, Refusal};
 
 /// How long after its time a call is taken for cut off.
@@ -49,6 +50,8 @@ pub struct Admitted {
     fit: Fit,
     modified: Option<Value>,
     command: Arc<Admit>,
+    /// Held until the call is settled.
+    _reserved: Reservation,
 }
 
 /// What became of an admission.
@@ -91,6 +94,11 @@ impl Gate {
             // INVARIANT: what another runtime asks about is resolved to a tool that it executes itself.
             return Err(Refusal::new(Code::Internal, "a question came to be carried out here"));
         }
+        // Before anything is written down: a call that cannot be carried out now is not admitted.
+        let reserved = match &fit.errand {
+            Errand::Connector(_) | Errand::Fetch(_) => self.source.reserve()?,
+            _ => Reservation::default(),
+        };
         // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
         let opened = self.open(&fit).await;
         if let (Errand::External(_), Some(Err(refusal))) = (&fit.errand, &opened) {
@@ -101,7 +109,7 @@ impl Gate {
         match self.ledger.admit(Arc::clone(&command)).await? {
             Admission::Admitted => {
                 let (call, modified) = (Arc::clone(call), decided.modified.clone());
-                Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command }), opened))
+                Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command, _reserved: reserved }), opened))
             }
             Admission::Replayed(stored) => {
                 let parameters = decided.modified.as_ref().unwrap_or(&call.parameters);

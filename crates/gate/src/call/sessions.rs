@@ -60,7 +60,8 @@ impl Gate {
             opened_at: stamp.time(),
             expires_at: stamp.time().plus(lifetime),
         };
-        self.ledger.open_session(OpenSession { stamp, session: session.clone() }).await?;
+        let most = self.settings.sessions_of_principal;
+        self.ledger.open_session(OpenSession { stamp, session: session.clone(), most }).await?;
         Ok(session)
     }
 

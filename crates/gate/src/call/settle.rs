@@ -122,6 +122,9 @@ impl Gate {
             true => Some(serde_json::to_string(&outcome).map_err(|_| unwritable())?),
             false => None,
         };
+        // Where it is not kept, the key is: the call is not made a second time.
+        let answer = answer
+            .filter(|answer| self.stored_results.keep(&invocation.tenant, &invocation.agent, answer.len(), stamp.time));
         let returned = match &outcome.error {
             None => ToolReturned::ok(&invocation, duration_ms),
             Some(error) => {

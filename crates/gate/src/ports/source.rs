@@ -3,15 +3,35 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 use toolgate_model::secret::Material;
 
 use crate::call::Admitted;
+use crate::refusal::Refusal;
 
 /// Carries out calls.
 #[async_trait]
 pub trait Source: Send + Sync {
+    /// Takes a place for what a call opens to be carried out, before it is admitted. Refused where nothing more can be
+    /// opened: then nothing was admitted, and the same call may be made later.
+    fn reserve(&self) -> Result<Reservation, Refusal> {
+        Ok(Reservation::default())
+    }
+
     /// Carries out one call, within its deadline, with access to the one credential that it needs, if it needs one.
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution;
+}
+
+/// A place for what a call opens; given back when it is dropped.
+#[derive(Debug, Default)]
+pub struct Reservation {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl From<OwnedSemaphorePermit> for Reservation {
+    fn from(permit: OwnedSemaphorePermit) -> Self {
+        Self { _permit: Some(permit) }
+    }
 }
 
 /// The one secret of the one call.

@@ -177,6 +177,8 @@ codes! {
     RequestRateLimited, TooMany => "REQUEST_RATE_LIMITED",
     /// The result of a detached call is not kept, or not any more.
     ResultGone, Gone => "RESULT_GONE",
+    /// The call of this idempotency key was made, and its result is not kept.
+    ResultNotKept, Conflict => "RESULT_NOT_KEPT",
     /// No such path.
     RouteNotFound, NotFound => "ROUTE_NOT_FOUND",
     /// No such run, or none that the caller may see.
@@ -203,6 +205,8 @@ codes! {
     TooManyInFlight, TooMany => "TOO_MANY_IN_FLIGHT",
     /// More policy simulations than may run at a time.
     TooManySimulations, TooMany => "TOO_MANY_SIMULATIONS",
+    /// More tool sessions of one principal than may be open.
+    TooManySessions, TooMany => "TOO_MANY_SESSIONS",
     /// More streams of events of one principal than may be open.
     TooManyStreams, TooMany => "TOO_MANY_STREAMS",
     /// A name that several tools have.

@@ -441,6 +441,11 @@ fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
             status,
             answer: answer.to_owned(),
         })),
+        (None, Some(InvocationStatus::Success | InvocationStatus::Error)) => {
+            let reason = "the call with this idempotency key was made, and its result is not kept, because the agent has as \
+                 much stored as it may; see the invocation, or use a new key to make the call again";
+            refuse(Code::ResultNotKept, reason)
+        }
         (_, Some(InvocationStatus::Unknown)) => {
             let reason = "the gate stopped while this call was under way, and whether the service carried it out is not \
                  known; look there, and use a new idempotency key to make the call again";

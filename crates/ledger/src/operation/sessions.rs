@@ -37,6 +37,17 @@ impl Administration for OpenSession {
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
         let session = &self.session;
+        // Two at the same time may both find the last place: one too many is none too many.
+        let open = "SELECT COUNT(*) FROM tool_sessions WHERE tenant = $1 AND principal = $2";
+        let open = transaction.query_optional(open, values![&by.tenant, &session.principal]).await?;
+        if open.map_or(Ok(0), |row| row.count::<u64>(0))? >= u64::from(self.most) {
+            let reason = format!(
+                "`{}` has {} tool sessions open, as many as may be; close some of them, or have \
+                 openwop.sessions_per_principal raised",
+                session.principal, self.most
+            );
+            return Err(Refusal::new(Code::TooManySessions, reason).with("limit", self.most).into());
+        }
         let sql = "INSERT INTO tool_sessions (tenant, id, principal, tool, run, opened_at, expires_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let parameters = values![

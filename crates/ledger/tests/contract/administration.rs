@@ -170,7 +170,7 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
             "redeem_approval_link",
             ledger.redeem_approval_link(RedeemApprovalLink { stamp: stamp(), digest: link.digest() }).await.map(drop),
         ),
-        ("open_session", ledger.open_session(OpenSession { stamp: stamp(), session }).await),
+        ("open_session", ledger.open_session(OpenSession { stamp: stamp(), session, most: 100 }).await),
         ("close_session", ledger.close_session(CloseSession { stamp: stamp(), id: session_id, completed: true }).await),
         ("report_invocation", ledger.report_invocation(report).await),
     ]

@@ -30,6 +30,7 @@ contract!(
     a_key_is_forgotten_after_a_day_to_the_millisecond,
     a_key_that_was_forgotten_belongs_to_its_next_call,
     who_may_not_call_any_more_is_not_answered_again,
+    a_call_whose_result_is_not_kept_is_not_made_again,
 );
 
 async fn keyed(caller: &Caller, grant: &Grant, digest: &str) -> Admit {
@@ -256,4 +257,13 @@ async fn who_may_not_call_any_more_is_not_answered_again(fixture: &LedgerFixture
     let again = keyed(&caller, &grant, "d1").await;
     caller.tenant.revoke(grant.id).await.unwrap();
     assert_eq!(caller.send(again).await, Admission::Stale);
+}
+
+async fn a_call_whose_result_is_not_kept_is_not_made_again(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let first = begin(&caller, &grant).await;
+    let settle = Settle { answer: None, ..caller.settlement(&first, "") };
+    fixture.ledger().settle(Arc::new(settle)).await.unwrap();
+    assert_refused(&caller, &grant, Code::ResultNotKept, &first).await;
 }

@@ -28,9 +28,11 @@ contract!(
     a_session_that_cannot_be_read_keeps_no_other_from_being_closed,
     replicas_that_close_at_the_same_time_close_each_session_once,
     a_call_that_races_the_end_of_its_session_is_made_before_it_or_not_at_all,
+    a_principal_has_so_many_sessions_open,
 );
 
 const LIFETIME: u64 = 120;
+const MOST: u32 = 1000;
 
 /// A session that is not stored.
 fn new_session(caller: &Caller, run: &str) -> ToolSession {
@@ -49,7 +51,7 @@ fn new_session(caller: &Caller, run: &str) -> ToolSession {
 async fn open(caller: &Caller, run: &str) -> ToolSession {
     let session = new_session(caller, run);
     let stamp = caller.tenant.stamp_of(&caller.agent);
-    caller.tenant.ledger.open_session(OpenSession { stamp, session: session.clone() }).await.unwrap();
+    caller.tenant.ledger.open_session(OpenSession { stamp, session: session.clone(), most: MOST }).await.unwrap();
     session
 }
 
@@ -382,4 +384,20 @@ async fn what_an_earlier_process_left_open_on_sqlite_is_closed_as_failed_at_once
 #[tokio::test]
 async fn what_another_replica_has_open_on_postgres_is_left_alone() {
     assert_eq!(closed_after_opening(LedgerFixture::postgres().await).await, (0, 0));
+}
+
+async fn a_principal_has_so_many_sessions_open(fixture: &LedgerFixture) {
+    let caller = opened(fixture).await;
+    let other = Caller::new(fixture).await;
+    let open_one = |caller: &Caller| {
+        let (session, stamp) = (new_session(caller, "run-1"), caller.tenant.stamp_of(&caller.agent));
+        let ledger = std::sync::Arc::clone(&caller.tenant.ledger);
+        async move { ledger.open_session(OpenSession { stamp, session: session.clone(), most: 2 }).await.map(|()| session) }
+    };
+    let first = open_one(&caller).await.unwrap();
+    open_one(&caller).await.unwrap();
+    refused(&caller.tenant, Code::TooManySessions, open_one(&caller)).await;
+    open_one(&other).await.unwrap();
+    close(&caller, &first, true).await.unwrap();
+    open_one(&caller).await.unwrap();
 }

@@ -189,6 +189,8 @@ keys! {
         "How often committed events are taken into the signed log, in milliseconds.";
     REFUSALS_PER_SECOND = "audit.refusals_per_second": Kind::Integer { least: 1, most: 10_000 }, Fallback::Example, "10", None, "TOOLGATE_AUDIT_REFUSALS_PER_SECOND",
         "How many refused calls of one principal are recorded one by one in a second, after ten times as many at once; further ones are counted and recorded in one event.";
+    STORED_RESULTS = "calls.stored_results_mebibytes": Kind::Integer { least: 1, most: 1_048_576 }, Fallback::Example, "256", None, "TOOLGATE_CALLS_STORED_RESULTS_MEBIBYTES",
+        "How much of the results of calls with idempotency keys is kept for one agent in a day, in MiB. Beyond that the key is kept, so that no call is made twice, and the result is not.";
     GRANT_LIFETIME = "grants.default_lifetime_days": Kind::Integer { least: 1, most: 36_500 }, Fallback::Example, "30", None, "TOOLGATE_GRANT_LIFETIME_DAYS",
         "How long a grant lives that does not say when it expires, in days.";
     RETIRE_AFTER = "vault.retire_after_seconds": Kind::Integer { least: 121, most: 86_400 }, Fallback::Example, "150", None, "TOOLGATE_RETIRE_AFTER_SECONDS",
@@ -237,8 +239,12 @@ keys! {
         "How long all guardians together have for one event, whatever each of them may take.";
     EGRESS_ALLOW = "egress.allow": Kind::Networks, Fallback::Example, "[]", None, "TOOLGATE_EGRESS_ALLOW",
         "Networks that calls of tools may reach although they are private, as CIDRs; the variable takes them separated by commas. Everything that is not a public address is refused otherwise.";
+    MAX_OUTBOUND = "egress.max_connections": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "4096", None, "TOOLGATE_EGRESS_MAX_CONNECTIONS",
+        "How many calls to services may be in flight, each with a connection of its own; as far as the limit of open files leaves room for them. Further calls are refused with 503 before they are admitted.";
     MAX_LOOKUPS = "egress.max_lookups": Kind::Integer { least: 4, most: 500 }, Fallback::Example, "32", None, "TOOLGATE_EGRESS_MAX_LOOKUPS",
         "How many names of services are looked up at a time; a quarter of them for one credential, or for one agent that fetches without any. Further look-ups wait.";
+    SESSIONS_PER_PRINCIPAL = "openwop.sessions_per_principal": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "100", None, "TOOLGATE_OPENWOP_SESSIONS_PER_PRINCIPAL",
+        "How many tool sessions one principal may have open at a time.";
     OPENWOP_TOOL_LIST = "openwop.tool_list": Kind::Choice(&["array", "object"]), Fallback::Example, r#""array""#, None, "TOOLGATE_OPENWOP_TOOL_LIST",
         "How GET /v1/tools answers: a bare array, as the conformance suite of OpenWOP wants it, or an object with `tools`, as the text of RFC 0078 says.";
     LOG_FORMAT = "log.format": Kind::Choice(&["auto", "human", "json"]), Fallback::Example, r#""auto""#, None, "TOOLGATE_LOG_FORMAT",

@@ -31,6 +31,8 @@ pub struct OpenSession {
     pub stamp: Mandate,
     /// What.
     pub session: ToolSession,
+    /// How many its principal may have open, with this one.
+    pub most: u32,
 }
 
 /// Closes a session; not while a call of it is under way, so that nothing of it follows its end in the log.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shop::{Shop, read};
-use crate::world::{Reply, World, on_both_engines, text};
+use crate::world::{Reply, World, on_both_engines, setup, text};
 
 on_both_engines! {
     parameters_outside_the_schema_are_refused_by_path_and_rule,
@@ -163,4 +163,25 @@ fn no_refusal_repeats_a_value_that_was_sent(world: &World) {
         let record = shop.record(text(&reply.json(), "/invocation_id"));
         assert!(!record["error"].to_string().contains("zebra"), "{record}");
     }
+}
+
+#[test]
+fn a_call_that_no_connection_is_left_for_is_refused_before_its_admission() {
+    let world = World::of(&setup().reaching_loopback().environment("TOOLGATE_EGRESS_MAX_CONNECTIONS", "1"), None);
+    let shop = Shop::open(&world);
+    shop.grant(json!({}));
+    shop.upstream.hold();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| shop.read(json!({"idempotency_key": "first"})));
+        shop.upstream.wait_for(1);
+        let second = shop.read(json!({"idempotency_key": "second"}));
+        let error = shop.denied(&second, 503, "OVERLOADED");
+        assert_eq!((&error["limit"], &error["retry_after_seconds"]), (&json!(1), &json!(1)), "{error}");
+        assert_eq!(second.answer.header("retry-after"), Some("1"));
+        shop.upstream.release();
+        first.join().unwrap().ok();
+    });
+    let again = shop.read(json!({"idempotency_key": "second"})).ok();
+    assert_eq!((again["status"].as_str(), again["replayed"].as_bool()), (Some("success"), None), "its key was free");
+    assert_eq!(shop.upstream.count(), 2);
 }
