@@ -14,6 +14,8 @@ use crate::world::{World, block_on, setup};
 
 const CLIENTS: usize = 8;
 const ROUNDS: usize = 2;
+/// So many at least for each restart, however slow the machine is.
+const REQUESTS: usize = 400;
 
 #[test]
 fn a_rolling_restart_behind_nginx_loses_no_request() {
@@ -47,7 +49,7 @@ fn a_rolling_restart_behind_nginx_loses_no_request() {
                 let ended = gate.take().unwrap().stop();
                 assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
                 *gate = Some(setup.clone().listen(address).start());
-                while load.done() < before + 100 {
+                while load.done() < before + REQUESTS {
                     std::thread::yield_now();
                 }
             }
@@ -56,7 +58,6 @@ fn a_rolling_restart_behind_nginx_loses_no_request() {
         // Then every request was served as if nothing had happened.
         let lost: Vec<String> = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
         assert_eq!(lost, Vec::<String>::new(), "of {} requests", load.done());
-        assert!(load.done() > 1000, "{} requests are no load", load.done());
         assert_eq!(shop.upstream.count(), load.calls.load(Ordering::Relaxed), "every call was made once");
     });
 }
