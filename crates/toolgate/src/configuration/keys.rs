@@ -189,8 +189,6 @@ keys! {
         "How often committed events are taken into the signed log, in milliseconds.";
     REFUSALS_PER_SECOND = "audit.refusals_per_second": Kind::Integer { least: 1, most: 10_000 }, Fallback::Example, "10", None, "TOOLGATE_AUDIT_REFUSALS_PER_SECOND",
         "How many refused calls of one principal are recorded one by one in a second, after ten times as many at once; further ones are counted and recorded in one event.";
-    STORED_RESULTS = "calls.stored_results_mebibytes": Kind::Integer { least: 1, most: 1_048_576 }, Fallback::Example, "256", None, "TOOLGATE_CALLS_STORED_RESULTS_MEBIBYTES",
-        "How much of the results of calls with idempotency keys is kept for one agent in a day, in MiB. Beyond that the key is kept, so that no call is made twice, and the result is not.";
     GRANT_LIFETIME = "grants.default_lifetime_days": Kind::Integer { least: 1, most: 36_500 }, Fallback::Example, "30", None, "TOOLGATE_GRANT_LIFETIME_DAYS",
         "How long a grant lives that does not say when it expires, in days.";
     RETIRE_AFTER = "vault.retire_after_seconds": Kind::Integer { least: 121, most: 86_400 }, Fallback::Example, "150", None, "TOOLGATE_RETIRE_AFTER_SECONDS",
@@ -213,6 +211,8 @@ keys! {
         "Where to send what happens to approvals, as signed JSON, so that somebody can be notified. The secret of the signatures is in the variable TOOLGATE_APPROVALS_WEBHOOK_SECRET: at least 24 characters, or whsec_ and base64. Default: none.";
     APPROVALS_WEBHOOK_DETAILS = "approvals.webhook_details": Kind::Choice(&["none", "description"]), Fallback::Example, r#""none""#, None, "TOOLGATE_APPROVALS_WEBHOOK_DETAILS",
         "What the webhook is told of a call besides its tool and its agent: nothing, or its description, which may show parts of the arguments. The arguments themselves are never sent.";
+    STORED_RESULTS = "calls.stored_results_mebibytes": Kind::Integer { least: 1, most: 1_048_576 }, Fallback::Example, "256", None, "TOOLGATE_CALLS_STORED_RESULTS_MEBIBYTES",
+        "How much of the results of calls with idempotency keys is kept for one agent in a day, in MiB. Beyond that the key is kept, so that no call is made twice, and the result is not.";
     DETACHED_PER_AGENT = "calls.detached_per_agent": Kind::Integer { least: 1, most: 10_000 }, Fallback::Example, "100", None, "TOOLGATE_CALLS_DETACHED_PER_AGENT",
         "How many detached calls of one agent are stored, those that wait and those whose result is kept.";
     DETACHED_BYTES_PER_AGENT = "calls.detached_bytes_per_agent": Kind::Integer { least: 65_536, most: 1 << 34 }, Fallback::Example, "67108864", None, "TOOLGATE_CALLS_DETACHED_BYTES_PER_AGENT",

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use serde_json::json;
+use toolgate_testkit::gate_process::GateSetup;
 use toolgate_testkit::postgres::TestDatabase;
 use toolgate_testkit::upstream::{Reply, Upstream};
 
@@ -14,7 +15,7 @@ use crate::world::{Reply as Answer, World, block_on, setup};
 
 #[test]
 fn a_limit_of_two_admits_two_of_two_hundred() {
-    limit_holds(&[World::sqlite()]);
+    limit_holds(&[World::of(&recording_each(setup().reaching_loopback()), None)]);
 }
 
 #[test]
@@ -111,8 +112,13 @@ fn at_once(users: &[ToolUser], count: usize, call: impl Fn(&ToolUser, usize) -> 
     })
 }
 
+/// A gate that records every refused call by itself, however many there are at once.
+fn recording_each(setup: GateSetup) -> GateSetup {
+    setup.environment("TOOLGATE_AUDIT_REFUSALS_PER_SECOND", "1000")
+}
+
 fn at_two_gates(scenario: fn(&[World])) {
     let database = block_on(TestDatabase::create());
-    let setup = setup().reaching_loopback().database(database.url());
+    let setup = recording_each(setup().reaching_loopback()).database(database.url());
     scenario(&[World::of(&setup, None), World::of(&setup, None)]);
 }
