@@ -21,8 +21,8 @@ NUMBERS = count(1)
 SUCCEEDED = set()
 
 
-def ask(method, path, body=None):
-    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+def ask(method, path, body=None, more=None):
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json", **(more or {})}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{URL}/api/v1{path}", data, headers, method=method)
     with urllib.request.urlopen(request) as answer:
@@ -107,6 +107,20 @@ def run():
     return ask("POST", "/tools/invoke", call)["invocation_id"]
 
 
+def detached():
+    """A detached call that has ended."""
+    call = {"tool": "payments.charges.create", "grant_id": grant(), "parameters": {}}
+    return ask("POST", "/tools/invoke", call, {"Prefer": "respond-async, wait=60"})["invocation_id"]
+
+
+def waiting_call():
+    """A detached call that waits for somebody."""
+    name = fresh_name()
+    ask("PUT", f"/approval-sessions/{name}", {"attendance": "inbox", "ttl_seconds": 20})
+    call = {"tool": "payments.charges.create", "grant_id": grant(), "parameters": {}, "approval_session": {"name": name}}
+    return ask("POST", "/tools/invoke", call, {"Prefer": "respond-async"})["invocation_id"]
+
+
 MAKERS = {
     "agent_id": agent,
     "approval_id": approval,
@@ -160,6 +174,10 @@ def fit(case, route, path):
     """Gives a request what must agree with something outside it: names that are free, ids that exist."""
     for name in path:
         path[name] = MAKERS[name]()
+    if route.endswith("/result"):
+        path["invocation_id"] = detached()
+    if route.endswith("/cancel"):
+        path["invocation_id"] = waiting_call()
     if "grant_id" in (case.query or {}):
         case.query["grant_id"] = grant()
     if route.endswith("/resume"):
