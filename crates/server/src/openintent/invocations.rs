@@ -122,7 +122,9 @@ pub(super) async fn show(
         // A detached call has a record once it was admitted or refused.
         Err(missing) => match app.gate.detached_call(&caller, id).await {
             Ok(DetachedView::Open(call)) => return Ok(Json(detached::shape(&call))),
-            _ => return Err(missing.into()),
+            // It ended between the two looks.
+            Ok(DetachedView::Ended(_)) => app.gate.invocation(&caller, id).await?,
+            Err(_) => return Err(missing.into()),
         },
     };
     let mut shape = shape(&invocation);

@@ -34,6 +34,7 @@ fn an_agent_shows_what_it_was_registered_with(world: &World) {
     let shown = admin.get(AGENT).ok();
     let fields = [
         "created_at",
+        "detach_calls",
         "id",
         "kind",
         "labels",
