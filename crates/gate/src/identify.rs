@@ -22,7 +22,7 @@ mod attempts;
 /// A principal that has shown a valid key.
 ///
 /// INVARIANT: made only by [`Gate::identify`] and, from one that it made, by [`Gate::identify_again`] and, for a call that
-/// it made, by [`Gate::identify_stored`].
+/// it made, by `Gate::identify_stored`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     principal: Arc<Principal>,
