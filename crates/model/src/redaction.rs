@@ -15,6 +15,7 @@ mod forms;
 mod json;
 mod pattern;
 pub(crate) mod readings;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -140,6 +141,7 @@ impl Redactor {
             return found;
         }
         let readings = Readings::of(text);
+        steps::count(text.len());
         let mut previous = 0;
         for (at, &byte) in text.iter().enumerate() {
             if self.may_start(byte) {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 use super::readings::{LONGEST_ESCAPE, Readings, is_introducer};
+use super::steps;
 
 /// Encodings shorter than this are not looked for across line breaks: a few letters meet by accident.
 const WRAPPED: usize = 16;
@@ -99,7 +100,9 @@ impl Pattern {
     fn plain_run(&self, text: &[u8], matched: usize, at: usize) -> usize {
         let wanted = self.bytes.get(matched..).unwrap_or_default();
         let pairs = wanted.iter().zip(text.get(at..).unwrap_or_default());
-        pairs.take_while(|(wanted, byte)| self.accepts(**wanted, **byte) && !is_ambiguous(**byte)).count()
+        let run = pairs.take_while(|(wanted, byte)| self.accepts(**wanted, **byte) && !is_ambiguous(**byte)).count();
+        steps::count(run + 1);
+        run
     }
 
     /// Where the pattern starts, if it starts at `start` and the text ends before it does.
@@ -148,6 +151,7 @@ impl Pattern {
         if matched > 0 && (self.may_skip(byte) || is_filler(readings.text, at)) {
             states.insert((matched, at + 1));
         }
+        steps::count(1 + readings.at(at).len());
         for reading in readings.at(at) {
             let (spelled, end) = (reading.spelled(), at + reading.span());
             if spelled.is_empty() {

@@ -6,6 +6,7 @@
 //! An escape has a longest length and a place has a most readings, which keeps the work linear in the length of the text.
 
 use super::entities::{self, LONGEST_NAME};
+use super::steps;
 
 /// No escape of one character is longer, however often it is wrapped.
 pub(super) const LONGEST_ESCAPE: usize = 256;
@@ -155,6 +156,7 @@ impl<'a> Readings<'a> {
         let mut next = 0;
         while let Some(reading) = finding.found.get(next).copied() {
             next += 1;
+            steps::count(1);
             if let Some(inner) = reading.byte().filter(|inner| is_introducer(*inner) && !reading.row) {
                 finding.introduced(inner, at + reading.span());
             }
@@ -173,10 +175,12 @@ impl<'a> Readings<'a> {
     fn bytes_at(&self, at: usize, visit: &mut dyn FnMut(u8, usize)) {
         let at = self.behind_nul(at);
         let Some(&byte) = self.text.get(at) else { return };
+        steps::count(1);
         visit(byte, at + 1);
         if is_introducer(byte) && self.steps.get() > 0 {
             let readings = self.at(at);
             self.steps.set(self.steps.get().saturating_sub(readings.len() + 1));
+            steps::count(readings.len());
             for reading in readings {
                 if let Some(byte) = reading.byte() {
                     visit(byte, at + reading.span());

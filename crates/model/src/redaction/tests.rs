@@ -1,5 +1,6 @@
 //! What is replaced, what stays, and that nothing of a secret is left; one rule a test.
 
+mod cost;
 mod oracle;
 mod properties;
 

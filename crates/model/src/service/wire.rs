@@ -138,7 +138,7 @@ impl ToolDefinition {
         insert(&mut members, "http", self.http.as_ref().map(HttpMapping::to_json));
         insert(&mut members, "logging", self.logging.to_json());
         insert(&mut members, "labels", (!self.labels.is_empty()).then(|| json!(self.labels)));
-        insert(&mut members, "detach", self.detach.then(|| json!(true)));
+        insert(&mut members, "detach", self.detach.then_some(Value::Bool(true)));
         insert(&mut members, "timeout_ms", self.timeout.map(|timeout| json!(milliseconds(timeout))));
         Value::Object(members)
     }
