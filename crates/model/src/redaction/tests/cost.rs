@@ -72,9 +72,9 @@ fn text(pieces: &[(Vec<u8>, usize)], times: usize) -> Vec<u8> {
     pieces.iter().flat_map(|(piece, row)| piece.repeat(row * times)).collect()
 }
 
-/// Few: unoptimised, some take more than a second.
+/// Few: unoptimised, they take some seconds together.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(4)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
 }
 
 proptest! {
