@@ -23,7 +23,7 @@ pub const LOOKUPS: usize = 32;
 /// Which part of them one holder may have in flight.
 const SHARE: usize = 4;
 /// How long a look-up may take, the wait for a place included.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The resolver of the operating system.
 #[derive(Clone)]
@@ -90,7 +90,7 @@ impl Default for SystemResolver {
 #[async_trait]
 impl Resolve for SystemResolver {
     async fn resolve(&self, name: &str, holder: PoolKey) -> Found {
-        let deadline = now() + PATIENCE;
+        let deadline = now() + TIMEOUT;
         if let Some(flight) = self.0.in_flight(name) {
             return landed(flight, deadline).await;
         }

@@ -95,7 +95,7 @@ async fn no_place_is_busy_and_a_silent_name_server_is_a_timeout() {
     let busy = hanging.ask("works", agent("two"));
     all_wait().await;
     // Time does not pass by itself while a thread is at work.
-    tokio::time::advance(PATIENCE * 2).await;
+    tokio::time::advance(TIMEOUT * 2).await;
     assert_eq!(silent.await.unwrap(), Err(LookupError::TimedOut));
     assert_eq!(busy.await.unwrap(), Err(LookupError::Busy), "and not a name that does not exist");
     drop(hanging.release.take());
