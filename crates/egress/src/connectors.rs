@@ -60,7 +60,7 @@ impl Source for Connectors {
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
         match (call.target(), access) {
             (Some(Target::Connector { credential, connection, adapter: name, placement, request }), Some(access)) => {
-                let mut redactor = Redactor::new(&access.material);
+                let mut redactor = access.redactor;
                 let hosts = call.allowed_hosts();
                 let deadline = deadline_after(call.deadline());
                 let errand = Errand {

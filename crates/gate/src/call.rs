@@ -4,8 +4,10 @@
 //! Each stage takes the value of the one before, and only `admit` makes an [`Admitted`], without which nothing can be
 //! carried out. A refusal at any stage is written down before it is answered.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use toolgate_model::guard::HookDecision;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::principal::TenantId;
@@ -57,7 +59,6 @@ mod settle;
 pub(crate) mod stored;
 pub(crate) mod tally;
 pub(crate) mod turns;
-pub(crate) mod under_way;
 
 /// How often a call is decided on when what it rests on changes between the decision and the admission.
 const JUDGEMENTS: u32 = 4;
@@ -152,20 +153,30 @@ impl Gate {
     /// Runs a call in a task of its own: a caller that disconnects takes back a call that is not admitted yet, and neither
     /// its refusal nor its settlement is lost with the connection.
     async fn run_in_task(self: &Arc<Self>, caller: Caller, request: CallRequest, own: Own) -> Result<Ran, Denial> {
-        let (_waiting, own_presence) = Presence::new();
-        let presence = request.presence.clone().unwrap_or(own_presence);
+        // A transport that knows whether its caller still waits runs the call in such a task already.
+        let (waiting, presence) = match &request.presence {
+            Some(presence) => (None, presence.clone()),
+            None => {
+                let (waiting, presence) = Presence::new();
+                (Some(waiting), presence)
+            }
+        };
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
         let Own { tool: own_tool, asked, takes_changes, waits, answered, may_detach } = own;
         let call = Call { own_tool, asked, takes_changes, waits, answered, may_detach, presence, ..call };
         let (tenant, id) = (call.caller.tenant().clone(), call.id);
-        let (gate, under_way) = (Arc::clone(self), self.under_way.enter());
-        let running = tokio::spawn(async move {
-            let _under_way = under_way;
+        let (gate, in_flight) = (Arc::clone(self), self.in_flight.token());
+        let running = async move {
+            let _in_flight = in_flight;
             gate.run(call, permitted).await
-        });
-        match running.await {
-            Ok(ran) => Ok(ran),
-            Err(_) => Err(self.broke_off(&tenant, id).await),
+        };
+        let ran = match waiting {
+            None => AssertUnwindSafe(running).catch_unwind().await.ok(),
+            Some(_waiting) => tokio::spawn(running).await.ok(),
+        };
+        match ran {
+            Some(ran) => Ok(ran),
+            None => Err(self.broke_off(&tenant, id).await),
         }
     }
 

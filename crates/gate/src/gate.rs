@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio_util::task::TaskTracker;
 use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode, Workspace};
 use toolgate_model::blinding::Blinding;
 use toolgate_model::checkpoint::SigningKey;
@@ -22,7 +23,6 @@ use crate::call::renewals::Renewals;
 use crate::call::stored::StoredResults;
 use crate::call::tally::Tally;
 use crate::call::turns::Turns;
-use crate::call::under_way::UnderWay;
 use crate::catalog::Catalogs;
 use crate::followers::{Followers, STREAMS_OF_PRINCIPAL};
 use crate::identify::Attempts;
@@ -184,7 +184,8 @@ pub struct Gate {
     pub(crate) builtins: Builtins,
     pub(crate) renewals: Renewals,
     pub(crate) turns: Turns,
-    pub(crate) under_way: UnderWay,
+    /// The calls that have begun and not ended, so that the program does not end in the middle of one.
+    pub(crate) in_flight: TaskTracker,
     pub(crate) process: ProcessId,
     pub(crate) detached_runs: Runs,
     pub(crate) executions: Executions,
@@ -221,7 +222,7 @@ impl Gate {
             builtins: Builtins::new(&settings.machine),
             renewals: Renewals::default(),
             turns: Turns::default(),
-            under_way: UnderWay::default(),
+            in_flight: TaskTracker::new(),
             process,
             detached_runs: Runs::default(),
             executions: Executions::default(),
@@ -303,7 +304,8 @@ impl Gate {
 
     /// Waits until every admitted call is settled.
     pub async fn finish_calls(&self) {
-        self.under_way.none().await;
+        self.in_flight.close();
+        self.in_flight.wait().await;
     }
 
     /// Announces what has expired and destroys material that nobody needs any more.

@@ -24,11 +24,47 @@ pub const REDACTED: &str = "[redacted]";
 /// Shorter ones are not looked for by value: they would be found in ordinary words.
 pub(crate) const SHORTEST_SECRET: usize = 6;
 
-/// The SHA-256 of the canonical text of the arguments after redaction, in lower case hexadecimal.
-///
-/// Calls that differ only in a secret have the same hash, and calls that differ elsewhere have not.
+/// The arguments of a call as its record may hold them, without the secrets of the call. Their canonical text, their redacted
+/// form and their hash are made once.
+pub struct Arguments<'a> {
+    shown: Cow<'a, Value>,
+    canonical: Vec<u8>,
+    redacted: Option<Value>,
+}
+
+impl<'a> Arguments<'a> {
+    /// INVARIANT: none of the secrets of the call occurs in `shown`.
+    pub fn new(shown: Cow<'a, Value>) -> Self {
+        Self { canonical: to_canonical(&shown), redacted: value(&shown, ""), shown }
+    }
+
+    pub fn shown(&self) -> &Value {
+        &self.shown
+    }
+
+    pub fn canonical(&self) -> &[u8] {
+        &self.canonical
+    }
+
+    /// Also without what only looks like a secret.
+    pub fn redacted(&self) -> &Value {
+        self.redacted.as_ref().unwrap_or(&self.shown)
+    }
+
+    /// The SHA-256 of the canonical text after redaction, in lower case hexadecimal.
+    ///
+    /// Calls that differ only in a secret have the same hash, and calls that differ elsewhere have not.
+    pub fn hash(&self) -> String {
+        match &self.redacted {
+            Some(redacted) => sha256(&to_canonical(redacted)).to_hex(),
+            None => sha256(&self.canonical).to_hex(),
+        }
+    }
+}
+
+/// [`Arguments::hash`] of arguments in which these secrets may occur.
 pub fn arguments_hash(parameters: &Value, secrets: &[&[u8]]) -> String {
-    sha256(&to_canonical(&redacted(parameters, secrets))).to_hex()
+    Arguments::new(without(parameters, secrets)).hash()
 }
 
 /// The arguments without secrets; redacting them once more changes nothing. Of a known secret only the occurrence is
@@ -50,13 +86,7 @@ pub fn without<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
     if known.peek().is_none() {
         return Cow::Borrowed(parameters);
     }
-    let redactor = Redactor::of_arguments(known);
-    if !redactor.occurs_in(parameters) {
-        return Cow::Borrowed(parameters);
-    }
-    let mut redacted = parameters.clone();
-    redactor.redact_json(&mut redacted);
-    Cow::Owned(redacted)
+    Redactor::of(known).arguments(parameters)
 }
 
 /// What becomes of a member that does not stay as it is.

@@ -19,15 +19,18 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 pub use self::readings::{Decoded, decoded};
 
-use self::pattern::{Pattern, alike, fold, is_cut_escape};
+use self::forms::Forms;
+use self::pattern::is_cut_escape;
 use self::readings::{Readings, is_introducer};
-use crate::arguments::{REDACTED, SHORTEST_SECRET};
+use crate::arguments::REDACTED;
 use crate::credential::is_public_field;
 use crate::secret::{Material, Secret};
 
@@ -37,62 +40,116 @@ const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
 const ARGUMENT_MARKERS: [&str; 3] = [REDACTED, "[***]", ""];
 /// A replacement can put the last character of a marker before the rest of a secret, so the result is looked at again.
 const PASSES: usize = 8;
-/// Where patterns start that do not exist.
-const NOWHERE: u32 = u32::MAX;
 
 /// Finds and replaces the secrets of one call. Built from the unsealed material, dropped with it.
 ///
 /// INVARIANT: implements none of `Debug`, `Clone`, `Serialize`, and every form it keeps is wiped when dropped.
 pub struct Redactor {
-    /// Ordered by the byte they start with.
-    patterns: Vec<Pattern>,
-    /// For every byte the position of the first pattern that may start with it. Made for each call, so kept small.
-    starts: [u32; 256],
-    markers: [&'static str; 3],
+    forms: Forms,
     marker: &'static str,
-    /// Numbers of fewer characters are none of the secrets.
-    shortest: usize,
+}
+
+/// How a text is searched.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    forms: &'a Forms,
+    /// Whether it is an argument of a call, in which nothing is looked for that is shorter than a secret must be.
+    ///
+    /// INVARIANT: what is shorter stays as it is, so that it can be shown to its caller, see [`crate::blinding`].
+    in_arguments: bool,
+    marker: &'static str,
 }
 
 impl Redactor {
     /// Hides every field of the material, except those that are names or descriptions rather than secrets.
     pub fn new(material: &Material) -> Self {
         let secrets = material.iter().filter(|(name, secret)| !is_public_field(name, secret));
-        Self::of(secrets.map(|(_, secret)| secret.expose()), MARKERS)
+        Self::of(secrets.map(|(_, secret)| secret.expose()))
     }
 
-    /// Hides these secrets in arguments, where nothing is looked for that is shorter than a secret must be.
-    ///
-    /// INVARIANT: what is shorter stays as it is, so that it can be shown to its caller, see [`crate::blinding`].
-    pub(crate) fn of_arguments<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
-        let mut redactor = Self::of(secrets, ARGUMENT_MARKERS);
-        redactor.shortest = SHORTEST_SECRET;
-        redactor.patterns.retain(|pattern| pattern.len() >= SHORTEST_SECRET);
-        redactor.index();
-        redactor
-    }
-
-    fn of<'a>(secrets: impl Iterator<Item = &'a str>, markers: [&'static str; 3]) -> Self {
-        let mut patterns = Vec::new();
-        secrets.for_each(|secret| forms::collect(secret, &mut patterns));
-        let mut redactor = Self { patterns, markers, ..Self::none() };
-        redactor.index();
+    pub(crate) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+        let mut redactor = Self::none();
+        secrets.for_each(|secret| redactor.forms.add(secret));
+        redactor.choose_marker();
         redactor
     }
 
     /// Hides nothing: for an answer to a call that had no secret.
     pub fn none() -> Self {
-        Self { patterns: Vec::new(), starts: [NOWHERE; 256], markers: MARKERS, marker: "", shortest: 0 }
+        Self { forms: Forms::none(), marker: "" }
     }
 
     /// Hides one more secret, such as a token that was renewed during the call.
     pub fn add(&mut self, secret: &Secret) {
-        forms::collect(secret.expose(), &mut self.patterns);
-        self.index();
+        self.forms.add(secret.expose());
+        self.choose_marker();
+    }
+
+    fn choose_marker(&mut self) {
+        self.marker = marker(&self.forms, false, MARKERS);
+    }
+
+    /// The arguments without these secrets, whatever they look like and wherever they stand.
+    pub fn arguments<'a>(&self, arguments: &'a Value) -> Cow<'a, Value> {
+        let marker = marker(&self.forms, true, ARGUMENT_MARKERS);
+        let search = Search { forms: &self.forms, in_arguments: true, marker };
+        if !search.occurs_in(arguments) {
+            return Cow::Borrowed(arguments);
+        }
+        let mut redacted = arguments.clone();
+        search.redact_json(&mut redacted);
+        Cow::Owned(redacted)
+    }
+
+    fn search(&self) -> Search<'_> {
+        Search { forms: &self.forms, in_arguments: false, marker: self.marker }
     }
 
     /// Replaces every form of every secret; answers whether there was any.
     pub fn redact_bytes(&self, bytes: &mut Vec<u8>) -> bool {
+        self.search().redact_bytes(bytes)
+    }
+
+    /// Redacts what was cut off before its end, where only the beginning of a secret may be left: that goes too.
+    ///
+    /// Whoever has a say in where the cut falls could otherwise read a secret all but its last character.
+    pub fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
+        self.search().redact_cut_off(bytes);
+    }
+
+    /// Replaces every form of every secret; answers whether there was any.
+    pub fn redact_text(&self, text: &mut String) -> bool {
+        self.search().redact_text(text)
+    }
+
+    /// Replaces every form of every secret in all strings and names, and every number that spells a secret; answers
+    /// whether there was any.
+    pub fn redact_json(&self, value: &mut Value) -> bool {
+        self.search().redact_json(value)
+    }
+
+    /// Whether any form of any secret occurs in this text.
+    pub fn hides(&self, text: &str) -> bool {
+        self.search().hides(text)
+    }
+
+    /// Whether any form of any secret occurs in this value.
+    pub fn occurs_in(&self, value: &Value) -> bool {
+        self.search().occurs_in(value)
+    }
+}
+
+/// The first marker in which no secret occurs. A character of a secret is at least one of the text.
+fn marker(forms: &Forms, in_arguments: bool, markers: [&'static str; 3]) -> &'static str {
+    let search = Search { forms, in_arguments, marker: "" };
+    let is_free = |marker: &&str| {
+        forms.patterns(in_arguments).all(|pattern| pattern.bytes.len() > marker.len()) || !search.hides(marker)
+    };
+    markers.into_iter().find(is_free).unwrap_or_default()
+}
+
+impl Search<'_> {
+    fn redact_bytes(&self, bytes: &mut Vec<u8>) -> bool {
         for pass in 0..PASSES {
             let found = self.occurrences(bytes);
             if found.is_empty() {
@@ -106,10 +163,7 @@ impl Redactor {
         true
     }
 
-    /// Redacts what was cut off before its end, where only the beginning of a secret may be left: that goes too.
-    ///
-    /// Whoever has a say in where the cut falls could otherwise read a secret all but its last character.
-    pub fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
+    fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
         self.redact_bytes(bytes);
         let readings = Readings::of(bytes);
         let first = |(at, &byte): (usize, &u8)| self.cut_off_at(&readings, at, byte);
@@ -118,8 +172,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces every form of every secret; answers whether there was any.
-    pub fn redact_text(&self, text: &mut String) -> bool {
+    fn redact_text(&self, text: &mut String) -> bool {
         if !self.hides(text) {
             return false;
         }
@@ -129,15 +182,14 @@ impl Redactor {
         true
     }
 
-    /// Whether any form of any secret occurs in this text.
-    pub fn hides(&self, text: &str) -> bool {
+    fn hides(&self, text: &str) -> bool {
         !self.occurrences(text.as_bytes()).is_empty()
     }
 
     /// Where secrets stand in the text, from left to right, without overlaps.
     fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        if self.patterns.is_empty() {
+        if self.forms.is_empty() {
             return found;
         }
         let readings = Readings::of(text);
@@ -157,7 +209,7 @@ impl Redactor {
     }
 
     fn may_start(&self, byte: u8) -> bool {
-        is_introducer(byte) || self.start_of(byte) < self.patterns.len()
+        is_introducer(byte) || self.forms.may_start_with(byte)
     }
 
     /// Adds what is found here if the first character is escaped.
@@ -174,8 +226,7 @@ impl Redactor {
 
     /// Adds what the patterns that start with this byte find here.
     fn find_at(&self, readings: &Readings<'_>, at: usize, first: u8, found: &mut Vec<Range<usize>>) {
-        let starting = self.patterns.iter().skip(self.start_of(first));
-        let candidates = starting.take_while(|pattern| pattern.first() == fold(first));
+        let candidates = self.forms.starting_with(first, self.in_arguments);
         for range in candidates.filter_map(|pattern| pattern.find_at(readings, at)) {
             match found.last_mut() {
                 // Nothing may be left between or at the borders of two that touch.
@@ -197,8 +248,7 @@ impl Redactor {
             return Some(at);
         }
         let starting_with = |first: u8| {
-            let starting = self.patterns.iter().skip(self.start_of(first));
-            let candidates = starting.take_while(move |pattern| pattern.first() == fold(first));
+            let candidates = self.forms.starting_with(first, self.in_arguments);
             candidates.filter_map(|pattern| pattern.cut_off_at(readings, at)).min()
         };
         let escaped = readings.at(at).iter().filter_map(|reading| reading.spelled().first().copied());
@@ -216,26 +266,5 @@ impl Redactor {
         }
         copy.extend_from_slice(text.get(kept_from..).unwrap_or_default());
         copy
-    }
-
-    /// The position of the first pattern that may start with this byte; behind all of them where there is none.
-    fn start_of(&self, byte: u8) -> usize {
-        let start = self.starts.get(usize::from(byte)).copied().unwrap_or(NOWHERE);
-        usize::try_from(start).unwrap_or(usize::MAX)
-    }
-
-    fn index(&mut self) {
-        self.patterns.sort_unstable_by_key(Pattern::first);
-        self.starts = [NOWHERE; 256];
-        for (position, pattern) in self.patterns.iter().enumerate().rev() {
-            // INVARIANT: no material has forms by the billion.
-            let position = u32::try_from(position).unwrap_or(NOWHERE);
-            for byte in alike(pattern.first()) {
-                if let Some(start) = self.starts.get_mut(usize::from(byte)) {
-                    *start = position;
-                }
-            }
-        }
-        self.marker = self.markers.into_iter().find(|marker| !self.hides(marker)).unwrap_or_default();
     }
 }

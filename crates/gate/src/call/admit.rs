@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolgate_model::approval::BoundAction;
-use toolgate_model::arguments::{arguments_hash, redacted, without};
+use toolgate_model::arguments::Arguments;
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::connection::{AdapterName, AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
@@ -128,7 +128,7 @@ impl Gate {
         let holding = fit.candidate.holding();
         let stamp = self.stamp(caller);
         let nothing = Map::new();
-        let parameters = shown(modified.as_ref().unwrap_or(&call.parameters), opened);
+        let arguments = Arguments::new(shown(modified.as_ref().unwrap_or(&call.parameters), opened));
         let logging = &tool.definition.logging;
         let invocation = Invocation {
             id: call.id,
@@ -141,9 +141,9 @@ impl Gate {
             version: tool.version.clone(),
             status: InvocationStatus::Running,
             error: None,
-            parameters: tool.definition.summary(parameters.as_object().unwrap_or(&nothing)),
-            arguments_hash: arguments_hash(&parameters, &[]),
-            fingerprint: fit.request().map(|request| request.fingerprint(&parameters)),
+            parameters: tool.definition.summary(arguments.shown().as_object().unwrap_or(&nothing)),
+            arguments_hash: arguments.hash(),
+            fingerprint: fit.request().map(|request| request.fingerprint(&arguments)),
             http_status: None,
             cost: tool.definition.estimated_cost,
             duration_ms: None,
@@ -153,10 +153,7 @@ impl Gate {
             reported: false,
             created_at: call.arrived,
         };
-        let inputs = logging
-            .inputs
-            .then(|| redacted(&parameters, &[]))
-            .and_then(|redacted| logging.inputs(redacted.as_object().unwrap_or(&nothing)));
+        let inputs = logging.inputs(arguments.redacted().as_object().unwrap_or(&nothing));
         let own_limit = tool.definition.rate_limit;
         Admit {
             usable_until: holding
@@ -195,14 +192,15 @@ impl Gate {
 pub(super) fn shown<'a>(parameters: &'a Value, opened: &Opened) -> Cow<'a, Value> {
     match opened {
         Some(Err(_)) => Cow::Owned(Value::Object(Map::new())),
-        opened => without(parameters, &secrets(opened)),
+        Some(Ok(unsealed)) => unsealed.redactor.arguments(parameters),
+        None => Cow::Borrowed(parameters),
     }
 }
 
 /// What must not be seen in the arguments.
 pub(super) fn secrets(opened: &Opened) -> Vec<&[u8]> {
-    let material = opened.iter().filter_map(|opened| opened.as_ref().ok());
-    let fields = material.flat_map(|material| material.iter());
+    let unsealed = opened.iter().filter_map(|opened| opened.as_ref().ok());
+    let fields = unsealed.flat_map(|unsealed| unsealed.material.iter());
     // A user name or a client id is no secret: hiding it would let a caller hide what stands around it.
     let secrets = fields.filter(|(name, secret)| !is_public_field(name, secret));
     secrets.map(|(_, secret)| secret.expose().as_bytes()).collect()

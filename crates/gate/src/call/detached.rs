@@ -132,7 +132,7 @@ impl Gate {
         let run = self.detached_runs.begin(call.id);
         tokio::spawn(async move {
             let _turn = gate.detached_runs.turn(call.caller.tenant(), &call.agent).await;
-            let in_flight = gate.under_way.enter();
+            let in_flight = gate.in_flight.token();
             let (tenant, id) = (call.caller.tenant().clone(), call.id);
             let ran = gate.run(call, Ok(())).await;
             let state = gate.ended(&tenant, id, ran).await;
@@ -164,7 +164,7 @@ impl Gate {
                 tokio::spawn(async move {
                     let call = &claimed.call;
                     let _turn = gate.detached_runs.turn(&call.tenant, &call.agent).await;
-                    let in_flight = gate.under_way.enter();
+                    let in_flight = gate.in_flight.token();
                     let (tenant, id) = (call.tenant.clone(), call.id);
                     let ran = gate.run_claimed(claimed).await;
                     let state = gate.ended(&tenant, id, ran).await;

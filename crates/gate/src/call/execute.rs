@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolgate_model::credential::Credential;
+use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
 use super::Admitted;
@@ -27,8 +28,14 @@ const TRIES: u32 = 130;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 const LONGEST_BETWEEN_TRIES: Duration = Duration::from_secs(5);
 
-/// The material of a call's credential: nothing where it needs none, or why it could not be opened.
-pub(super) type Opened = Option<Result<Material, Refusal>>;
+/// The credential of a call, unsealed: nothing where it needs none, or why it could not be unsealed.
+pub(super) type Opened = Option<Result<Unsealed, Refusal>>;
+
+/// The material of one call's credential, with what finds it. Both end with the call.
+pub(super) struct Unsealed {
+    pub(super) material: Material,
+    pub(super) redactor: Redactor,
+}
 
 impl Gate {
     /// Opens the one credential of a call.
@@ -48,15 +55,16 @@ impl Gate {
         Some(self.open_credential(&holding.credential).await)
     }
 
-    async fn open_credential(&self, credential: &Credential) -> Result<Material, Refusal> {
-        self.unseal_current(credential, Freshness::Recent).await.map(|(_, material)| material)
+    async fn open_credential(&self, credential: &Credential) -> Result<Unsealed, Refusal> {
+        let (_, material) = self.unseal_current(credential, Freshness::Recent).await?;
+        Ok(Unsealed { redactor: Redactor::new(&material), material })
     }
 
     /// Carries out an admitted call.
     pub(super) async fn execute(&self, admitted: &Admitted, opened: Opened) -> Execution {
         let refused = |reason| Err(not_sent(FailureKind::Proxy, reason));
-        let material = match opened.transpose() {
-            Ok(material) => material,
+        let unsealed = match opened.transpose() {
+            Ok(unsealed) => unsealed,
             Err(refusal) => return refused(format!("the credential could not be opened: {}", refusal.reason())),
         };
         // Neither leaves the gate, so that neither needs a source.
@@ -68,15 +76,15 @@ impl Gate {
             _ => {}
         }
         let stamp = self.stamp(&admitted.call().caller);
-        let access = match (material, admitted.target()) {
-            (Some(material), Some(Target::Connector { credential, .. })) => {
-                Some((material, CredentialRenewal { gate: self, stamp, credential }))
+        let access = match (unsealed, admitted.target()) {
+            (Some(unsealed), Some(Target::Connector { credential, .. })) => {
+                Some((unsealed, CredentialRenewal { gate: self, stamp, credential }))
             }
             _ => None,
         };
         match access {
-            Some((material, renewal)) => {
-                self.source.execute(admitted, Some(Access { material, renewal: &renewal })).await
+            Some((Unsealed { material, redactor }, renewal)) => {
+                self.source.execute(admitted, Some(Access { material, redactor, renewal: &renewal })).await
             }
             None => self.source.execute(admitted, None).await,
         }

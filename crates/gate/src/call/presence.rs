@@ -1,32 +1,31 @@
 //! Whether the caller of a call still waits for the response. The call runs in a task of its own and must be able to
 //! learn that the connection is closed.
 
-use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The task's side. The default is that of a caller who cannot leave.
 #[derive(Debug, Clone, Default)]
-pub struct Presence(Option<watch::Receiver<()>>);
+pub struct Presence(Option<CancellationToken>);
 
 /// The caller's side: dropped with the request.
-pub struct Waiting(#[expect(dead_code, reason = "kept for its drop")] watch::Sender<()>);
+pub struct Waiting(#[expect(dead_code, reason = "kept for its drop")] DropGuard);
 
 impl Presence {
     /// Both sides.
     pub fn new() -> (Waiting, Self) {
-        let (waiting, presence) = watch::channel(());
-        (Waiting(waiting), Self(Some(presence)))
+        let gone = CancellationToken::new();
+        (Waiting(gone.clone().drop_guard()), Self(Some(gone)))
     }
 
     /// Whether the caller is gone.
     pub(crate) fn is_gone(&self) -> bool {
-        self.0.as_ref().is_some_and(|presence| presence.has_changed().is_err())
+        self.0.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
     /// Ends when the caller is gone.
-    pub(crate) async fn gone(mut self) {
-        match &mut self.0 {
-            // Nothing is ever sent: it ends when the other side is dropped.
-            Some(presence) => while presence.changed().await.is_ok() {},
+    pub(crate) async fn gone(self) {
+        match self.0 {
+            Some(gone) => gone.cancelled_owned().await,
             None => std::future::pending().await,
         }
     }

@@ -56,7 +56,8 @@ pub struct CallRequest {
     pub observer: Option<Observer>,
     /// Why the agent makes it, in its own words: for policies and guardians.
     pub reasoning: Option<String>,
-    /// Whether the caller still waits, where the transport knows; otherwise for as long as it awaits the outcome.
+    /// Whether the caller still waits, where the transport knows: then it runs the call in a task that outlives the
+    /// connection. Otherwise the caller waits for as long as it awaits the outcome.
     pub presence: Option<Presence>,
     /// From where it comes.
     pub address: IpAddr,

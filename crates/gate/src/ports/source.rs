@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
+use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
 use crate::call::Admitted;
@@ -38,6 +39,8 @@ impl From<OwnedSemaphorePermit> for Reservation {
 pub struct Access<'a> {
     /// The secret.
     pub material: Material,
+    /// Finds every form of it in what the service returns.
+    pub redactor: Redactor,
     /// Keeps what it is renewed by.
     pub renewal: &'a dyn Renewal,
 }

@@ -1,5 +1,6 @@
 //! Where in a call's parameters a rule looks, and what it reports when the rule is broken.
 
+use std::cell::LazyCell;
 use std::fmt;
 
 use serde_json::Value;
@@ -74,14 +75,19 @@ fn collect<'a>(
             elements.iter().try_for_each(|element| collect(element, rest, &declared, found))
         }
         Value::Object(members) => {
-            let path = FoldedName::of(rest);
+            let path = LazyCell::new(|| FoldedName::of(rest));
+            // Only of a list it matters what is declared.
+            let declared_of = |name: &str, member: &Value| match member {
+                Value::Array(_) => declared.member(name),
+                _ => Declared::by(None),
+            };
             members.iter().try_for_each(|(name, member)| {
                 let below = rest.strip_prefix(name.as_str());
                 match below.map(|below| (below, below.strip_prefix('.'))) {
-                    Some(("", _)) => found.push((member, declared.member(name))),
+                    Some(("", _)) => found.push((member, declared_of(name, member))),
                     Some((_, Some(below))) => collect(member, below, &declared.member(name), found)?,
                     _ if is_brackets_for(name, rest) && declared.has(name) => {
-                        found.push((member, declared.member(name)))
+                        found.push((member, declared_of(name, member)))
                     }
                     _ if !declared.has(name) && FoldedName::of(name).may_be(&path) => return Err(OtherSpelling),
                     _ => {}

@@ -1,11 +1,10 @@
 //! From a secret to the patterns that find it: the parts of it that matter, and of each the encodings in which no
 //! character of it is left to recognise.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
 use zeroize::Zeroizing;
 
-use super::pattern::{Kind, Pattern};
+use super::pattern::{Kind, Pattern, alike, fold};
+use crate::arguments::SHORTEST_SECRET;
 use crate::canonical::write_string;
 
 /// A shorter secret is looked for only as a word of its own, and in no encoding: it would be found everywhere.
@@ -14,105 +13,209 @@ const SEARCHABLE: usize = 4;
 const LINE: usize = 16;
 /// A value that is sent as a header often carries the name of the scheme.
 const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
+/// How many bytes the forms of most secrets take, for each byte of the secret.
+const BYTES_PER_BYTE: usize = 32;
+/// Ends the list of forms that start with the same byte.
+const END: u32 = u32::MAX;
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Adds the patterns of this secret and of the parts that are secrets themselves. White space around it is no part of
-/// it; without any other character it is no secret.
-pub(super) fn collect(secret: &str, patterns: &mut Vec<Pattern>) {
-    let secret = secret.trim_ascii();
-    collect_forms(secret, patterns);
-    // Keys are often kept in one line, with their line breaks escaped, and used with real ones.
-    if secret.starts_with("-----BEGIN") && secret.contains("\\n") {
-        collect_forms(Zeroizing::new(secret.replace("\\n", "\n")).trim_ascii(), patterns);
+/// All forms of the secrets of one call. They are made for every call, so that their bytes share one allocation, which is
+/// wiped when it is dropped and before it is replaced by a larger one.
+pub(super) struct Forms {
+    bytes: Zeroizing<Vec<u8>>,
+    forms: Vec<Form>,
+    /// For every byte the first form that may start with it.
+    starts: [u32; 256],
+}
+
+#[derive(Clone, Copy)]
+struct Form {
+    start: u32,
+    end: u32,
+    kind: Kind,
+    /// Whether it is looked for in arguments.
+    in_arguments: bool,
+    /// The next form that starts with the same byte.
+    next: u32,
+}
+
+impl Forms {
+    pub(super) fn none() -> Self {
+        Self { bytes: Zeroizing::default(), forms: Vec::new(), starts: [END; 256] }
     }
-    if let Some((scheme, value)) = secret.split_once(' ')
-        && SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
-    {
-        collect_forms(value.trim_ascii(), patterns);
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.forms.is_empty()
     }
-    if let Some(password) = password_of_url(secret) {
-        collect_forms(password, patterns);
-        let decoded = percent_decoded(password);
-        if let Some(decoded) = std::str::from_utf8(&decoded).ok().filter(|decoded| *decoded != password) {
-            collect_forms(decoded.trim_ascii(), patterns);
+
+    /// Adds the forms of this secret and of the parts that are secrets themselves. White space around it is no part of it;
+    /// without any other character it is no secret.
+    pub(super) fn add(&mut self, secret: &str) {
+        self.reserve(secret.len().saturating_mul(BYTES_PER_BYTE));
+        Collecting { is_long: secret.len() >= SHORTEST_SECRET, forms: self }.collect(secret);
+    }
+
+    pub(super) fn patterns(&self, in_arguments: bool) -> impl Iterator<Item = Pattern<'_>> {
+        let is_wanted = move |form: &&Form| form.in_arguments || !in_arguments;
+        self.forms.iter().filter(is_wanted).filter_map(|form| self.pattern(form))
+    }
+
+    /// The patterns that may start with this byte.
+    pub(super) fn starting_with(&self, byte: u8, in_arguments: bool) -> impl Iterator<Item = Pattern<'_>> {
+        let form = |position: u32| usize::try_from(position).ok().and_then(|position| self.forms.get(position));
+        let first = self.starts.get(usize::from(byte)).copied().unwrap_or(END);
+        let same = std::iter::successors(form(first), move |previous| form(previous.next));
+        same.filter(move |form| form.in_arguments || !in_arguments).filter_map(|form| self.pattern(form))
+    }
+
+    pub(super) fn may_start_with(&self, byte: u8) -> bool {
+        self.starts.get(usize::from(byte)).is_some_and(|first| *first != END)
+    }
+
+    fn pattern(&self, form: &Form) -> Option<Pattern<'_>> {
+        let place = usize::try_from(form.start).ok()?..usize::try_from(form.end).ok()?;
+        Some(Pattern { bytes: self.bytes.get(place)?, kind: form.kind })
+    }
+
+    /// Makes room for so many bytes more. What the old allocation held is wiped with it.
+    fn reserve(&mut self, more: usize) {
+        let needed = self.bytes.len().saturating_add(more);
+        if needed > self.bytes.capacity() {
+            let mut larger = Zeroizing::new(Vec::with_capacity(needed.max(self.bytes.capacity().saturating_mul(2))));
+            larger.extend_from_slice(&self.bytes);
+            self.bytes = larger;
         }
     }
 }
 
-fn collect_forms(secret: &str, patterns: &mut Vec<Pattern>) {
-    if secret.len() < SEARCHABLE {
-        patterns.extend(Pattern::new(copy(secret.as_bytes()), Kind::Token));
-        return;
-    }
-    if secret.contains(['\n', '\r']) {
-        collect_lines(secret, patterns);
-    } else {
-        patterns.extend(Pattern::new(copy(secret.as_bytes()), Kind::Text));
-    }
-    collect_base64(secret.as_bytes(), patterns);
-    collect_hex(secret.as_bytes(), patterns);
-    collect_utf16(secret, patterns);
-    // Most secrets are of characters that nothing escapes.
-    if secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
-        return;
-    }
-    for escaped in [json_escaped(secret), percent_encoded(secret, b"-._~"), form_encoded(secret)] {
-        if *escaped != secret.as_bytes() {
-            collect_base64(&escaped, patterns);
-        }
-    }
+/// Adds the forms of one secret.
+struct Collecting<'a> {
+    forms: &'a mut Forms,
+    /// Whether the secret is long enough to be looked for in arguments.
+    is_long: bool,
 }
 
-/// In UTF-16, with either byte first. The zeros between characters of ASCII are passed over wherever they stand, so that
-/// the text itself needs a form of its own only where there are other characters.
-fn collect_utf16(secret: &str, patterns: &mut Vec<Pattern>) {
-    for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
+impl Collecting<'_> {
+    fn collect(&mut self, secret: &str) {
+        let secret = secret.trim_ascii();
+        self.collect_forms(secret);
+        // Keys are often kept in one line, with their line breaks escaped, and used with real ones.
+        if secret.starts_with("-----BEGIN") && secret.contains("\\n") {
+            self.collect_forms(Zeroizing::new(secret.replace("\\n", "\n")).trim_ascii());
+        }
+        if let Some((scheme, value)) = secret.split_once(' ')
+            && SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        {
+            self.collect_forms(value.trim_ascii());
+        }
+        if let Some(password) = password_of_url(secret) {
+            self.collect_forms(password);
+            let decoded = percent_decoded(password);
+            if let Some(decoded) = std::str::from_utf8(&decoded).ok().filter(|decoded| *decoded != password) {
+                self.collect_forms(decoded.trim_ascii());
+            }
+        }
+    }
+
+    fn collect_forms(&mut self, secret: &str) {
+        if secret.len() < SEARCHABLE {
+            return self.form(Kind::Token, secret.bytes());
+        }
+        if secret.contains(['\n', '\r']) {
+            self.collect_lines(secret);
+        } else {
+            self.form(Kind::Text, secret.bytes());
+        }
+        self.collect_base64(secret.as_bytes());
+        self.collect_hex(secret.as_bytes());
+        self.collect_utf16(secret);
+        // Most secrets are of characters that nothing escapes.
+        if secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
+            return;
+        }
+        for escaped in [json_escaped(secret), percent_encoded(secret, b"-._~"), form_encoded(secret)] {
+            if *escaped != secret.as_bytes() {
+                self.collect_base64(&escaped);
+            }
+        }
+    }
+
+    /// In UTF-16, with either byte first. The zeros between characters of ASCII are passed over wherever they stand, so that
+    /// the text itself needs a form of its own only where there are other characters.
+    fn collect_utf16(&mut self, secret: &str) {
         let mut bytes = Zeroizing::new(Vec::with_capacity(secret.len() * 2));
-        bytes.extend(secret.encode_utf16().flat_map(bytes_of));
-        collect_base64(&bytes, patterns);
-        collect_hex(&bytes, patterns);
-        if !secret.is_ascii() {
-            bytes.retain(|byte| *byte != 0);
-            patterns.extend(Pattern::new(bytes, Kind::Text));
+        for bytes_of in [u16::to_le_bytes, u16::to_be_bytes] {
+            bytes.clear();
+            bytes.extend(secret.encode_utf16().flat_map(bytes_of));
+            self.collect_base64(&bytes);
+            self.collect_hex(&bytes);
+            if !secret.is_ascii() {
+                self.form(Kind::Text, bytes.iter().copied().filter(|byte| *byte != 0));
+            }
         }
     }
-}
 
-fn collect_lines(secret: &str, patterns: &mut Vec<Pattern>) {
-    let mut joined = Zeroizing::new(Vec::with_capacity(secret.len()));
-    joined.extend(secret.bytes().filter(|byte| !byte.is_ascii_whitespace()));
-    patterns.extend(Pattern::new(joined, Kind::Lines));
-    // The first and last line of a key file are the same in all of them.
-    let telling = |line: &&str| line.len() >= LINE && !line.starts_with("-----");
-    for line in secret.split(['\n', '\r']).map(str::trim_ascii).filter(telling) {
-        patterns.extend(Pattern::new(copy(line.as_bytes()), Kind::Text));
-        collect_base64(line.as_bytes(), patterns);
-    }
-}
-
-fn collect_hex(secret: &[u8], patterns: &mut Vec<Pattern>) {
-    let mut hex = Zeroizing::new(Vec::with_capacity(secret.len() * 2));
-    for byte in secret {
-        hex.extend_from_slice(&[hex_digit(byte >> 4, b'a'), hex_digit(byte & 0xf, b'a')]);
-    }
-    patterns.extend(Pattern::new(hex, Kind::Hex));
-}
-
-/// Base64 writes six bits as a character. For each of the three ways in which the secret can lie in a longer text, the
-/// pattern is the characters that hold bits of the secret only.
-fn collect_base64(secret: &[u8], patterns: &mut Vec<Pattern>) {
-    for shift in 0..3_usize {
-        let mut shifted = Zeroizing::new(vec![0; shift]);
-        shifted.reserve_exact(secret.len());
-        shifted.extend_from_slice(secret);
-        let bits = shifted.len() * 8;
-        let mut encoded = Zeroizing::new(vec![0; bits.div_ceil(6)]);
-        if STANDARD_NO_PAD.encode_slice(&*shifted, &mut encoded).is_err() {
-            continue;
+    fn collect_lines(&mut self, secret: &str) {
+        self.form(Kind::Lines, secret.bytes().filter(|byte| !byte.is_ascii_whitespace()));
+        // The first and last line of a key file are the same in all of them.
+        let telling = |line: &&str| line.len() >= LINE && !line.starts_with("-----");
+        for line in secret.split(['\n', '\r']).map(str::trim_ascii).filter(telling) {
+            self.form(Kind::Text, line.bytes());
+            self.collect_base64(line.as_bytes());
         }
-        encoded.truncate(bits / 6);
-        encoded.drain(..(shift * 8).div_ceil(6));
-        let kind = Kind::Base64 { before: shift > 0, after: bits % 6 > 0 };
-        patterns.extend(Pattern::new(encoded, kind));
+    }
+
+    fn collect_hex(&mut self, secret: &[u8]) {
+        let digits = |byte: &u8| [hex_digit(byte >> 4, b'a'), hex_digit(byte & 0xf, b'a')];
+        self.form(Kind::Hex, secret.iter().flat_map(digits));
+    }
+
+    /// Base64 writes six bits as a character. For each of the three ways in which the secret can lie in a longer text, the
+    /// pattern is the characters that hold bits of the secret only: they begin with its first, fifth or third bit.
+    fn collect_base64(&mut self, secret: &[u8]) {
+        for (skipped, before) in [(0, false), (4, true), (2, true)] {
+            let characters = (secret.len() * 8).saturating_sub(skipped) / 6;
+            let bits = skipped + characters * 6;
+            let character = |number: usize| {
+                let bit = skipped + number * 6;
+                let byte = |place: usize| u16::from(secret.get(place).copied().unwrap_or_default());
+                let pair = (byte(bit / 8) << 8) | byte(bit / 8 + 1);
+                let six = (pair >> (10 - bit % 8)) & 0x3f;
+                BASE64.get(usize::from(six)).copied().unwrap_or_default()
+            };
+            let kind = Kind::Base64 { before, after: bits < secret.len() * 8 };
+            self.form(kind, (0..characters).map(character));
+        }
+    }
+
+    /// Adds one form, unless it would be found everywhere.
+    fn form(&mut self, kind: Kind, bytes: impl Iterator<Item = u8>) {
+        let (position, start) = (self.forms.forms.len(), self.forms.bytes.len());
+        for byte in bytes {
+            if self.forms.bytes.len() == self.forms.bytes.capacity() {
+                self.forms.reserve(start.max(BYTES_PER_BYTE));
+            }
+            self.forms.bytes.push(byte);
+        }
+        let end = self.forms.bytes.len();
+        let first = self.forms.bytes.get(start).copied().filter(|first| !first.is_ascii_whitespace());
+        // INVARIANT: no material has forms by the billion.
+        let (Some(first), Ok(place), Ok(range_start), Ok(range_end)) =
+            (first.map(fold), u32::try_from(position), u32::try_from(start), u32::try_from(end))
+        else {
+            return;
+        };
+        let in_arguments = self.is_long && end - start >= SHORTEST_SECRET;
+        let mut next = END;
+        for byte in alike(first) {
+            if let Some(head) = self.forms.starts.get_mut(usize::from(byte)) {
+                if *head != place {
+                    next = *head;
+                }
+                *head = place;
+            }
+        }
+        self.forms.forms.push(Form { start: range_start, end: range_end, kind, in_arguments, next });
     }
 }
 
@@ -166,10 +269,6 @@ fn percent_decoded(text: &str) -> Zeroizing<Vec<u8>> {
 fn hex_byte(text: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     u8::try_from(digit(at)? * 16 + digit(at + 1)?).ok()
-}
-
-fn copy(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new(bytes.to_vec())
 }
 
 fn hex_digit(value: u8, ten: u8) -> u8 {

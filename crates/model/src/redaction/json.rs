@@ -4,13 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::Redactor;
+use super::Search;
 use super::pattern::Pattern;
+use crate::arguments::SHORTEST_SECRET;
 
-impl Redactor {
-    /// Replaces every form of every secret in all strings and names, and every number that spells a secret; answers
-    /// whether there was any.
-    pub fn redact_json(&self, value: &mut Value) -> bool {
+impl Search<'_> {
+    pub(super) fn redact_json(&self, value: &mut Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => false,
             Value::Number(number) => {
@@ -29,8 +28,7 @@ impl Redactor {
         }
     }
 
-    /// Whether any form of any secret occurs in this value.
-    pub fn occurs_in(&self, value: &Value) -> bool {
+    pub(super) fn occurs_in(&self, value: &Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => false,
             Value::Number(number) => self.hides_number(number),
@@ -43,12 +41,12 @@ impl Redactor {
     /// A secret of digits is found in whatever way the number is written: `1234`, `1234.0`, `1.234e3`.
     fn hides_number(&self, number: &serde_json::Number) -> bool {
         let text = number.to_string();
-        if text.len() < self.shortest {
+        if self.in_arguments && text.len() < SHORTEST_SECRET {
             return false;
         }
         let value = number.as_f64();
-        let spelled = |pattern: &Pattern| pattern.as_number().is_some_and(|secret| Some(secret) == value);
-        self.patterns.iter().any(spelled) || self.hides(&text)
+        let spelled = |pattern: Pattern<'_>| pattern.as_number().is_some_and(|secret| Some(secret) == value);
+        self.forms.patterns(self.in_arguments).any(spelled) || self.hides(&text)
     }
 
     fn redact_names(&self, members: &mut Map<String, Value>) -> bool {

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use zeroize::Zeroizing;
-
 use super::readings::{LONGEST_ESCAPE, Readings, is_introducer};
 use super::steps;
 
@@ -34,32 +32,19 @@ pub(super) enum Kind {
 /// One form of a secret.
 ///
 /// INVARIANT: `bytes` is not empty and does not start with white space.
-pub(super) struct Pattern {
-    bytes: Zeroizing<Vec<u8>>,
-    kind: Kind,
+#[derive(Clone, Copy)]
+pub(super) struct Pattern<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) kind: Kind,
 }
 
-impl Pattern {
-    pub(super) fn new(bytes: Zeroizing<Vec<u8>>, kind: Kind) -> Option<Self> {
-        let starts_well = bytes.first().is_some_and(|first| !first.is_ascii_whitespace());
-        starts_well.then_some(Self { bytes, kind })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The byte that it starts with, folded.
-    pub(super) fn first(&self) -> u8 {
-        self.bytes.first().copied().map(fold).unwrap_or_default()
-    }
-
+impl Pattern<'_> {
     /// The number that the secret itself spells, if it does.
     pub(super) fn as_number(&self) -> Option<f64> {
         if !matches!(self.kind, Kind::Token | Kind::Text) {
             return None;
         }
-        std::str::from_utf8(&self.bytes).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
+        std::str::from_utf8(self.bytes).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
     /// Where the pattern stands, if it starts at `start`; of several ends the furthest.

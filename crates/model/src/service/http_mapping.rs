@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
 use url::Url;
 
-use crate::canonical::write_canonical;
+use crate::arguments::Arguments;
 use crate::merkle::sha256;
 
 pub use self::render_error::RenderError;
@@ -152,13 +151,13 @@ impl HttpMapping {
 
 impl RenderedRequest {
     /// SHA-256 of method, URL and canonical parameters: the same for the same request, and nothing of a credential.
-    pub fn fingerprint(&self, parameters: &Value) -> String {
+    pub fn fingerprint(&self, parameters: &Arguments<'_>) -> String {
         let mut text = Vec::with_capacity(256);
         text.extend_from_slice(self.method.as_str().as_bytes());
         text.push(b'\n');
         text.extend_from_slice(self.url.as_str().as_bytes());
         text.push(b'\n');
-        write_canonical(parameters, &mut text);
+        text.extend_from_slice(parameters.canonical());
         sha256(&text).to_hex()
     }
 }

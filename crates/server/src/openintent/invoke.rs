@@ -69,7 +69,8 @@ pub(super) struct ContextBody {
 /// and its refusal is recorded all the same.
 pub(super) async fn invoke(State(app): State<Arc<App>>, request: Request) -> Result<Response, Denied> {
     let (_waiting, presence) = Presence::new();
-    let answering = tokio::spawn(async move { answer(app, request, presence).await });
+    // Boxed, because a task copies its future several times while it is set up, and this one is large.
+    let answering = tokio::spawn(Box::pin(answer(app, request, presence)));
     let broken = |_| Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
     answering.await.map_err(broken)?
 }

@@ -161,7 +161,7 @@ pub enum Word {
 }
 
 impl Shim {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("control");
         std::fs::write(&path, [0; 4096]).unwrap();
@@ -170,11 +170,11 @@ impl Shim {
     }
 
     /// Loads it into the gates of this setup.
-    fn loaded_into(&self, setup: GateSetup) -> GateSetup {
+    pub fn loaded_into(&self, setup: GateSetup) -> GateSetup {
         setup.environment("LD_PRELOAD", library()).environment("TOOLGATE_TEST_FAULTS", &self.path)
     }
 
-    fn set(&self, word: Word, value: i64) {
+    pub fn set(&self, word: Word, value: i64) {
         self.control.write_all_at(&value.to_ne_bytes(), 8 * word as u64).unwrap();
     }
 }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use toolgate_model::approval::{
     Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Attendance, Category, Workspace,
 };
-use toolgate_model::arguments::without;
 use toolgate_model::descriptor::ApprovalNeed;
 use toolgate_model::guard::Ask;
 use toolgate_model::id::ApprovalId;
@@ -128,8 +127,7 @@ impl<'a> Need<'a> {
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
         }
-        let secrets = admit::secrets(&opened);
-        let shown = |arguments: &Value| without(arguments, &secrets).into_owned();
+        let shown = |arguments: &Value| admit::shown(arguments, &opened).into_owned();
         let (tool, name) = (&fit.candidate.tool, fit.candidate.tool_name());
         let arguments = shown(self.parameters());
         let action = bound_action(fit);

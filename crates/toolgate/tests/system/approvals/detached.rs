@@ -6,6 +6,7 @@ use toolgate_testkit::gate_process::GateSetup;
 use toolgate_testkit::postgres::TestDatabase;
 
 use super::office::{Office, call};
+use crate::faults::{Shim, Word};
 use crate::world::{Actor, Reply, World, block_on, merged, on_both_engines, setup, text, until};
 
 on_both_engines! {
@@ -286,4 +287,50 @@ fn a_call_whose_gate_died_is_made_by_another_once() {
         result(&agent, accepted).ok();
     }
     assert_eq!(office.bank.count(), 5, "each once");
+}
+
+#[test]
+fn an_approval_that_takes_a_day_survives_a_rolling_upgrade() {
+    for (setup, database) in setups() {
+        let shim = Shim::new();
+        let setup = shim.loaded_into(setup);
+        let mut world = World::of(&setup, None);
+        let mut office = Office::open(&world);
+        let hours = |hours: u32| json!({"approval_ttl_seconds": hours * 3600});
+        let patient = office.detaches(&merged(call("transfer", 1), hours(48)));
+        let impatient = office.detaches(&merged(call("transfer", 2), hours(12)));
+        let approvals = [office.waits(&patient), office.waits(&impatient)];
+        // Every eight hours each gate is replaced. Replicas overlap; SQLite has one process at a time.
+        for hour in [8, 16, 24] {
+            let replace = || {
+                shim.set(Word::ClockOffset, hour * 3600);
+                World::of(&setup, None)
+            };
+            if database.is_some() {
+                let next = replace();
+                assert!(std::mem::replace(&mut world, next).gate.stop().status.success());
+            } else {
+                assert!(world.gate.stop().status.success());
+                world = replace();
+            }
+            office = office.at(&world);
+            assert_eq!(world.gate.request("GET", "/readyz", None).1["clock"]["status"], "ok");
+            let waiting = if hour < 12 { 2 } else { 1 };
+            until("the approvals that are left", || (office.pending().len() == waiting).then_some(()));
+        }
+        result(&office.agent, &impatient).refused(403, "APPROVAL_TIMED_OUT");
+        office.clerk.decides(&approvals[1], "approve", json!({})).refused(410, "APPROVAL_ENDED");
+        office.clerk.decides(&approvals[0], "approve", json!({})).ok();
+
+        assert_eq!(result(&office.agent, &patient).ok()["status"], "success");
+        assert_eq!(office.bank.count(), 1, "once, and a day later");
+        let (asked, ended) = (text(&patient, "/id"), office.approval(&approvals[0]));
+        let events = office.admin.events(&format!("&run_id={asked}"));
+        let times = |kind: &str| {
+            let event = events.iter().find(|event| event["type"] == kind).unwrap();
+            text(event, "/time").parse::<toolgate_model::time::Timestamp>().unwrap()
+        };
+        let waited = times("approval.granted").as_millis() - times("approval.requested").as_millis();
+        assert!(waited >= 24 * 3600 * 1000, "{ended}");
+    }
 }
