@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::header;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use toolgate_gate::call::{Admitted, Target};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::source::{Access, Execution, FailureKind, Reservation, ServiceAnswer, Source, SourceFailure};
@@ -21,6 +21,7 @@ use crate::adapter::{Adapter, Errand, OAuth2, Rest, Webhook, not_executable};
 use crate::body::InboundAnswer;
 use crate::client::GuardedClient;
 use crate::fetch;
+use crate::offload::{Late, Offload};
 use crate::pool::PoolKey;
 use crate::time::deadline_after;
 use toolgate_model::redaction::Redactor;
@@ -35,12 +36,19 @@ pub struct Connectors {
     /// One for each connection that calls may have open.
     places: Arc<Semaphore>,
     most: usize,
+    offload: Offload,
 }
 
 impl Connectors {
     /// Over this client, with so many calls in flight at most.
     pub fn new(client: GuardedClient, clock: Arc<dyn Clock>, most: usize) -> Self {
-        Self { client, clock, places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))), most }
+        Self {
+            client,
+            clock,
+            places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+            most,
+            offload: Offload::new(),
+        }
     }
 }
 
@@ -80,7 +88,7 @@ impl Source for Connectors {
                 };
                 let answered = adapter(name).carry_out(&self.client, errand, &mut redactor).await;
                 match answered {
-                    Ok(answer) => judge(call, answer, redactor, deadline).await,
+                    Ok(answer) => judge(call, answer, redactor, deadline, &self.offload).await,
                     Err(mut failure) => {
                         redactor.redact_text(&mut failure.reason);
                         if let Some(result) = &mut failure.result {
@@ -122,13 +130,16 @@ async fn judge(
     answer: InboundAnswer,
     redactor: Redactor,
     deadline: Instant,
+    offload: &Offload,
 ) -> Result<ServiceAnswer, SourceFailure> {
     let (status, truncated) = (answer.status, answer.truncated);
     let result = if answer.body.len() <= LARGE {
         result(answer, &redactor)
     } else {
         // A large answer, above all one made to be hard to read, must not keep other calls waiting.
-        beside(deadline, move || result(answer, &redactor)).await.map_err(|late| match late {
+        let invocation = call.invocation();
+        let agent = (&invocation.tenant, &invocation.agent);
+        offload.run(agent, deadline, move || result(answer, &redactor)).await.map_err(|late| match late {
             Late::Deadline => SourceFailure { timed_out: true, ..unreadable(status, Late::Deadline) },
             Late::Broken => unreadable(status, Late::Broken),
         })?
@@ -145,23 +156,6 @@ async fn judge(
         sent: true,
         timed_out: false,
     })
-}
-
-/// Why work beside the calls brought nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Late {
-    Deadline,
-    Broken,
-}
-
-/// Does work on another thread, for which nobody waits longer than until the deadline: the thread cannot be stopped, but it
-/// takes time in proportion to what it was given and no more.
-async fn beside<T: Send + 'static>(deadline: Instant, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Late> {
-    match timeout_at(deadline, tokio::task::spawn_blocking(work)).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(_)) => Err(Late::Broken),
-        Err(_) => Err(Late::Deadline),
-    }
 }
 
 fn unreadable(status: u16, why: Late) -> SourceFailure {
@@ -231,17 +225,6 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         result(InboundAnswer { status: 200, headers, body: body.as_bytes().to_vec(), truncated: false }, &redactor)
-    }
-
-    #[tokio::test]
-    async fn nobody_waits_for_the_redaction_of_an_answer_beyond_the_deadline() {
-        let (release, held) = std::sync::mpsc::channel::<()>();
-        let late = beside(crate::time::now(), move || held.recv()).await;
-        assert_eq!(late.unwrap_err(), Late::Deadline);
-        drop(release);
-        assert_eq!(beside(deadline_after(std::time::Duration::from_secs(60)), || 7).await, Ok(7));
-        let failure = unreadable(200, Late::Deadline);
-        assert!(failure.sent && failure.result.is_none());
     }
 
     #[test]

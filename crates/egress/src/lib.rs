@@ -12,6 +12,7 @@ pub mod error;
 mod fetch;
 pub mod guardian_link;
 pub mod notice;
+mod offload;
 pub mod pool;
 pub mod resolver;
 pub mod standard_webhooks;

@@ -165,6 +165,7 @@ impl Search<'_> {
 
     fn redact_cut_off(&self, bytes: &mut Vec<u8>) {
         self.redact_bytes(bytes);
+        // INVARIANT: what was redacted is not ambiguous.
         let readings = Readings::of(bytes);
         let first = |(at, &byte): (usize, &u8)| self.cut_off_at(&readings, at, byte);
         if let Some(start) = bytes.iter().enumerate().find_map(first) {
@@ -193,6 +194,11 @@ impl Search<'_> {
             return found;
         }
         let readings = Readings::of(text);
+        if readings.is_ambiguous() {
+            // Nobody can say what it spells, so that nothing of it leaves.
+            found.push(0..text.len());
+            return found;
+        }
         steps::count(text.len());
         let mut previous = 0;
         for (at, &byte) in text.iter().enumerate() {

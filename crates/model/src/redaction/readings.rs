@@ -22,6 +22,9 @@ const LARGEST: u32 = 0x10_FFFF;
 const BEAM: usize = 8;
 /// How many steps a byte of the text may cost on average before escapes of escapes are not read any more.
 const STEPS_PER_BYTE: usize = 16;
+/// How many readings a text may have for each of its bytes, and besides. JSON in JSON in JSON has fewer.
+const READINGS_PER_BYTE: usize = 4;
+const SPARE_READINGS: usize = 4096;
 
 /// A text with all its escapes decoded.
 pub struct Decoded {
@@ -105,12 +108,15 @@ pub(crate) struct Readings<'a> {
     places: Vec<Place>,
     readings: Vec<Reading>,
     steps: std::cell::Cell<usize>,
+    /// Whether it has more readings than are followed. From there on each place has one at most, so that neither the time nor
+    /// the memory that a text takes depends on how it was made to be read.
+    is_ambiguous: bool,
 }
 
 impl<'a> Readings<'a> {
     pub(crate) fn of(text: &'a [u8]) -> Self {
         let steps = std::cell::Cell::new(text.len().saturating_mul(STEPS_PER_BYTE).saturating_add(4096));
-        let mut readings = Self { text, places: Vec::new(), readings: Vec::new(), steps };
+        let mut readings = Self { text, places: Vec::new(), readings: Vec::new(), steps, is_ambiguous: false };
         let mut found = Vec::new();
         for (at, &byte) in text.iter().enumerate().rev() {
             if is_introducer(byte) {
@@ -118,6 +124,16 @@ impl<'a> Readings<'a> {
             }
         }
         readings
+    }
+
+    /// Whether not all of its readings are known, so that nobody can say what it spells.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.is_ambiguous
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.readings.len()
     }
 
     /// What can be read at this place instead of the byte that stands there.
@@ -152,9 +168,16 @@ impl<'a> Readings<'a> {
         found.clear();
         let mut finding = Finding { text: self, at, found };
         finding.introduced(byte, at + 1);
+        if self.readings.len() > self.text.len().saturating_mul(READINGS_PER_BYTE).saturating_add(SPARE_READINGS) {
+            self.is_ambiguous = true;
+        }
+        if self.is_ambiguous {
+            found.truncate(1);
+        }
+        let mut finding = Finding { text: self, at, found };
         // Readings are signs of escapes too.
         let mut next = 0;
-        while let Some(reading) = finding.found.get(next).copied() {
+        while let Some(reading) = finding.found.get(next).copied().filter(|_| !finding.text.is_ambiguous) {
             next += 1;
             steps::count(1);
             if let Some(inner) = reading.byte().filter(|inner| is_introducer(*inner) && !reading.row) {

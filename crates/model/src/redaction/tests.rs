@@ -382,3 +382,30 @@ fn text_that_is_cut_off_keeps_all_but_what_may_begin_a_secret() {
         assert_eq!(String::from_utf8(bytes).unwrap(), kept, "{text}");
     }
 }
+
+#[test]
+fn a_text_with_more_readings_than_can_be_followed_is_replaced_as_a_whole() {
+    for piece in ["\\", r"\u005c", "%25", r"\x5c\x5c", "&amp;&#92;"] {
+        let mut text = piece.repeat(200_000 / piece.len());
+        let made_to_be_read = super::Readings::of(text.as_bytes());
+        assert!(made_to_be_read.len() <= text.len() * 5 + 8192, "{piece}: {}", made_to_be_read.len());
+        let is_ambiguous = made_to_be_read.is_ambiguous();
+        let redactor = redactor(&["sk_live_4242424242"]);
+        assert_eq!(redactor.redact_text(&mut text), is_ambiguous, "{piece}");
+        assert_eq!(text == "[REDACTED]", is_ambiguous, "{piece}");
+    }
+    assert_eq!(redacted(&["sk_live_4242424242"], &"\\".repeat(200_000)), "[REDACTED]");
+}
+
+#[test]
+fn a_long_text_that_is_escaped_throughout_stays() {
+    let json = json!({"path": "C:\\temp\\new", "quoted": "\"a\" & \"b\" < 100 %"}).to_string();
+    let twice = Value::from(Value::from(json.clone()).to_string()).to_string();
+    let percent: String = "a text with spaces, über 100 %".bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let entities: String = "a text with spaces".chars().map(|c| format!("&#{};", u32::from(c))).collect();
+    let units: String = "a text with spaces".encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    for text in [json, twice, percent, entities, units] {
+        let long = text.repeat(2000);
+        assert!(redacted(&["sk_live_4242424242"], &long) == long, "{text}");
+    }
+}
