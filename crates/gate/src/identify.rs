@@ -223,11 +223,13 @@ impl Gate {
     async fn require_key(&self, caller: &Caller) -> Result<(), Refusal> {
         let key = self.ledger.key(caller.tenant(), caller.key()).await?;
         let now = self.clock.now();
-        let stands = |key: &KeyRecord| key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now);
-        if key.as_ref().is_some_and(stands) {
-            return Ok(());
+        match key {
+            Some(KeyRecord { revoked_at: None, expires_at: Some(end), .. }) if end <= now => {
+                Err(Refusal::new(Code::KeyExpired, format!("key {} has expired; make a new one", caller.key())))
+            }
+            Some(KeyRecord { revoked_at: None, .. }) => Ok(()),
+            _ => Err(Refusal::new(Code::KeyRevoked, format!("key {} was revoked; make a new one", caller.key()))),
         }
-        Err(Refusal::new(Code::KeyRevoked, format!("key {} has ended; make a new one", caller.key())))
     }
 
     /// The right of a caller to what it administers, to be checked again by the transaction that makes the change.

@@ -57,6 +57,11 @@ impl Lanes {
         Ok(Self { lanes: lanes.collect::<io::Result<_>>()?, aside: Lane::start("aside".to_owned(), patience)? })
     }
 
+    /// The runtime for what would hold a lane up.
+    pub fn offload(&self) -> &Handle {
+        &self.aside.handle
+    }
+
     /// A place in the lane that has the fewest connections.
     pub(crate) fn place(&self) -> Option<Place> {
         let lane = self.lanes.iter().min_by_key(|lane| Arc::strong_count(&lane.connections))?;

@@ -233,11 +233,14 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     if let Some(webhooks) = &webhooks {
         webhooks.begin().await?;
     }
+    let limits = configuration.network.limits;
+    let limits = toolgate_server::Limits { connections: descriptors::connections(limits.connections), ..limits };
+    let requests_of_key = descriptors::requests_of_key(configuration.network.requests_of_key, limits.connections);
     let app = Arc::new(App {
         gate: Arc::new(gate),
         metrics,
         limiter: configuration.rate_limit.map(|limit| Arc::new(Limiter::new(limit, Arc::new(SystemClock)))),
-        in_flight: Arc::new(InFlightLimit::new(configuration.network.requests_of_key)),
+        in_flight: Arc::new(InFlightLimit::new(requests_of_key)),
         body_memory: Arc::new(BodyMemory::new(
             configuration.network.body_memory,
             configuration.network.body_memory_of_key,
@@ -250,8 +253,6 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     });
     let work = Work { webhooks, tls: endpoints.tls.clone(), integrate_every: configuration.integrate_every, heads };
     let maintenance = Maintenance::start(&app, &desk, work);
-    let limits = configuration.network.limits;
-    let limits = toolgate_server::Limits { connections: descriptors::connections(limits.connections), ..limits };
     let proxies = configuration.network.proxies.clone();
     Ok((Started { app, limits, proxies, endpoints, maintenance }, bootstrap))
 }
@@ -289,7 +290,8 @@ impl Started {
 
     /// Answers in these lanes until `stop` is ready, and then for as long as something is under way.
     pub async fn serve(self, lanes: &Lanes, stop: impl Future<Output = ()>) {
-        let Self { app, limits, proxies, endpoints, maintenance } = self;
+        let Self { app, limits, proxies, endpoints, mut maintenance } = self;
+        maintenance.continue_detached(lanes.offload());
         let Endpoints { all, socket, .. } = endpoints;
         let stopped = async {
             stop.await;

@@ -29,6 +29,11 @@ pub fn connections(wanted: usize) -> usize {
     possible
 }
 
+/// How many requests of one key can be in flight beside so many connections: one key never holds all of them.
+pub fn requests_of_key(wanted: usize, connections: usize) -> usize {
+    wanted.min((connections / 2).max(1))
+}
+
 /// How many calls to services can be in flight, and how many connections to services can wait for the next call, beside so
 /// many connections of clients.
 pub fn outbound(wanted: usize, connections: usize) -> (usize, usize) {
@@ -78,5 +83,12 @@ mod tests {
         assert_eq!(within(Some(1024), 4096), 768);
         assert_eq!(within(Some(256), 4096), 128);
         assert_eq!(within(Some(0), 4096), 1);
+    }
+
+    #[test]
+    fn one_key_never_holds_all_connections() {
+        assert_eq!(requests_of_key(1024, 4096), 1024);
+        assert_eq!(requests_of_key(1024, 128), 64);
+        assert_eq!(requests_of_key(1024, 1), 1);
     }
 }

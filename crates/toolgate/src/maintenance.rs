@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -48,9 +49,8 @@ pub struct Work {
 
 /// The background work of one gate.
 pub struct Maintenance {
-    app: Arc<App>,
+    tasks: Supervisor,
     stop: watch::Sender<bool>,
-    loops: JoinSet<()>,
     heads: Arc<HeadsKeeper>,
 }
 
@@ -72,7 +72,6 @@ impl Maintenance {
         tasks.start("reap", move |app, stopped| reap(app, Arc::clone(&of_desk), stopped));
         let of_desk = Arc::clone(desk);
         tasks.start("heartbeat", move |app, stopped| beat(app, Arc::clone(&of_desk), stopped));
-        tasks.start("detached-calls", continue_detached);
         if let Some(webhooks) = webhooks {
             tasks.start("webhooks", move |app, stopped| tell(app, Arc::clone(&webhooks), stopped));
         }
@@ -80,19 +79,24 @@ impl Maintenance {
             tasks.start("certificates", move |app, stopped| reload_certificates(app, Arc::clone(&tls), stopped));
         }
         tasks.start("rekey", rekey);
-        let loops = tasks.loops;
-        Self { app: Arc::clone(app), stop, loops, heads }
+        Self { tasks, stop, heads }
+    }
+
+    /// Starts to continue detached calls, on this runtime: what a caller sent may take long to be checked and redacted.
+    pub fn continue_detached(&mut self, offload: &Handle) {
+        self.tasks.start_on(offload, "detached-calls", continue_detached);
     }
 
     /// Ends it when the last request was answered: what is still to be noted is noted.
     pub async fn finish(self) {
         self.stop.send_replace(true);
-        self.loops.join_all().await;
-        let mut last = Watched::new(&self.app, "the last work before the end");
-        last.note(self.app.gate.flush_key_uses().await);
-        last.note(self.app.gate.sum_up_refusals(true).await);
-        last.note(self.app.gate.integrate().await.map(|count| self.app.metrics.integrated(count)));
-        last.note(self.heads.keep(&self.app.gate).await);
+        let Supervisor { app, loops, .. } = self.tasks;
+        loops.join_all().await;
+        let mut last = Watched::new(&app, "the last work before the end");
+        last.note(app.gate.flush_key_uses().await);
+        last.note(app.gate.sum_up_refusals(true).await);
+        last.note(app.gate.integrate().await.map(|count| app.metrics.integrated(count)));
+        last.note(self.heads.keep(&app.gate).await);
     }
 }
 
@@ -305,9 +309,18 @@ impl Supervisor {
         F: Fn(Arc<App>, watch::Receiver<bool>) -> R + Send + Sync + 'static,
         R: Future<Output = ()> + Send + 'static,
     {
+        self.start_on(&Handle::current(), name, task);
+    }
+
+    fn start_on<F, R>(&mut self, runtime: &Handle, name: &'static str, task: F)
+    where
+        F: Fn(Arc<App>, watch::Receiver<bool>) -> R + Send + Sync + 'static,
+        R: Future<Output = ()> + Send + 'static,
+    {
         let (app, stopped) = (Arc::clone(&self.app), self.stopped.clone());
         let tasks = Arc::clone(&app.tasks);
-        self.loops.spawn(supervise(tasks, name, stopped.clone(), move || task(Arc::clone(&app), stopped.clone())));
+        let supervised = supervise(tasks, name, stopped.clone(), move || task(Arc::clone(&app), stopped.clone()));
+        self.loops.spawn_on(supervised, runtime);
     }
 }
 

@@ -75,8 +75,9 @@ impl Gate {
     /// The one place where refusals are written down.
     pub(super) async fn record_denial(&self, call: &Call, mut reached: Reached, refusal: Refusal) -> Denial {
         self.refused_calls.count(&call.caller, &refusal, call.arrived);
-        // A detached call ends with its record; how many an agent has is limited.
-        if !call.detached && !self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived) {
+        let is_recorded = self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived);
+        // A detached call ends with its record. Where too many were refused, none is accepted.
+        if !call.detached && !is_recorded {
             let (tenant, principal, now) = (call.caller.tenant(), call.caller.id(), self.clock.now());
             let counted = self.tally.count(&*self.ledger, tenant, principal, refusal.code(), now).await;
             return match counted {

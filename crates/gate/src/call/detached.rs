@@ -27,6 +27,7 @@ use crate::ports::sealer::{CallPart, SealBinding, SealError};
 use crate::refusal::{Code, Refusal, Stage};
 
 pub use self::reading::{DetachedView, Follower};
+use self::runs::Run;
 pub(crate) use self::runs::Runs;
 
 mod reading;
@@ -47,7 +48,9 @@ impl Gate {
     /// same call.
     pub async fn detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<InvocationId, Denial> {
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
-        let permitted = permitted.and_then(|()| self.refused_calls.check(&call.caller, call.arrived));
+        let permitted = permitted
+            .and_then(|()| self.refused_calls.check(&call.caller, call.arrived))
+            .and_then(|()| self.refused_calls.check_recorded(&call.caller, call.arrived));
         let ran = match permitted {
             Ok(()) => return self.detached_id(&call).await.map_err(Denial::unrecorded),
             // Refused and recorded like any other.
@@ -65,11 +68,13 @@ impl Gate {
     }
 
     async fn detached_id(self: &Arc<Self>, call: &Call) -> Result<InvocationId, Refusal> {
+        // Before it is stored: from then on it is ready, and whatever does not run here is claimed to be run.
+        let run = self.detached_runs.begin(call.id);
         match self.store(call).await? {
             Detached::Known(known) => Ok(known),
             Detached::Accepted => {
                 let own = Call { waits: false, may_detach: false, detached: true, ..call.clone() };
-                self.spawn_detached(Call { presence: Presence::default(), observer: None, ..own });
+                self.spawn_detached(Call { presence: Presence::default(), observer: None, ..own }, run);
                 Ok(call.id)
             }
         }
@@ -127,9 +132,8 @@ impl Gate {
     }
 
     /// Runs a call that this process has claimed, in a task of its own.
-    fn spawn_detached(self: &Arc<Self>, call: Call) {
+    fn spawn_detached(self: &Arc<Self>, call: Call, run: Run) {
         let gate = Arc::clone(self);
-        let run = self.detached_runs.begin(call.id);
         tokio::spawn(async move {
             let _turn = gate.detached_runs.turn(call.caller.tenant(), &call.agent).await;
             let in_flight = gate.in_flight.token();

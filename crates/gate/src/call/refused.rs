@@ -57,6 +57,14 @@ impl RefusedCalls {
         true
     }
 
+    /// Refuses to detach a call of a caller whose refusals are recorded in sum: a detached call that is refused has a record of
+    /// its own.
+    pub(super) fn check_recorded(&self, caller: &Caller, now: Timestamp) -> Result<(), Refusal> {
+        let Some(seconds) = locked(&self.recorded).wait(&debtor(caller), now) else { return Ok(()) };
+        let reason = format!("too many calls of {} were refused; detach none for {seconds} seconds", caller.id());
+        Err(Refusal::new(Code::TooManyAttempts, reason).with("retry_after_seconds", seconds))
+    }
+
     /// Refuses a caller with too many refused calls.
     pub(super) fn check(&self, caller: &Caller, now: Timestamp) -> Result<(), Refusal> {
         let Some(seconds) = locked(&self.refused).wait(&debtor(caller), now) else { return Ok(()) };

@@ -50,22 +50,28 @@ pub(super) struct Preference {
 impl Preference {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
         let mut preference = Self::default();
+        let mut wait = None;
         let values = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
         for one in values.flat_map(|value| value.split(',')) {
             let one = one.split(';').next().unwrap_or_default();
             let (name, value) = one.split_once('=').unwrap_or((one, ""));
             match name.trim().to_ascii_lowercase().as_str() {
                 "respond-async" => preference.detached = true,
-                "wait" => {
-                    let seconds: u32 = value.trim().trim_matches('"').parse().map_err(|_| {
+                // RFC 7240: of several, the first counts.
+                "wait" if wait.is_none() => {
+                    let digits = value.trim().trim_matches('"');
+                    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
                         let reason = "Prefer: wait must be a number of seconds, as in `Prefer: respond-async, wait=10`";
-                        Refusal::new(Code::InvalidField, reason).with("path", "Prefer")
-                    })?;
-                    preference.wait = Duration::from_secs(u64::from(seconds)).min(LONGEST_WAIT);
+                        return Err(Refusal::new(Code::InvalidField, reason).with("path", "Prefer"));
+                    }
+                    // More digits than a number can have mean as long as possible.
+                    let seconds = digits.parse().unwrap_or(u64::MAX);
+                    wait = Some(Duration::from_secs(seconds).min(LONGEST_WAIT));
                 }
                 _ => {}
             }
         }
+        preference.wait = wait.unwrap_or(preference.wait);
         Ok(preference)
     }
 }
