@@ -157,7 +157,7 @@ impl Connections {
                 outcome
             }
             Err(_) => {
-                lease.close();
+                self.close_silent(lease);
                 Err(if committing.into_inner() { unconfirmed(&self.place.silent()) } else { self.silent() })
             }
         }
@@ -172,7 +172,7 @@ impl Connections {
                 outcome
             }
             Err(_) => {
-                lease.close();
+                self.close_silent(lease);
                 Err(self.silent())
             }
         }
@@ -181,6 +181,13 @@ impl Connections {
     async fn lease(&self, deadline: Instant) -> Result<Lease, Failure> {
         let client = tokio::time::timeout_at(deadline, self.client()).await.map_err(|_| self.silent())?;
         Ok(Lease::new(client?, self.tls.clone()))
+    }
+
+    /// Closes a connection that fell silent. Those that wait in the pool may have fallen silent with it: each would cost its
+    /// next user a timeout, and new ones may work.
+    fn close_silent(&self, lease: Lease) {
+        lease.close();
+        self.pool.retain(|_, _| false);
     }
 
     fn silent(&self) -> Failure {
