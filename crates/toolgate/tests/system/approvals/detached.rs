@@ -328,7 +328,7 @@ fn an_approval_that_takes_a_day_survives_a_rolling_upgrade() {
         let events = office.admin.events(&format!("&run_id={asked}"));
         let times = |kind: &str| {
             let event = events.iter().find(|event| event["type"] == kind).unwrap();
-            text(event, "/time").parse::<toolgate_model::time::Timestamp>().unwrap()
+            toolgate_model::time::Timestamp::parse(text(event, "/timestamp")).unwrap()
         };
         let waited = times("approval.granted").as_millis() - times("approval.requested").as_millis();
         assert!(waited >= 24 * 3600 * 1000, "{ended}");
