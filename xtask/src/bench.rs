@@ -34,6 +34,7 @@ Options of gate, counts and check:
   --binary PATH        measure this binary instead of the release build
 
 Options of counts:
+  --profile DIRECTORY  keep a profile for each number of connections, for callgrind_annotate
   --update             write the figures to xtask/bench-counts.txt
 ";
 
@@ -55,7 +56,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         ["authority", parts @ ..] => options::build().and_then(|()| authority::run(parts)),
         ["gate", options @ ..] => with_options(gate::run, &["--baseline", "--binary", "--engine", "--quick"], options),
         ["guard", parts @ ..] => guard::run(parts),
-        ["counts", options @ ..] => with_options(counts::run, &["--binary", "--update"], options),
+        ["counts", options @ ..] => with_options(counts::run, &["--binary", "--profile", "--update"], options),
         ["check", options @ ..] => with_options(counts::check, &["--binary"], options),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

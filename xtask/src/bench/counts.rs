@@ -4,12 +4,11 @@
 //! A dense and a sparse load take the same time in one process, and the difference is divided by the difference in calls:
 //! start-up and background tasks, which run by the clock, cancel out.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::callgrind::Profile;
 use self::record::Counts;
+use self::valgrind::{Dump, Valgrind};
 use super::gate::programs;
 use super::gate::scratch::Scratch;
 use super::gate::store::Store;
@@ -17,10 +16,10 @@ use super::gate::subject::{Prepared, Subject};
 use super::gate::upstream::Upstream;
 use super::options::{Options, build_directory};
 use super::table;
-use crate::process::program;
 
 mod callgrind;
 mod record;
+mod valgrind;
 
 /// One caller has a commit for each record; of many, several share one.
 const CONNECTIONS: [u32; 2] = [1, 16];
@@ -37,12 +36,6 @@ const GRANTS: u64 = 10;
 
 /// By how much a figure may be worse than the one in the repository.
 const TOLERANCE: f64 = 0.05;
-
-/// Without ERMS and FSRM: valgrind counts each byte that `rep movsb` copies as an instruction.
-const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-ERMS,-FSRM";
-
-/// Events are integrated once a second, so that both loads have the same number of integrations.
-const INTEGRATION: &str = "TOOLGATE_AUDIT_INTEGRATE_MILLISECONDS=1000";
 
 /// Counts, prints a table, and with `--update` writes the figures into the repository.
 pub fn run(options: &Options) -> Result<(), String> {
@@ -92,43 +85,30 @@ fn count(options: &Options) -> Result<Vec<Counts>, String> {
         let store = Store::sqlite(&scratch.path().join(&name));
         let prepared = Prepared::make(&binary, &scratch, &name, store, &upstream, GRANTS)?;
         let valgrind = Valgrind::below(scratch.path(), &name);
-        let mut subject = prepared.start(&valgrind.command(&binary))?;
-        let mut load = |calls: u32, span: Duration| {
-            subject.call(connections, calls / connections, span)?;
-            programs::pause(REST);
-            valgrind.dump(&subject)
-        };
-        load(WARM_UP, Duration::ZERO)?;
-        let begun = Instant::now();
-        let dense = load(DENSE, Duration::ZERO)?;
-        let span = begun.elapsed().saturating_sub(REST);
-        let sparse = load(SPARSE, span)?;
-        subject.finish()?;
+        let subject = prepared.start(&valgrind.command(&binary))?;
+        let [dense, sparse] = load(subject, &valgrind, connections)?;
+        if let Some(directory) = &options.profile {
+            dense.keep(directory, &format!("{connections}.callgrind"))?;
+        }
         let calls = f64::from(DENSE - SPARSE);
+        let [dense, sparse] = [dense.profile()?, sparse.profile()?];
         let per_call = |figure: fn(&Profile) -> u64| (figure(&dense) as f64 - figure(&sparse) as f64) / calls;
         let instructions = per_call(|profile| profile.instructions);
-        let hashing = per_call(|profile| profile.hashing);
-        let [new, grown, of_c] = [
+        let parts = [
             per_call(|profile| profile.allocated),
             per_call(|profile| profile.reallocated),
             per_call(|profile| profile.of_c),
         ];
-        if new <= 0.0 {
-            return Err(
-                "no allocation was counted: the allocator's functions have other names than expected".to_owned()
-            );
+        if parts[0] <= 0.0 {
+            return Err("no allocation was counted: does the allocator have other function names now?".to_owned());
         }
-        let allocations = new + grown + of_c;
-        rows.push(vec![
-            connections.to_string(),
-            format!("{instructions:.0}"),
-            format!("{hashing:.0}"),
-            format!("{allocations:.1}"),
-            format!("{new:.1}"),
-            format!("{grown:.1}"),
-            format!("{of_c:.1}"),
-            format!("{:.2}", per_call(|profile| profile.flushes)),
-        ]);
+        let allocations = parts.iter().sum();
+        let mut row = vec![connections.to_string(), format!("{instructions:.0}")];
+        row.push(format!("{:.0}", per_call(|profile| profile.hashing)));
+        row.push(format!("{allocations:.1}"));
+        row.extend(parts.map(|part| format!("{part:.1}")));
+        row.push(format!("{:.2}", per_call(|profile| profile.flushes)));
+        rows.push(row);
         counts.push(Counts { connections, instructions, allocations });
     }
     let head =
@@ -138,51 +118,17 @@ fn count(options: &Options) -> Result<Vec<Counts>, String> {
     Ok(counts)
 }
 
-/// Where one gate below valgrind leaves its profiles.
-struct Valgrind {
-    profile: PathBuf,
-    pipes: PathBuf,
-}
-
-impl Valgrind {
-    fn below(directory: &Path, name: &str) -> Self {
-        Self { profile: directory.join(format!("{name}.callgrind")), pipes: directory.join(format!("{name}-vgdb")) }
-    }
-
-    /// The command that starts `binary`. Fair scheduling of threads keeps the batches of the ledger alike in all runs.
-    fn command(&self, binary: &Path) -> Vec<OsString> {
-        let option = |name: &str, path: &Path| {
-            let mut option = OsString::from(name);
-            option.push(path);
-            option
-        };
-        let mut command: Vec<OsString> =
-            ["env", TUNABLES, INTEGRATION, "valgrind", "--tool=callgrind", "--fair-sched=yes"]
-                .map(OsString::from)
-                .into();
-        command.push(option("--vgdb-prefix=", &self.pipes));
-        command.push(option("--callgrind-out-file=", &self.profile));
-        command.push(binary.into());
-        command
-    }
-
-    /// What was counted since the last dump.
-    fn dump(&self, subject: &Subject) -> Result<Profile, String> {
-        let mut command = program("vgdb", &[]);
-        let mut prefix = OsString::from("--vgdb-prefix=");
-        prefix.push(&self.pipes);
-        command.arg(prefix).args([&format!("--pid={}", subject.process()), "dump"]);
-        programs::output(&mut command)?;
-        let newest = self.newest()?;
-        let text = std::fs::read(&newest).map_err(|error| format!("{}: {error}", newest.display()))?;
-        let profile = Profile::read(&String::from_utf8_lossy(&text));
-        profile.ok_or_else(|| format!("{} has another shape than expected", newest.display()))
-    }
-
-    /// Dumps are numbered from 1.
-    fn newest(&self) -> Result<PathBuf, String> {
-        let numbered = |number: u32| PathBuf::from(format!("{}.{number}", self.profile.display()));
-        let last = (1..).map(numbered).take_while(|path| path.exists()).last();
-        last.ok_or_else(|| "valgrind wrote no profile".to_owned())
-    }
+/// Warms the gate up, loads it densely, then sparsely for the same time.
+fn load(mut subject: Subject, valgrind: &Valgrind, connections: u32) -> Result<[Dump; 2], String> {
+    let mut load = |calls: u32, span: Duration| {
+        subject.call(connections, calls / connections, span)?;
+        programs::pause(REST);
+        valgrind.dump(subject.process())
+    };
+    load(WARM_UP, Duration::ZERO)?;
+    let begun = Instant::now();
+    let dense = load(DENSE, Duration::ZERO)?;
+    let sparse = load(SPARSE, begun.elapsed().saturating_sub(REST))?;
+    subject.finish()?;
+    Ok([dense, sparse])
 }

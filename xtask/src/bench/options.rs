@@ -31,6 +31,8 @@ pub struct Options {
     pub engine: Option<Engine>,
     /// Short rounds, and only what two builds are compared by.
     pub quick: bool,
+    /// Where the profiles of callgrind are kept.
+    pub profile: Option<PathBuf>,
     /// Write the figures into the repository.
     pub update: bool,
 }
@@ -48,6 +50,7 @@ impl Options {
                 "--binary" => options.binary = Some(binary(value()?)?),
                 "--baseline" => options.baseline = Some(binary(value()?)?),
                 "--engine" => options.engine = Some(engine(value()?)?),
+                "--profile" => options.profile = Some(value()?.into()),
                 "--quick" => options.quick = true,
                 "--update" => options.update = true,
                 _ => return Err(format!("unknown option {name}")),
