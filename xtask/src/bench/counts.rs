@@ -1,5 +1,6 @@
 //! `cargo xtask bench counts` and `cargo xtask bench check`: instructions and allocations of one governed, durably recorded
-//! HTTP call on SQLite, counted by valgrind. They repeat to about 1 %, and on a busy machine to about 2 %.
+//! HTTP call on SQLite, counted by valgrind. On 1 connection they vary by about 1 %; on 16 connections of
+//! a busy machine, where batches differ, by up to 5 %.
 //!
 //! A dense and a sparse load take the same time in one process, and the difference is divided by the difference in calls:
 //! start-up and background tasks, which run by the clock, cancel out.
