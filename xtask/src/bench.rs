@@ -2,31 +2,66 @@
 
 use std::process::ExitCode;
 
-use crate::process::{cargo, run as run_program};
+use self::options::Options;
 
 mod authority;
+mod counts;
 mod gate;
 mod guard;
+mod options;
+mod table;
 
 const USAGE: &str = "\
 Usage: cargo xtask bench [NAME]
 
-Benchmarks; without a name all of them run:
+Benchmarks; without a name authority, gate and guard run:
   authority [PART...]  grants looked up, delegated and revoked, durable events, the catalog, an
                        idle gate. Parts: lookup, cascade, events, catalog, idle
-  gate                 the path of a call, beside the same calls made directly
-  guard [PART...]      verdicts of policies, guardians of others, calls with and without policies.
+  gate [OPTION...]     calls through the gate, beside the same calls made directly: throughput, CPU,
+                       latency, memory and bytes on disk
+  guard [PART...]      decisions of policies, external guardians, calls with and without policies.
                        Parts: verdict, remote, calls
+  counts [OPTION...]   instructions and allocations of a call, counted by valgrind
+  check [OPTION...]    fails where counts are more than 5 % above xtask/bench-counts.txt
+
+Options of gate:
+  --baseline PATH      compare with this binary, for example that of the previous release, in
+                       alternation in the same run
+  --engine NAME        only sqlite or only postgresql
+  --quick              short rounds, and only what two builds are compared by: under three minutes
+
+Options of gate, counts and check:
+  --binary PATH        measure this binary instead of the release build
+
+Options of counts:
+  --profile DIRECTORY  keep a profile for each number of connections, for callgrind_annotate
+  --update             write the figures to xtask/bench-counts.txt
 ";
 
 /// Runs the benchmark that `arguments` name, or all.
 pub fn run(arguments: &[String]) -> ExitCode {
     let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let run_all = || {
+        let all = Options::default();
+        options::build()
+            .and_then(|()| authority::run(&[]))
+            .and_then(|()| gate::run(&all))
+            .and_then(|()| guard::run(&[]))
+    };
+    let with_options = |benchmark: fn(&Options) -> Result<(), String>, allowed: &[&str], arguments: &[&str]| {
+        Options::parse(allowed, arguments).and_then(|options| benchmark(&options))
+    };
     let outcome = match names.as_slice() {
-        [] => build().and_then(|()| authority::run(&[])).and_then(|()| gate::run()).and_then(|()| guard::run(&[])),
-        ["authority", parts @ ..] => build().and_then(|()| authority::run(parts)),
-        ["gate"] => build().and_then(|()| gate::run()),
+        [] => run_all(),
+        ["authority", parts @ ..] => options::build().and_then(|()| authority::run(parts)),
+        ["gate", options @ ..] => with_options(gate::run, &["--baseline", "--binary", "--engine", "--quick"], options),
         ["guard", parts @ ..] => guard::run(parts),
+        ["counts", options @ ..] => with_options(counts::run, &["--binary", "--profile", "--update"], options),
+        ["check", options @ ..] => with_options(counts::check, &["--binary"], options),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -39,8 +74,4 @@ pub fn run(arguments: &[String]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn build() -> Result<(), String> {
-    run_program(&mut cargo(&["build", "--release", "--package", "toolgate"]))
 }

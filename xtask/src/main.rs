@@ -26,7 +26,8 @@ Commands:
   test           everything that must hold: house rules, format, lints, all tests, documentation.
                  Installs and prepares what the tests need (PostgreSQL, nginx, the official Python client).
   bench [NAME]   the benchmarks, in a release build, on stores that wait for the disk: authority, gate,
-                 guard, or all. Installs what they need (PostgreSQL, nginx, wrk).
+                 guard, or all; counts and check for what a call costs in instructions and allocations.
+                 Installs what they need (PostgreSQL, nginx, wrk, valgrind). `bench help` has the options.
   faults         the fault matrix: injects faults into the real binary on both engines, prints a table.
                  Installs what it needs (PostgreSQL, nginx); needs a C compiler, as the build does.
   tidy           the house rules alone

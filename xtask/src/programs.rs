@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::debian;
 
 /// Each program with the Debian package that holds it.
-const PACKAGES: [(&str, &str); 3] = [("nginx", "nginx-light"), ("wrk", "wrk"), ("sqlite3", "sqlite3")];
+const PACKAGES: [(&str, &str); 4] =
+    [("nginx", "nginx-light"), ("wrk", "wrk"), ("sqlite3", "sqlite3"), ("valgrind", "valgrind")];
 
 /// Installs those of these programs that are missing.
 pub fn install(programs: &[&str]) -> Result<(), String> {

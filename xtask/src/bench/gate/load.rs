@@ -42,6 +42,11 @@ impl Target {
         self.caller.times(span)
     }
 
+    /// Makes this many calls on each of these connections, in step, spread over `span`.
+    pub fn call(&self, connections: u32, rounds: u32, span: Duration) -> Result<(), String> {
+        self.caller.call(connections, rounds, span)
+    }
+
     /// Loads it with this many connections for this long. A failed call fails the run.
     pub fn load(&self, connections: u32, span: Duration) -> Result<Figures, String> {
         let connections = connections.to_string();

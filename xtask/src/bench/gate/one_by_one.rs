@@ -1,9 +1,13 @@
-//! A caller that waits for each answer before it calls again and takes the time of each call. wrk corrects what it tells
-//! for the calls that it might have made meanwhile, so that one long call counts several times; this does not.
+//! A caller that waits for each response before it calls again: it takes the time of each call, or makes an exact number of
+//! calls. wrk corrects its figures for the calls that it might have made meanwhile, so that one long call counts several
+//! times; this does not.
 
+use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
+
+use super::programs;
 
 /// A request that is sent over and over.
 #[derive(Debug)]
@@ -28,23 +32,52 @@ impl Caller {
 
     /// Calls for this long; the time of each call, in microseconds. A failed call fails the run.
     pub fn times(&self, span: Duration) -> Result<Vec<f64>, String> {
-        let failed = |error: io::Error| format!("calling {} one by one: {error}", self.address);
-        let stream = TcpStream::connect(&self.address).map_err(failed)?;
-        stream.set_nodelay(true).map_err(failed)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10))).map_err(failed)?;
-        let mut answers = BufReader::new(&stream);
+        let mut connection = self.connect()?;
         let mut times = Vec::new();
         let begun = Instant::now();
         while begun.elapsed() < span {
             let start = Instant::now();
-            (&stream).write_all(self.request.as_bytes()).map_err(failed)?;
-            let status = read_answer(&mut answers).map_err(failed)?;
+            self.send(&mut connection)?;
+            self.receive(&mut connection)?;
             times.push(start.elapsed().as_secs_f64() * 1e6);
-            if status != "200" {
-                return Err(format!("calling {} one by one: it answered {status}", self.address));
-            }
         }
         Ok(times)
+    }
+
+    /// Calls on all connections at once, then waits for all responses, this many times; the rounds are spread evenly over
+    /// `span`, or follow each other at once where they take longer. A failed call fails the run.
+    pub fn call(&self, connections: u32, rounds: u32, span: Duration) -> Result<(), String> {
+        let mut connections = (0..connections).map(|_| self.connect()).collect::<Result<Vec<_>, _>>()?;
+        let begun = Instant::now();
+        for round in 0..rounds {
+            programs::pause((span / rounds * round).saturating_sub(begun.elapsed()));
+            connections.iter_mut().try_for_each(|connection| self.send(connection))?;
+            connections.iter_mut().try_for_each(|connection| self.receive(connection))?;
+        }
+        programs::pause(span.saturating_sub(begun.elapsed()));
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<BufReader<TcpStream>, String> {
+        let stream = TcpStream::connect(&self.address).and_then(|stream| {
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+            Ok(stream)
+        });
+        stream.map(BufReader::new).map_err(|error| self.failed(&error))
+    }
+
+    fn send(&self, connection: &mut BufReader<TcpStream>) -> Result<(), String> {
+        connection.get_mut().write_all(self.request.as_bytes()).map_err(|error| self.failed(&error))
+    }
+
+    fn receive(&self, connection: &mut BufReader<TcpStream>) -> Result<(), String> {
+        let status = read_answer(connection).map_err(|error| self.failed(&error))?;
+        if status == "200" { Ok(()) } else { Err(self.failed(&format!("status {status}"))) }
+    }
+
+    fn failed(&self, reason: &dyn Display) -> String {
+        format!("a call to {} failed: {reason}", self.address)
     }
 }
 

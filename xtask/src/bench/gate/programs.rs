@@ -65,9 +65,9 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Asks it to end and waits until it has.
-    pub fn stop(mut self) -> Result<(), String> {
-        output(&mut program("sh", &["-c", "kill -s TERM \"$1\"", "kill", &self.id().to_string()]))?;
+    /// Sends SIGINT and waits until it has ended. A gate that gets SIGTERM serves on for a while first.
+    pub fn interrupt(mut self) -> Result<(), String> {
+        output(&mut program("sh", &["-c", "kill -s INT \"$1\"", "kill", &self.id().to_string()]))?;
         let status = self.child.wait().map_err(|error| format!("process {} was lost: {error}", self.id()))?;
         if status.success() { Ok(()) } else { Err(format!("it ended with {status}:\n{}", self.complaints())) }
     }

@@ -1,6 +1,7 @@
 //! The store below a gate, reached past the gate while it is stopped: to fill it with grants, and to count what the gate
 //! wrote. Statements are in the SQL that both engines speak.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,6 +75,18 @@ impl Store {
         })
     }
 
+    /// Its size on disk, with everything in the write-ahead log of SQLite taken over. That of PostgreSQL belongs to the whole
+    /// cluster and is not counted.
+    pub fn bytes(&self) -> Result<u64, String> {
+        match self {
+            Self::Sqlite(directory) => {
+                self.query(&["PRAGMA wal_checkpoint(TRUNCATE)"])?;
+                size(directory).map_err(|error| format!("{}: {error}", directory.display()))
+            }
+            Self::Postgres { .. } => self.number("SELECT pg_database_size(current_database())"),
+        }
+    }
+
     fn number(&self, statement: &str) -> Result<u64, String> {
         let printed = self.query(&[statement])?;
         printed.trim().parse().map_err(|_| format!("`{statement}` answered {printed:?}"))
@@ -91,6 +104,17 @@ impl Store {
     }
 }
 
+/// The bytes of all files below a directory.
+fn size(directory: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { size(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}
+
 fn psql(url: &str) -> Command {
     program(
         "psql",
@@ -104,4 +128,20 @@ fn query(mut psql: Command, statements: &[&str]) -> Result<String, String> {
         psql.args(["--command", statement]);
     }
     programs::output(&mut psql)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scratch::Scratch;
+    use super::*;
+
+    #[test]
+    fn the_size_of_a_directory_counts_the_files_below_it() {
+        let scratch = Scratch::make(&std::env::temp_dir().join("store-size")).unwrap();
+        scratch.write("one", "12345").unwrap();
+        std::fs::create_dir(scratch.path().join("inner")).unwrap();
+        scratch.write("inner/two", "123").unwrap();
+        assert_eq!(size(scratch.path()).unwrap(), 8);
+        assert!(size(&scratch.path().join("none")).is_err());
+    }
 }

@@ -1,7 +1,7 @@
 //! A gate in a process of its own with everything a governed call needs: an agent with a key, a service with a schema, a
 //! sealed credential, a grant with constraints, and as many grants of others as wanted.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,46 @@ use super::usage::{self, Ticks};
 /// What a tool call carries; a direct call carries the same.
 pub const PARAMETERS: &str = r#"{"amount":1999,"currency":"usd","note":"one of many calls"}"#;
 
+/// Every background task has run once after this time.
+const SETTLE: Duration = Duration::from_secs(2);
+
 const ADMINISTRATOR: &str = "token-of-the-benchmark-administrator";
 
-/// A prepared gate, and what was asked of it.
+/// A store with everything that a governed call needs, and the key of the agent that calls. No gate runs on it yet.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    scratch: &'a Scratch,
+    name: String,
+    store: Store,
+    key: String,
+}
+
+/// A running gate, and how many calls were made through it.
 #[derive(Debug)]
 pub struct Subject {
     gate: Gate,
     store: Store,
     target: Target,
     answered: u64,
-    /// How many calls may have been under way when a load ended.
+    /// How many calls may have been in flight when a load ended.
     unanswered: u64,
+    /// Resident memory before the first call, in megabytes.
+    idle: f64,
+    /// Size of the store before the first call.
+    bytes: u64,
+}
+
+/// What is left of a gate that was stopped.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Footprint {
+    /// Resident memory before the first call, in megabytes.
+    pub idle: f64,
+    /// Resident memory after all calls, in megabytes.
+    pub loaded: f64,
+    /// Calls that the figures belong to.
+    pub calls: u64,
+    /// Bytes by which a call made the store larger.
+    pub bytes_per_call: f64,
 }
 
 /// One load on a gate.
@@ -41,32 +70,42 @@ pub struct Sample {
     pub processor: f64,
 }
 
-impl Subject {
-    /// Prepares a gate on this store, with this many grants in its ledger.
-    pub fn prepare(
+impl<'a> Prepared<'a> {
+    /// Prepares a store for the gate `binary`, with this many grants.
+    pub fn make(
         binary: &Path,
-        scratch: &Scratch,
+        scratch: &'a Scratch,
         name: &str,
         store: Store,
         upstream: &Upstream,
         grants: u64,
     ) -> Result<Self, String> {
-        let home = scratch.path().join(name);
-        let gate = Gate::start(binary, &home, &store)?;
+        let gate = Gate::start(&[binary.into()], &scratch.path().join(name), &store)?;
         let key = populate(gate.address, &upstream.url())?;
         gate.stop()?;
         store.multiply_grant(grants)?;
-        let gate = Gate::start(binary, &home, &store)?;
-        let body = format!(r#"{{"tool":"bench.echo","parameters":{PARAMETERS}}}"#);
-        let path = "/api/v1/tools/invoke";
-        let answer = Api { address: gate.address, key: &key }.post(path, &body)?;
-        if !answer.contains(upstream::MARK) {
-            return Err(format!("the answer to a call does not hold what the service said: {answer}"));
-        }
-        let target = Target::new(scratch, name, format!("http://{}{path}", gate.address), Some(&key), &body)?;
-        Ok(Self { gate, store, target, answered: 1, unanswered: 0 })
+        Ok(Self { scratch, name: name.to_owned(), store, key })
     }
 
+    /// Starts the gate with this command, which ends with the path of the binary, and makes one call.
+    pub fn start(self, command: &[OsString]) -> Result<Subject, String> {
+        let Self { scratch, name, store, key } = self;
+        let bytes = store.bytes()?;
+        let gate = Gate::start(command, &scratch.path().join(&name), &store)?;
+        programs::pause(SETTLE);
+        let idle = usage::resident(gate.process.id())?;
+        let body = format!(r#"{{"tool":"bench.echo","parameters":{PARAMETERS}}}"#);
+        let path = "/api/v1/tools/invoke";
+        let result = Api { address: gate.address, key: &key }.post(path, &body)?;
+        if !result.contains(upstream::MARK) {
+            return Err(format!("the result of a call does not hold what the service returned: {result}"));
+        }
+        let target = Target::new(scratch, &name, format!("http://{}{path}", gate.address), Some(&key), &body)?;
+        Ok(Subject { gate, store, target, answered: 1, unanswered: 0, idle, bytes })
+    }
+}
+
+impl Subject {
     /// Loads it, and counts its processor time until it rests again: records are taken into the log after the answer.
     pub fn measure(&mut self, ticks: Ticks, connections: u32, span: Duration) -> Result<Sample, String> {
         let process = self.gate.process.id();
@@ -85,28 +124,41 @@ impl Subject {
         Ok(times)
     }
 
+    /// Makes this many calls on each of these connections, in step, spread over `span`.
+    pub fn call(&mut self, connections: u32, rounds: u32, span: Duration) -> Result<(), String> {
+        self.target.call(connections, rounds, span)?;
+        self.answered += u64::from(connections) * u64::from(rounds);
+        Ok(())
+    }
+
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.gate.process.id()
+    }
+
     /// How many calls it has answered.
     pub fn answered(&self) -> u64 {
         self.answered
     }
 
-    /// Its memory, in megabytes.
-    pub fn resident(&self) -> Result<f64, String> {
-        usage::resident(self.gate.process.id())
-    }
-
-    /// Stops the gate and compares what was answered with what is in the ledger. Calls that were under way when a load
-    /// ended may be there or not.
-    pub fn finish(self) -> Result<(), String> {
+    /// Stops the gate and compares the calls that were made with those in the ledger. Calls that were in flight when a
+    /// load ended may be there or not.
+    pub fn finish(self) -> Result<Footprint, String> {
+        let loaded = usage::resident(self.gate.process.id())?;
         self.gate.stop()?;
         let recorded = self.store.recorded()?;
         let expected = self.answered..=self.answered + self.unanswered;
         let right = expected.contains(&recorded.invocations) && expected.contains(&recorded.events);
         println!(
-            "{} calls were answered; the ledger holds {} invocations and {} events of them (at most {} more were under way)",
+            "{} calls were made; the ledger holds {} invocations and {} events of them (at most {} more were in flight)",
             self.answered, recorded.invocations, recorded.events, self.unanswered
         );
-        if right { Ok(()) } else { Err("the ledger does not hold exactly the calls that were made".to_owned()) }
+        if !right {
+            return Err("the ledger does not hold exactly the calls that were made".to_owned());
+        }
+        let grown = self.store.bytes()?.saturating_sub(self.bytes) as f64;
+        let calls = recorded.invocations;
+        Ok(Footprint { idle: self.idle, loaded, calls, bytes_per_call: grown / calls as f64 })
     }
 }
 
@@ -137,7 +189,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn start(binary: &Path, home: &Path, store: &Store) -> Result<Self, String> {
+    fn start(command: &[OsString], home: &Path, store: &Store) -> Result<Self, String> {
         std::fs::create_dir_all(home).map_err(|error| format!("{}: {error}", home.display()))?;
         let (variable, place) = match store {
             Store::Sqlite(directory) => ("TOOLGATE_DATA", directory.as_os_str()),
@@ -151,7 +203,9 @@ impl Gate {
             (variable, place),
         ];
         let log: PathBuf = home.join("gate.log");
-        let mut process = Process::start(binary, &[OsStr::new("serve")], &environment, log)?;
+        let (program, arguments) = command.split_first().ok_or("there is no command that starts a gate")?;
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).chain([OsStr::new("serve")]).collect();
+        let mut process = Process::start(Path::new(program), &arguments, &environment, log)?;
         let mut output = BufReader::new(process.take_output().ok_or("the gate has no output")?);
         let mut line = String::new();
         output.read_line(&mut line).map_err(|error| format!("the gate could not be read: {error}"))?;
@@ -161,7 +215,7 @@ impl Gate {
     }
 
     fn stop(self) -> Result<(), String> {
-        self.process.stop().map_err(|error| format!("the gate was told to stop; {error}"))
+        self.process.interrupt().map_err(|error| format!("the gate was told to stop; {error}"))
     }
 }
 
