@@ -5,18 +5,17 @@
 //! to decide who may do what: it checks what must hold inside the transaction, and records it.
 
 pub mod cache;
-mod detached_calls;
 mod known_heads;
+pub mod ledger;
 pub mod migration;
 pub mod operation;
 mod outage;
 pub mod postgres;
 mod renewed;
 pub mod sql;
-pub mod sql_ledger;
 pub mod sqlite;
 pub mod transaction;
 
+pub use ledger::SqlLedger;
 pub use postgres::PostgresEngine;
-pub use sql_ledger::SqlLedger;
 pub use sqlite::SqliteEngine;

@@ -339,7 +339,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let workspace = open_workspace(configuration)?;
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
     let links = FileLinks::new(workspace.as_ref().map(|workspace| workspace.root().to_path_buf()));
-    let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process, Arc::new(links)));
+    let desk = Arc::new(Desk::new(ledger.clone(), ledger.clone(), clock.clone(), process, Arc::new(links)));
     let mut settings = configuration.settings.clone();
     if let (Some(workspace), Some(wanted)) = (&workspace, &configuration.workspace) {
         settings.machine = MachineTools {
@@ -350,7 +350,10 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     }
     let webhooks = configuration.webhook.as_ref().map(|settings| {
         Arc::new(Webhooks {
-            ledger: Arc::clone(&ledger),
+            webhooks: ledger.clone(),
+            links: ledger.clone(),
+            approvals: ledger.clone(),
+            log: ledger.clone(),
             clock: clock.clone(),
             approver: Arc::clone(&desk) as Arc<dyn Approver>,
             process,
@@ -362,7 +365,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let (calls, waiting) = descriptors::outbound(configuration.max_outbound, configuration.network.limits.connections);
     let client = guarded_client(configuration).keeping(waiting);
     let metrics = Arc::new(Metrics::default());
-    let guardians = guardians::open(configuration, &ledger, clock.clone(), Arc::clone(&metrics))?;
+    let guardians = guardians::open(configuration, ledger.clone(), clock.clone(), Arc::clone(&metrics))?;
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),

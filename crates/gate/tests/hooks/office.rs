@@ -93,7 +93,7 @@ impl Source for FakeSource {
 impl Office {
     /// A gate with an agent in a tenant of its own.
     pub async fn open(fixture: &LedgerFixture, agent: impl FnOnce(&mut Principal)) -> Self {
-        let policies = PolicyEngine::new(Arc::clone(fixture.ledger()), Arc::new(fixture.clock().clone()));
+        let policies = PolicyEngine::new(fixture.ledger().clone(), Arc::new(fixture.clock().clone()));
         let guardian = Guardians::new(Arc::new(policies), Vec::new(), Arc::new(LogAlarm::default()));
         let tenant = fixture.tenant().await;
         Self::made_of(fixture, tenant, agent, Arc::new(guardian), Arc::new(FakeSource), Arc::new(Unattended)).await

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolgate_gate::Gate;
-use toolgate_gate::ports::ledger::{Ledger, LogHead, Setback};
+use toolgate_gate::ports::ledger::{LedgerState, LogHead, Setback};
 use toolgate_ledger::postgres;
 use toolgate_model::checkpoint::PublicKey;
 
@@ -55,7 +55,11 @@ pub fn any_file(configuration: &Configuration) -> Result<Option<PathBuf>, StartE
 
 impl Known {
     /// What the files tell about this ledger. One that cannot be read may be about it where the ledger has no id yet.
-    pub async fn of(configuration: &Configuration, ledger: &dyn Ledger, key: &PublicKey) -> Result<Self, StartError> {
+    pub async fn of(
+        configuration: &Configuration,
+        ledger: &dyn LedgerState,
+        key: &PublicKey,
+    ) -> Result<Self, StartError> {
         let (files, place) = (files(configuration), place(configuration));
         let id = ledger.setting(Gate::LEDGER_ID_SETTING).await?;
         let own = id.as_deref().map(|id| files.path(id));

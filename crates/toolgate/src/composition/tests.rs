@@ -150,10 +150,16 @@ impl House {
             clock: clock.clone(),
             times: 0.into(),
         });
-        let policy = Arc::new(PolicyEngine::new(Arc::clone(&ledger), Arc::clone(&shared_clock)));
+        let policy = Arc::new(PolicyEngine::new(ledger.clone(), Arc::clone(&shared_clock)));
         let process = ProcessId::new(clock.now(), random().unwrap());
         let ports = Ports {
-            approver: Arc::new(Desk::new(Arc::clone(&ledger), Arc::clone(&shared_clock), process, Arc::new(NoLinks))),
+            approver: Arc::new(Desk::new(
+                ledger.clone(),
+                ledger.clone(),
+                Arc::clone(&shared_clock),
+                process,
+                Arc::new(NoLinks),
+            )),
             ledger,
             sealer: Arc::clone(&sealer) as Arc<dyn Sealer>,
             clock: shared_clock,
