@@ -1,4 +1,4 @@
-//! The ledger: the `Ledger` port on SQLite and on PostgreSQL.
+//! The ledger: the ports of the gate on SQLite and on PostgreSQL, each beside the SQL of its noun.
 //!
 //! Each operation of the domain is written once, as an [`operation::Operation`] over the [`transaction::Transaction`]
 //! trait, in the SQL that both engines share; an engine only knows how to run a transaction durably. This room refuses

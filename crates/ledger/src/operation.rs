@@ -1,5 +1,6 @@
-//! The operations of the ledger, one file per noun. To add one: a command in the gate's port, a method in the port's
-//! trait, and an [`Operation`] here; what a caller administers is an [`administration::Administration`].
+//! The operations of the ledger, one file per noun, each with the port that they implement. To add one: a command and a
+//! method in the gate's port, and here the method and an [`Operation`]; what a caller administers is an
+//! [`administration::Administration`].
 
 use std::future::Future;
 

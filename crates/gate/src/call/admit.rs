@@ -26,13 +26,12 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::Call;
 use super::approve::Approved;
 use super::execute::Opened;
 use super::fit::{Candidate, Errand, Fit};
 use super::guard::Judged;
 use super::settle::CallAnswer;
-use crate::gate::Gate;
+use super::{Call, Pipeline};
 use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
 use crate::ports::source::Reservation;
 use crate::refusal::{Code, Refusal};
@@ -44,7 +43,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 /// A call that may be carried out: the ledger has it as running.
 ///
-/// INVARIANT: made only by `Gate::admit`, here.
+/// INVARIANT: made only by `Pipeline::admit`, here.
 pub struct Admitted {
     call: Arc<Call>,
     fit: Fit,
@@ -72,7 +71,7 @@ struct Decided {
     judged: Judged,
 }
 
-impl Gate {
+impl Pipeline {
     /// Admits the call through the first of the grants to its action that has room for it.
     pub(super) async fn admit(&self, call: &Arc<Call>, approved: Approved) -> Result<Outcome, Refusal> {
         let Approved { alternative, modified, consent, covered, judged } = approved;
@@ -106,7 +105,7 @@ impl Gate {
             return Err(refusal.clone());
         }
         let command = Arc::new(self.command(call, &fit, decided, &opened));
-        match self.ledger.admit(Arc::clone(&command)).await? {
+        match self.calls.admit(Arc::clone(&command)).await? {
             Admission::Admitted => {
                 let (call, modified) = (Arc::clone(call), decided.modified.clone());
                 Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command, _reserved: reserved }), opened))

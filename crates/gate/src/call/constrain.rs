@@ -11,11 +11,10 @@ use toolgate_model::fetch::{self, FetchError};
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderError, RenderedRequest};
 
-use super::Call;
 use super::authorize::{Authorized, first_of};
 use super::fit::{Alternative, Candidate, Connector, Errand, Fit};
+use super::{Call, Pipeline};
 use crate::catalog::Backing;
-use crate::gate::Gate;
 use crate::ports::ledger::Holding;
 use crate::refusal::{Code, Refusal};
 
@@ -33,7 +32,7 @@ impl Constrained {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Keeps the grants whose limits the call keeps.
     pub(super) fn constrain(&self, call: &Call, authorized: Authorized) -> Result<Constrained, Refusal> {
         constrain_all(call, authorized.into_candidates(), &call.parameters)

@@ -8,10 +8,10 @@ use toolgate_model::guard::{
 };
 use toolgate_model::time::Timestamp;
 
+use super::Pipeline;
 use super::constrain::constrain_all;
 use super::fit::{Alternative, Candidate, Fit};
 use super::{Call, Reached, admit};
-use crate::gate::Gate;
 use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling};
 use crate::ports::ledger::{Freshness, MarkScope};
 use crate::refusal::{Code, Refusal};
@@ -56,7 +56,7 @@ impl Guarded {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Asks the guardians about one of the actions that the call may come to. Their verdict is for this one only.
     pub(super) async fn guard(
         &self,

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolgate_gate::authority::bootstrap::{AUDIT_KEY_SETTING, other_audit_key};
+use toolgate_gate::maintenance::bootstrap::{AUDIT_KEY_SETTING, other_audit_key};
 use toolgate_gate::ports::ledger::{LedgerState, MasterKeys};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyProvider};
