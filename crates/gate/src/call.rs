@@ -56,6 +56,8 @@ mod sessions;
 mod settle;
 pub(crate) mod stored;
 pub(crate) mod tally;
+#[cfg(test)]
+mod testing;
 pub(crate) mod turns;
 pub(crate) mod under_way;
 

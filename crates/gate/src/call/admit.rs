@@ -36,6 +36,9 @@ use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
 use crate::ports::source::Reservation;
 use crate::refusal::{Code, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// How long after its time a call is taken for cut off.
 const GRACE: Duration = Duration::from_secs(30);
 /// The longest that a call of a service may take.

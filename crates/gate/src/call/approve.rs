@@ -17,6 +17,8 @@ use crate::ports::ledger::{AskedApproval, Consent, ParkCall};
 use crate::refusal::{Code, Refusal};
 
 mod need;
+#[cfg(test)]
+mod tests;
 
 /// A call that needs nobody's decision any more.
 pub(super) struct Approved {

@@ -15,6 +15,9 @@ use super::{Call, Pipeline};
 use crate::ports::ledger::Holding;
 use crate::refusal::{Code, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// A call with the grants that authorize it, in the order of preference: bound to the task before unbound, fewest scopes,
 /// soonest expiry, oldest.
 ///

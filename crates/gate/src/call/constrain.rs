@@ -18,6 +18,9 @@ use crate::catalog::Backing;
 use crate::ports::ledger::Holding;
 use crate::refusal::{Code, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// A call with the grants whose limits it keeps, in the order of preference.
 ///
 /// INVARIANT: never without a fit.

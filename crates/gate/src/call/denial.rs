@@ -20,6 +20,9 @@ use super::{Call, Reached};
 use crate::ports::ledger::{Freshness, Holding, RecordDenial};
 use crate::refusal::{Code, Kind, Refusal, Stage};
 
+#[cfg(test)]
+mod tests;
+
 /// A call without a result: refused, or admitted and never settled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Denial {

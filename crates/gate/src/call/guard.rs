@@ -16,6 +16,9 @@ use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling};
 use crate::ports::ledger::{Freshness, MarkScope};
 use crate::refusal::{Code, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// A call that the guardians let pass as this action, with its final parameters.
 pub(super) struct Guarded {
     alternative: Alternative,

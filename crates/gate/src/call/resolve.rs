@@ -18,6 +18,9 @@ use crate::catalog::{Catalog, Service, Tool};
 use crate::ports::ledger::{Freshness, Holding, Holdings};
 use crate::refusal::{Code, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// What stands before the name of a connector's tool in the catalog. A call may name it like that too.
 const CONNECTOR: &str = "connector:";
 

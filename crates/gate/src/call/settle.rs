@@ -18,6 +18,9 @@ use super::{Admitted, Pipeline};
 use crate::ports::ledger::{Settle, StoredAnswer};
 use crate::refusal::{Code, Refusal};
 
+#[cfg(test)]
+mod tests;
+
 /// What the caller is told about a call that was carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallAnswer {
