@@ -42,24 +42,24 @@ mod explain;
 mod external;
 mod fit;
 mod guard;
-pub(crate) mod hooks;
+mod hooks;
 mod inspect;
 mod pipeline;
 mod presence;
 mod progress;
 pub(crate) mod refused;
-pub(crate) mod renewals;
+mod renewals;
 mod request;
 mod resolve;
 mod seams;
 mod sessions;
 mod settle;
-pub(crate) mod stored;
-pub(crate) mod tally;
+mod stored;
+mod tally;
 #[cfg(test)]
 mod testing;
-pub(crate) mod turns;
-pub(crate) mod under_way;
+mod turns;
+mod under_way;
 
 /// How often a call is decided on when what it rests on changes between the decision and the admission.
 const JUDGEMENTS: u32 = 4;
