@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use crate::process::{program, root};
 
+mod dependencies;
 mod error_codes;
 mod faults;
 mod layout;
@@ -37,6 +38,7 @@ pub fn check() -> Result<(), String> {
     let mut findings = Vec::new();
     let homes = machine_paths::of(&root);
     for file in &files {
+        findings.extend(dependencies::check(file));
         findings.extend(layout::check(file));
         findings.extend(places::check(file));
         findings.extend(machine_paths::check(file, &homes));

@@ -11,7 +11,7 @@ use toolgate_gate::ports::approver::{
     Approver, Ask, Asked, Attached, Covered, GONE, Gone, Presentation, Reply, consent_of,
 };
 use toolgate_gate::ports::clock::{Clock, pause};
-use toolgate_gate::ports::ledger::{Beat, Consent, EndApproval, Ledger, RequestApproval, Stamp};
+use toolgate_gate::ports::ledger::{Approvals, Beat, Consent, EndApproval, RequestApproval, Stamp, StandingApprovals};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Approval, ApprovalStatus, Coverage, Reach, StandingApproval, StandingWish, TIMED_OUT};
 use toolgate_model::id::{ApprovalId, ProcessId, StandingApprovalId};
@@ -28,7 +28,8 @@ const STOPPING: &str = "the gate stopped while this approval was pending";
 
 /// Where calls wait for a person.
 pub struct Desk {
-    ledger: Arc<dyn Ledger>,
+    approvals: Arc<dyn Approvals>,
+    standing_approvals: Arc<dyn StandingApprovals>,
     clock: Arc<dyn Clock>,
     process: ProcessId,
     links: Arc<dyn Links>,
@@ -39,9 +40,16 @@ pub struct Desk {
 
 impl Desk {
     /// The desk of one process.
-    pub fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, process: ProcessId, links: Arc<dyn Links>) -> Self {
+    pub fn new(
+        approvals: Arc<dyn Approvals>,
+        standing_approvals: Arc<dyn StandingApprovals>,
+        clock: Arc<dyn Clock>,
+        process: ProcessId,
+        links: Arc<dyn Links>,
+    ) -> Self {
         Self {
-            ledger,
+            approvals,
+            standing_approvals,
             clock,
             process,
             links,
@@ -54,11 +62,11 @@ impl Desk {
     /// Shows that this process lives. To be called before the first call waits, and then again and again.
     pub async fn beat(&self) -> Result<(), Refusal> {
         // Where there is no other process nobody looks.
-        if !self.ledger.shares_approvals() {
+        if !self.approvals.shares_approvals() {
             return Ok(());
         }
         let attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
-        self.ledger.beat(Beat { process: self.process, time: self.clock.now(), attended }).await
+        self.approvals.beat(Beat { process: self.process, time: self.clock.now(), attended }).await
     }
 
     /// Hears of decisions that nobody told this process of: those that were made elsewhere, and those whose approver
@@ -67,7 +75,7 @@ impl Desk {
         if self.is_idle() {
             return Ok(());
         }
-        for approval in self.ledger.collect_approvals(self.process).await? {
+        for approval in self.approvals.collect_approvals(self.process).await? {
             self.resolved(&approval);
         }
         Ok(())
@@ -78,7 +86,7 @@ impl Desk {
         if !self.clock.is_steady() {
             return self.collect().await.map(|()| 0);
         }
-        let reaped = self.ledger.reap_approvals(self.process, self.clock.now()).await;
+        let reaped = self.approvals.reap_approvals(self.process, self.clock.now()).await;
         self.collect().await?;
         reaped
     }
@@ -96,7 +104,8 @@ impl Desk {
     async fn covered(&self, approval: &Approval) -> Result<Option<Consent>, Refusal> {
         let (true, Some(arguments)) = (approval.coverable, &approval.arguments) else { return Ok(None) };
         let now = self.clock.now();
-        let standing = self.ledger.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?;
+        let standing =
+            self.standing_approvals.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?;
         let (session, action) = (approval.session.as_ref(), approval.action.as_ref());
         let call = Covered { tool: &approval.tool, external: approval.external, action, arguments, session };
         let covering = coverage::covering(&standing, &call, &*self.links).ok();
@@ -105,7 +114,7 @@ impl Desk {
 
     async fn require_attendance(&self, tenant: &TenantId) -> Result<(), Refusal> {
         let here = self.attended.lock().unwrap_or_else(PoisonError::into_inner).contains_key(tenant);
-        if here || self.ledger.is_attended(tenant, self.clock.now()).await? {
+        if here || self.approvals.is_attended(tenant, self.clock.now()).await? {
             return Ok(());
         }
         let reason = "this call needs a person's approval, somebody must be there to give it, and nobody is: open \
@@ -122,7 +131,7 @@ impl Desk {
         reason: &str,
     ) -> Result<Approval, Refusal> {
         let stamp = Stamp { time: self.clock.now(), ..stamp.clone() };
-        self.ledger.end_approval(EndApproval { stamp, id, status, reason: reason.to_owned() }).await
+        self.approvals.end_approval(EndApproval { stamp, id, status, reason: reason.to_owned() }).await
     }
 }
 
@@ -147,7 +156,7 @@ impl Approver for Desk {
         let process = self.process;
         let command =
             RequestApproval { stamp: stamp.clone(), approval: approval.clone(), process, grants, most_of_agent, parks };
-        self.ledger.request_approval(command).await?;
+        self.approvals.request_approval(command).await?;
         asked(&approval);
         if !waits {
             // It stays open without anything that waits for it: what is overdue is reaped.

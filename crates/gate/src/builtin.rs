@@ -20,7 +20,7 @@ use toolgate_model::service::{FieldRule, LoggingRule, ToolDefinition, ToolName};
 use toolgate_model::text::{Label, Line};
 
 use crate::catalog::{Backing, Tool};
-use crate::gate::MachineTools;
+use crate::settings::MachineTools;
 
 /// The name of the guarded fetch, without the scope of its id.
 pub const HTTP_FETCH: &str = "http.fetch";

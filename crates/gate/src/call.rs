@@ -1,4 +1,4 @@
-//! The path of a call. There is exactly one: every transport decodes into a [`CallRequest`], and [`Gate::invoke`] walks
+//! The path of a call. There is exactly one: every transport decodes into a [`CallRequest`], and [`Pipeline::invoke`] walks
 //! it down the stages, one module each, in the order in which they stand here.
 //!
 //! Each stage takes the value of the one before, and only `admit` makes an [`Admitted`], without which nothing can be
@@ -12,22 +12,21 @@ use toolgate_model::guard::HookDecision;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::principal::TenantId;
 
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{DetachedState, Freshness};
 use crate::refusal::{Code, Refusal, Stage};
 
 pub use self::admit::{Admitted, Target};
 pub use self::denial::Denial;
-pub use self::detached::{DetachedView, Follower};
+pub use self::detached::{DetachedReader, DetachedView, Follower};
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalLeave};
-pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
+pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, Hooks, UnknownTools};
+pub use self::pipeline::Pipeline;
 pub use self::presence::{Presence, Waiting};
 pub use self::progress::{Modified, Observer, Progress};
 pub use self::request::CallRequest;
-pub use self::seams::Rehearsal;
-pub use self::sessions::SessionRequest;
+pub use self::seams::{Conformance, Rehearsal};
 pub use self::settle::{CallAnswer, CallError, CallOutcome};
 
 pub(crate) use self::request::{AskedHook, Call, ToolStanding};
@@ -45,20 +44,23 @@ mod explain;
 mod external;
 mod fit;
 mod guard;
-pub(crate) mod hooks;
+mod hooks;
 mod inspect;
+mod pipeline;
 mod presence;
 mod progress;
 pub(crate) mod refused;
-pub(crate) mod renewals;
+mod renewals;
 mod request;
 mod resolve;
 mod seams;
 mod sessions;
 mod settle;
-pub(crate) mod stored;
-pub(crate) mod tally;
-pub(crate) mod turns;
+mod stored;
+mod tally;
+#[cfg(test)]
+mod testing;
+mod turns;
 
 /// How often a call is decided on when what it rests on changes between the decision and the admission.
 const JUDGEMENTS: u32 = 4;
@@ -120,7 +122,7 @@ struct Kept {
     turn: Option<turns::Turn>,
 }
 
-impl Gate {
+impl Pipeline {
     /// Walks a call down the path.
     pub async fn invoke(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<CallAnswer, Denial> {
         self.invoke_with(caller, request, Own::default()).await
@@ -165,10 +167,10 @@ impl Gate {
         let Own { tool: own_tool, asked, takes_changes, waits, answered, may_detach } = own;
         let call = Call { own_tool, asked, takes_changes, waits, answered, may_detach, presence, ..call };
         let (tenant, id) = (call.caller.tenant().clone(), call.id);
-        let (gate, in_flight) = (Arc::clone(self), self.in_flight.token());
+        let (pipeline, in_flight) = (Arc::clone(self), self.in_flight.token());
         let running = async move {
             let _in_flight = in_flight;
-            gate.run(call, permitted).await
+            pipeline.run(call, permitted).await
         };
         let ran = match waiting {
             None => AssertUnwindSafe(running).catch_unwind().await.ok(),
@@ -206,7 +208,7 @@ impl Gate {
     /// What is said of a call that broke off by a fault of the gate: the ledger knows whether it was admitted.
     async fn broke_off(&self, tenant: &TenantId, id: InvocationId) -> Denial {
         let fault = Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
-        match self.ledger.invocation(tenant, id).await {
+        match self.invocations.invocation(tenant, id).await {
             Ok(None) => Denial::unrecorded(fault),
             Ok(Some(_)) | Err(_) => Denial::unsettled(id, &fault),
         }
@@ -229,7 +231,8 @@ impl Gate {
                 kept.turn = Some(self.turns.take(call.caller.tenant(), &call.agent).await);
                 left = COUNTED_JUDGEMENTS;
             }
-            let caller = self.identify_again(&call.caller).await.map_err(|refusal| refusal.at(Stage::Admit))?;
+            let caller =
+                self.authenticator.identify_again(&call.caller).await.map_err(|refusal| refusal.at(Stage::Admit))?;
             require_permitted(&caller, &call.agent).map_err(|refusal| refusal.at(Stage::Admit))?;
             call = Arc::new(Call { caller, ..(*call).clone() });
             freshness = Freshness::Newest;

@@ -16,8 +16,8 @@ use toolgate_model::schema::{Schema, SchemaError, SchemaViolation};
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolDefinition, ToolName};
 
-use crate::gate::Gate;
-use crate::ports::ledger::{Freshness, RegisteredService, Registry};
+use crate::ports::clock::Clock;
+use crate::ports::ledger::{Freshness, RegisteredService, Registry, Services};
 use crate::refusal::Refusal;
 
 /// What carries a tool out.
@@ -304,21 +304,28 @@ impl Catalog {
     }
 }
 
-/// The catalogs that were built.
-#[derive(Default)]
-pub(crate) struct Catalogs(Mutex<HashMap<TenantId, Arc<Catalog>>>);
+/// The catalogs of all tenants, each built once for a revision of its registry.
+pub(crate) struct Catalogs {
+    services: Arc<dyn Services>,
+    clock: Arc<dyn Clock>,
+    built: Mutex<HashMap<TenantId, Arc<Catalog>>>,
+}
 
-impl Gate {
-    /// The tenant's catalog.
-    pub(crate) async fn catalog(&self, tenant: &TenantId, freshness: Freshness) -> Result<Arc<Catalog>, Refusal> {
-        let registry = self.ledger.registry(tenant, self.clock.now(), freshness).await?;
-        let known = self.catalogs.0.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).cloned();
+impl Catalogs {
+    pub(crate) fn new(services: Arc<dyn Services>, clock: Arc<dyn Clock>) -> Self {
+        Self { services, clock, built: Mutex::default() }
+    }
+
+    /// The catalog of a tenant.
+    pub(crate) async fn of(&self, tenant: &TenantId, freshness: Freshness) -> Result<Arc<Catalog>, Refusal> {
+        let registry = self.services.registry(tenant, self.clock.now(), freshness).await?;
+        let known = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).cloned();
         if let Some(catalog) = known.filter(|catalog| catalog.revision == registry.revision) {
             return Ok(catalog);
         }
         let catalog = Arc::new(Catalog::new(&registry));
-        let mut catalogs = self.catalogs.0.lock().unwrap_or_else(PoisonError::into_inner);
-        catalogs.insert(tenant.clone(), Arc::clone(&catalog));
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        built.insert(tenant.clone(), Arc::clone(&catalog));
         Ok(catalog)
     }
 }

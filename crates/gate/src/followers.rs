@@ -13,9 +13,10 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use crate::authority::approvals::visible_agent;
-use crate::gate::Gate;
-use crate::identify::Caller;
-use crate::ports::ledger::{EventFilter, LogNews};
+use crate::gate::{Ports, Shared};
+use crate::identify::{Authenticator, Caller};
+use crate::ports::clock::Clock;
+use crate::ports::ledger::{AuditLog, EventFilter, LogNews};
 use crate::refusal::{Code, Refusal};
 
 #[cfg(test)]
@@ -27,7 +28,7 @@ pub const STREAMS_OF_PRINCIPAL: usize = 64;
 const KEY_CHECK_SHARED: Duration = Duration::from_secs(10);
 
 /// All streams of one process.
-pub(crate) struct Followers {
+struct Followers {
     most: usize,
     state: Mutex<State>,
 }
@@ -85,7 +86,7 @@ impl Drop for Follower {
 
 impl Followers {
     /// At most so many of each principal.
-    pub(crate) fn new(most: usize) -> Self {
+    fn new(most: usize) -> Self {
         Self { most, state: Mutex::default() }
     }
 
@@ -143,7 +144,24 @@ impl Followers {
     }
 }
 
-impl Gate {
+/// The event streams that callers follow.
+pub struct EventStreams {
+    log: Arc<dyn AuditLog>,
+    clock: Arc<dyn Clock>,
+    authenticator: Arc<Authenticator>,
+    followers: Arc<Followers>,
+}
+
+impl EventStreams {
+    pub(crate) fn new(ports: &Ports, shared: &Shared) -> Self {
+        Self {
+            log: ports.ledger.clone(),
+            clock: Arc::clone(&ports.clock),
+            authenticator: Arc::clone(&shared.authenticator),
+            followers: Arc::new(Followers::new(shared.settings.streams_of_principal)),
+        }
+    }
+
     /// Follows what happens to the approvals that the caller may see.
     pub fn follow_approvals(&self, caller: &Caller) -> Result<Follower, Refusal> {
         let filter = EventFilter {
@@ -168,7 +186,7 @@ impl Gate {
         if followed.is_empty() {
             return Ok(());
         }
-        self.followers.deliver(self.ledger.log_news(followed).await?);
+        self.followers.deliver(self.log.log_news(followed).await?);
         Ok(())
     }
 
@@ -179,7 +197,7 @@ impl Gate {
         if let Some((_, known)) = checked.filter(|(at, _)| is_recent(*at, now)) {
             return Ok(known);
         }
-        let known = self.identify_again(caller).await?;
+        let known = self.authenticator.identify_again(caller).await?;
         self.followers.state().checked.insert(caller.key(), (now, known.clone()));
         Ok(known)
     }

@@ -1,7 +1,8 @@
 //! The first stage: who is calling. Only here a [`Caller`] is made, from a key that the ledger knows.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_model::certificate::CertificateName;
 use toolgate_model::id::KeyId;
@@ -11,18 +12,18 @@ use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::time::Timestamp;
 
-use crate::gate::Gate;
-use crate::ports::ledger::{Freshness, Generation, Mandate, Stamp};
+use crate::ports::clock::Clock;
+use crate::ports::ledger::{Freshness, Generation, Keys, Mandate, Principals, Stamp};
 use crate::refusal::{Code, Refusal};
 
-pub(crate) use self::attempts::Attempts;
+use self::attempts::Attempts;
 
 mod attempts;
 
 /// A principal that has shown a valid key.
 ///
-/// INVARIANT: made only by [`Gate::identify`] and, from one that it made, by [`Gate::identify_again`] and, for a call that
-/// it made, by `Gate::identify_stored`.
+/// INVARIANT: made only by [`Authenticator::identify`] and, from one that it made, by [`Authenticator::identify_again`] and, for a call that
+/// it made, by `Authenticator::identify_stored`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     principal: Arc<Principal>,
@@ -93,6 +94,16 @@ impl Caller {
 }
 
 impl Caller {
+    /// The right of the caller to what it administers, to be checked again by the transaction that makes the change.
+    pub(crate) fn mandate(&self, now: Timestamp) -> Mandate {
+        Mandate::of_key(self.key, Arc::clone(&self.principal), now)
+    }
+
+    /// The audit context of what the caller does.
+    pub(crate) fn stamp(&self, now: Timestamp) -> Stamp {
+        Stamp { tenant: self.tenant().clone(), actor: self.id().clone(), time: now }
+    }
+
     /// Refuses to hand out, or to make a key for, scopes beyond its own. An administrator of the tenant may act for every
     /// agent and manages every tool, so that there are none beyond its own.
     pub(crate) fn require_scopes_within_own(&self, scopes: &HeldScopes) -> Result<(), Refusal> {
@@ -110,7 +121,28 @@ impl Caller {
     }
 }
 
-impl Gate {
+#[cfg(test)]
+impl Caller {
+    /// A caller for tests of what comes after identification.
+    pub(crate) fn of(principal: Arc<Principal>, key: KeyId) -> Self {
+        Self { principal, key, generation: 0 }
+    }
+}
+
+/// Finds out who calls.
+pub struct Authenticator {
+    keys: Arc<dyn Keys>,
+    principals: Arc<dyn Principals>,
+    clock: Arc<dyn Clock>,
+    attempts: Attempts,
+    key_uses: Mutex<BTreeMap<KeyId, Timestamp>>,
+}
+
+impl Authenticator {
+    pub(crate) fn new(keys: Arc<dyn Keys>, principals: Arc<dyn Principals>, clock: Arc<dyn Clock>) -> Self {
+        Self { keys, principals, clock, attempts: Attempts::default(), key_uses: Mutex::default() }
+    }
+
     /// Finds out who presents this key from this address.
     pub async fn identify(
         &self,
@@ -123,12 +155,12 @@ impl Gate {
             return Err(Refusal::new(Code::Unauthenticated, reason));
         };
         let now = self.clock.now();
-        let generation = self.ledger.generation();
+        let generation = self.keys.generation();
         let digest = key::digest_of(presented);
         self.attempts.check(source, &digest, now)?;
         // A key of ours with a wrong checksum was mistyped or invented: no need to look it up.
         let mistyped = presented.starts_with(key::PREFIX) && ApiKey::parse(presented).is_none();
-        let found = if mistyped { None } else { self.ledger.identify(&digest, now, freshness).await? };
+        let found = if mistyped { None } else { self.keys.identify(&digest, now, freshness).await? };
         let Some(found) = found else {
             self.attempts.failed(source, now);
             let reason = "the key is not known; check that it was copied whole, or make a new one";
@@ -153,8 +185,8 @@ impl Gate {
     ) -> Result<Caller, Refusal> {
         let Some(certificate) = certificate else { return self.identify(presented, source, freshness).await };
         let now = self.clock.now();
-        let generation = self.ledger.generation();
-        let found = self.ledger.identify(&certificate.digest(), now, freshness).await?;
+        let generation = self.keys.generation();
+        let found = self.keys.identify(&certificate.digest(), now, freshness).await?;
         match (presented, found) {
             (None, Some(found)) => {
                 require_live(&found, now)?;
@@ -190,9 +222,9 @@ impl Gate {
 
     /// The caller as it is now, for an answer that goes on for long. Refused once its key has ended.
     pub async fn identify_again(&self, caller: &Caller) -> Result<Caller, Refusal> {
-        let generation = self.ledger.generation();
+        let generation = self.keys.generation();
         self.require_key(caller).await?;
-        let principal = self.ledger.principal(caller.tenant(), caller.id()).await?;
+        let principal = self.principals.principal(caller.tenant(), caller.id()).await?;
         let principal = principal.filter(|principal| principal.removed_at.is_none());
         let gone = || Refusal::new(Code::KeyRevoked, format!("`{}` was removed", caller.id()));
         Ok(Caller { principal: Arc::new(principal.ok_or_else(gone)?), key: caller.key(), generation })
@@ -206,9 +238,9 @@ impl Gate {
         id: &PrincipalId,
         key: KeyId,
     ) -> Result<(Caller, Result<(), Refusal>), Refusal> {
-        let generation = self.ledger.generation();
+        let generation = self.keys.generation();
         let unknown = || Refusal::new(Code::Internal, format!("`{id}` made this call and is not known"));
-        let principal = self.ledger.principal(tenant, id).await?.ok_or_else(unknown)?;
+        let principal = self.principals.principal(tenant, id).await?.ok_or_else(unknown)?;
         let removed = principal.removed_at.is_some();
         let caller = Caller { principal: Arc::new(principal), key, generation };
         let stands = match self.require_key(&caller).await {
@@ -221,7 +253,7 @@ impl Gate {
 
     /// Refuses a caller whose key has ended since it was shown.
     async fn require_key(&self, caller: &Caller) -> Result<(), Refusal> {
-        let key = self.ledger.key(caller.tenant(), caller.key()).await?;
+        let key = self.keys.key(caller.tenant(), caller.key()).await?;
         let now = self.clock.now();
         match key {
             Some(KeyRecord { revoked_at: None, expires_at: Some(end), .. }) if end <= now => {
@@ -232,14 +264,14 @@ impl Gate {
         }
     }
 
-    /// The right of a caller to what it administers, to be checked again by the transaction that makes the change.
-    pub(crate) fn mandate(&self, caller: &Caller) -> Mandate {
-        Mandate::of_key(caller.key, Arc::clone(&caller.principal), self.clock.now())
+    /// Writes down which keys were used since the last time.
+    pub async fn flush_key_uses(&self) -> Result<(), Refusal> {
+        let uses = std::mem::take(&mut *self.key_uses.lock().unwrap_or_else(PoisonError::into_inner));
+        if uses.is_empty() { Ok(()) } else { self.keys.note_key_use(uses).await }
     }
 
-    /// The audit context of what happens to a call, whatever becomes of its caller meanwhile.
-    pub(crate) fn stamp(&self, caller: &Caller) -> Stamp {
-        Stamp { tenant: caller.tenant().clone(), actor: caller.id().clone(), time: self.clock.now() }
+    fn note_key_use(&self, key: KeyId, now: Timestamp) {
+        self.key_uses.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
     }
 }
 

@@ -1,5 +1,6 @@
-//! The operations of the ledger, one file per noun. To add one: a command in the gate's port, a method in the port's
-//! trait, and an [`Operation`] here; what a caller administers is an [`administration::Administration`].
+//! The operations of the ledger, one file per noun, each with the port that they implement. To add one: a command and a
+//! method in the gate's port, and here the method and an [`Operation`]; what a caller administers is an
+//! [`administration::Administration`].
 
 use std::future::Future;
 
@@ -14,7 +15,9 @@ pub mod approval_sessions;
 pub mod approval_webhooks;
 pub mod approvals;
 pub mod audit;
+mod audit_log;
 pub mod buckets;
+mod calls;
 pub mod cascade;
 pub mod closing;
 pub mod consents;
@@ -22,6 +25,7 @@ pub mod counts;
 pub mod credentials;
 pub mod denial_counts;
 pub mod detached;
+mod detached_calls;
 pub mod detached_lists;
 pub mod event_lists;
 pub mod event_news;

@@ -16,12 +16,12 @@ use self::batch::Batches;
 use self::lease::Lease;
 use self::place::Place;
 use self::transaction::{PostgresTransaction, sql_error};
+use crate::ledger::Engine;
 use crate::migration::{POSTGRES, TooNew, outstanding};
 use crate::operation::admission::AdmitAll;
 use crate::operation::settlement::SettleAll;
 use crate::operation::{Joint, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
-use crate::sql_ledger::Engine;
 
 mod batch;
 mod change;

@@ -16,10 +16,10 @@ use self::identity::Identity;
 use self::readers::Readers;
 use self::transaction::SqliteTransaction;
 use self::writer::{Job, Writer};
+use crate::ledger::Engine;
 use crate::migration::{SQLITE, TooNew, outstanding};
 use crate::operation::Operation;
 use crate::sql::SqlError;
-use crate::sql_ledger::Engine;
 
 mod connection;
 mod identity;

@@ -145,7 +145,7 @@ pub(crate) async fn identify(
 ) -> Result<(Caller, Option<PrincipalId>), Refusal> {
     let presented = presented_key(&parts.headers)?;
     let source = peer(&parts.extensions)?;
-    let identified = app.gate.identify_client(presented, source.certificate(), source.address, freshness);
+    let identified = app.gate.authenticator.identify_client(presented, source.certificate(), source.address, freshness);
     let caller = identified.await.inspect_err(|refusal| app.metrics.refused_key(refusal.code()))?;
     source.verified();
     if let Some(stranger) = parts.extensions.remove::<Stranger>() {

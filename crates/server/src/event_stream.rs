@@ -112,13 +112,13 @@ impl<F: Following> Streaming<F> {
                 },
             }
         }
-        self.caller = self.app.gate.identify_follower(&self.caller).await?;
+        self.caller = self.app.gate.streams.identify_follower(&self.caller).await?;
         Ok(Some(SIGN_OF_LIFE.to_owned()))
     }
 
     async fn shown(&mut self, page: F::Page) -> Result<Option<String>, Refusal> {
         // INVARIANT: looked at after the events were read, so that none from after the end of a key is ever sent.
-        let now = self.app.gate.identify_again(&self.caller).await?;
+        let now = self.app.gate.authenticator.identify_again(&self.caller).await?;
         let same_view = now.may(F::SEES_MORE) == self.caller.may(F::SEES_MORE);
         self.caller = now;
         if !same_view {

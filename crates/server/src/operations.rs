@@ -49,10 +49,10 @@ async fn within(check: impl Future<Output = Result<(), Refusal>>) -> Result<(), 
 /// Ready when the ledger takes writes, the key provider seals, nothing is sealed under a key that is gone, and the
 /// background tasks run.
 async fn readiness(State(app): State<Arc<App>>) -> Response {
-    let ledger = app.gate.check_ledger();
+    let ledger = app.gate.maintenance.check_ledger();
     let keys = async {
-        app.gate.check_key_provider().await?;
-        app.gate.check_sealed().await
+        app.gate.maintenance.check_key_provider().await?;
+        app.gate.maintenance.check_sealed().await
     };
     let (ledger, keys) = tokio::join!(within(ledger), within(keys));
     let stopping = match app.shutdown.phase() {
@@ -73,7 +73,7 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
         "tasks": part(&tasks),
         "shutdown": part(&stopping),
         // Everything is served all the same: a step may be the correction of a wrong time.
-        "clock": if app.gate.has_steady_clock() { json!({"status": "ok"}) } else { json!({"status": "stepped"}) },
+        "clock": if app.gate.clock.is_steady() { json!({"status": "ok"}) } else { json!({"status": "stepped"}) },
     });
     (status, Json(body)).into_response()
 }

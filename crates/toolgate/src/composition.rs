@@ -13,7 +13,7 @@ use toolgate_egress::client::GuardedClient;
 use toolgate_egress::connectors::Connectors;
 use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
-use toolgate_gate::authority::bootstrap::Bootstrap;
+use toolgate_gate::maintenance::bootstrap::Bootstrap;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_gate::ports::entropy::random;
@@ -202,24 +202,24 @@ pub async fn run(configuration: Configuration, lanes: &Lanes) -> Result<(), Star
 /// Starts the gate: it listens, and nobody is answered yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
     let Opened { gate, desk, webhooks, metrics, known } = open_gate(configuration).await?;
-    gate.check_key_provider().await?;
+    gate.maintenance.check_key_provider().await?;
     let rollback = known.compare(configuration, &gate).await?;
 
-    gate.begin_ids().await?;
+    gate.maintenance.begin_ids().await?;
 
     // Before the first start makes a token: with the port taken, nobody would ever see it.
     let endpoints = endpoints::open(&configuration.network).await?;
-    let bootstrap = gate.bootstrap(configuration.admin_token.as_ref()).await?;
+    let bootstrap = gate.maintenance.bootstrap(configuration.admin_token.as_ref()).await?;
     let heads = Arc::new(known.keeper(&gate).await?);
     if let Some(rollback) = rollback {
         rollback.accept(&gate, &heads).await?;
     }
-    let cut_off = despite_damage(gate.close_calls().await)?;
+    let cut_off = despite_damage(gate.maintenance.close_calls().await)?;
     if cut_off > 0 {
         tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
     }
     // Before anybody can open one: what is open now was left over.
-    let left_open = despite_damage(gate.close_sessions().await)?;
+    let left_open = despite_damage(gate.maintenance.close_sessions().await)?;
     if left_open > 0 {
         tracing::warn!(left_open, "tool sessions were open when the gate last stopped; they are closed as failed");
     }
@@ -298,14 +298,14 @@ impl Started {
             // Also ends streams of events, which go on for as long as a client follows them.
             app.shutdown.enter(Phase::Draining);
             // So would calls that wait for a person: nobody answers a gate that ends.
-            app.gate.close_approvals().await;
+            app.gate.pipeline.close_approvals().await;
         };
         let serving =
             Serving { router: router(Arc::clone(&app)), limits, proxies, shutdown: Arc::clone(&app.shutdown) };
         tokio::join!(serve(all, serving, lanes), stopped);
         drop(socket);
         // Calls whose callers have gone away are still to be settled.
-        app.gate.finish_calls().await;
+        app.gate.pipeline.finish_calls().await;
         maintenance.finish().await;
     }
 }
@@ -314,8 +314,8 @@ impl Started {
 pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError> {
     let Opened { gate, known, .. } = open_gate(configuration).await?;
     known.compare(configuration, &gate).await?;
-    gate.begin_ids().await?;
-    Ok(gate.recover_administrator().await?)
+    gate.maintenance.begin_ids().await?;
+    Ok(gate.maintenance.recover_administrator().await?)
 }
 
 /// A gate that is not yet served.
@@ -341,7 +341,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let workspace = open_workspace(configuration)?;
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
     let links = FileLinks::new(workspace.as_ref().map(|workspace| workspace.root().to_path_buf()));
-    let desk = Arc::new(Desk::new(Arc::clone(&ledger), clock.clone(), process, Arc::new(links)));
+    let desk = Arc::new(Desk::new(ledger.clone(), ledger.clone(), clock.clone(), process, Arc::new(links)));
     let mut settings = configuration.settings.clone();
     if let (Some(workspace), Some(wanted)) = (&workspace, &configuration.workspace) {
         settings.machine = MachineTools {
@@ -352,7 +352,10 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     }
     let webhooks = configuration.webhook.as_ref().map(|settings| {
         Arc::new(Webhooks {
-            ledger: Arc::clone(&ledger),
+            webhooks: ledger.clone(),
+            links: ledger.clone(),
+            approvals: ledger.clone(),
+            log: ledger.clone(),
             clock: clock.clone(),
             approver: Arc::clone(&desk) as Arc<dyn Approver>,
             process,
@@ -364,7 +367,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let (calls, waiting) = descriptors::outbound(configuration.max_outbound, configuration.network.limits.connections);
     let client = guarded_client(configuration).keeping(waiting);
     let metrics = Arc::new(Metrics::default());
-    let guardians = guardians::open(configuration, &ledger, clock.clone(), Arc::clone(&metrics))?;
+    let guardians = guardians::open(configuration, ledger.clone(), clock.clone(), Arc::clone(&metrics))?;
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),

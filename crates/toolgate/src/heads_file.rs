@@ -157,7 +157,7 @@ impl HeadsKeeper {
     /// Writes the heads that the gate knows, unless the file has them.
     pub async fn keep(&self, gate: &Gate) -> Result<(), Refusal> {
         let mut written = self.written.lock().await;
-        let Some((changes, heads)) = gate.known_heads(*written) else { return Ok(()) };
+        let Some((changes, heads)) = gate.maintenance.known_heads(*written) else { return Ok(()) };
         let (path, text) = (self.path.clone(), self.text(&heads));
         let failed = |reason: String| {
             let reason = format!("the heads file {reason}; a later start may not notice that the ledger went back");

@@ -93,9 +93,9 @@ impl Maintenance {
         let Supervisor { app, loops, .. } = self.tasks;
         loops.join_all().await;
         let mut last = Watched::new(&app, "the last work before the end");
-        last.note(app.gate.flush_key_uses().await);
-        last.note(app.gate.sum_up_refusals(true).await);
-        last.note(app.gate.integrate().await.map(|count| app.metrics.integrated(count)));
+        last.note(app.gate.authenticator.flush_key_uses().await);
+        last.note(app.gate.maintenance.sum_up_refusals(true).await);
+        last.note(app.gate.audit.integrate().await.map(|count| app.metrics.integrated(count)));
         last.note(self.heads.keep(&app.gate).await);
     }
 }
@@ -104,7 +104,7 @@ async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool
     let mut watched = Watched::new(&app, "taking events into the audit log");
     let mut ticks = Ticks::new(&app, "integrate", every, stopped);
     while ticks.next().await {
-        watched.note(app.gate.integrate().await.map(|count| app.metrics.integrated(count)));
+        watched.note(app.gate.audit.integrate().await.map(|count| app.metrics.integrated(count)));
     }
 }
 
@@ -114,7 +114,7 @@ async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Rece
     let mut keeping = Watched::new(&app, "keeping the signed heads");
     let mut ticks = Ticks::new(&app, "heads", KEEP_HEADS_EVERY, stopped);
     while ticks.next().await {
-        comparing.note(app.gate.watch_heads().await);
+        comparing.note(app.gate.maintenance.watch_heads().await);
         keeping.note(heads.keep(&app.gate).await);
     }
 }
@@ -123,10 +123,10 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "announcing what has expired");
     let mut ticks = Ticks::new(&app, "sweep", SWEEP_EVERY, stopped);
     while ticks.next().await {
-        watched.note(app.gate.sweep().await);
-        watched.note(app.gate.close_calls().await.map(drop));
-        watched.note(app.gate.close_sessions().await.map(drop));
-        watched.note(app.gate.sum_up_refusals(false).await);
+        watched.note(app.gate.maintenance.sweep().await);
+        watched.note(app.gate.maintenance.close_calls().await.map(drop));
+        watched.note(app.gate.maintenance.close_sessions().await.map(drop));
+        watched.note(app.gate.maintenance.sum_up_refusals(false).await);
     }
 }
 
@@ -144,7 +144,7 @@ async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "looking for events that streams wait for");
     let mut ticks = Ticks::new(&app, "streams", LOOK_FOR_NEWS_EVERY, stopped);
     while ticks.next().await {
-        watched.note(app.gate.look_for_news().await);
+        watched.note(app.gate.streams.look_for_news().await);
     }
 }
 
@@ -154,7 +154,7 @@ async fn reap(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
     let mut ticks = Ticks::new(&app, "reap", REAP_EVERY, stopped);
     while ticks.next().await {
         watched.note(desk.reap().await.map(drop));
-        watched.note(app.gate.sweep_detached().await.map(drop));
+        watched.note(app.gate.pipeline.sweep_detached().await.map(drop));
     }
 }
 
@@ -165,16 +165,16 @@ async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
     loop {
         let goes_on = tokio::select! {
             goes_on = ticks.next() => goes_on,
-            () = app.gate.detached_ready() => true,
+            () = app.gate.pipeline.detached_ready() => true,
         };
         if !goes_on {
             return;
         }
         // A gate that stops begins nothing: another one does, or the next start.
         if app.shutdown.phase() < Phase::Draining {
-            watched.note(app.gate.continue_detached().await.map(drop));
+            watched.note(app.gate.pipeline.continue_detached().await.map(drop));
         }
-        app.gate.take_ended_detached().iter().for_each(|outcome| app.metrics.called(outcome));
+        app.gate.pipeline.take_ended_detached().iter().for_each(|outcome| app.metrics.called(outcome));
     }
 }
 
@@ -234,7 +234,7 @@ async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "noting which keys were used");
     let mut ticks = Ticks::new(&app, "key-uses", FLUSH_KEY_USES_EVERY, stopped);
     while ticks.next().await {
-        watched.note(app.gate.flush_key_uses().await);
+        watched.note(app.gate.authenticator.flush_key_uses().await);
     }
 }
 
@@ -243,13 +243,13 @@ async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     let mut ticks = Ticks::new(&app, "rekey", LOOK_FOR_REKEY_EVERY, stopped.clone());
     let mut wanted = false;
     while ticks.next().await {
-        wanted |= app.gate.take_rekey_request();
+        wanted |= app.gate.maintenance.take_rekey_request();
         if !wanted {
             continue;
         }
         // May be cut off anywhere: the next start goes on with it.
         let outcome = tokio::select! {
-            outcome = app.gate.rekey() => outcome,
+            outcome = app.gate.maintenance.rekey() => outcome,
             _ = stopped.changed() => return,
         };
         wanted = outcome.is_err();

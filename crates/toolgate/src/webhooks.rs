@@ -12,7 +12,9 @@ use toolgate_egress::notice::Notifier;
 use toolgate_gate::Refusal;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::ledger::{EventFilter, Ledger, LoggedEvent, PageRequest, WebhookBacklog};
+use toolgate_gate::ports::ledger::{
+    ApprovalLinks, ApprovalWebhooks, Approvals, AuditLog, EventFilter, LoggedEvent, PageRequest, WebhookBacklog,
+};
 use toolgate_model::approval::ApprovalHappening;
 use toolgate_model::id::ProcessId;
 use toolgate_model::principal::TenantId;
@@ -30,8 +32,11 @@ const AT_A_TIME: usize = 16;
 
 /// Whom to tell, what, and from where that is known.
 pub struct Webhooks {
-    /// Where events and positions are kept.
-    pub ledger: Arc<dyn Ledger>,
+    /// How far events were sent.
+    pub webhooks: Arc<dyn ApprovalWebhooks>,
+    pub links: Arc<dyn ApprovalLinks>,
+    pub approvals: Arc<dyn Approvals>,
+    pub log: Arc<dyn AuditLog>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Knows how risky a call is.
@@ -73,7 +78,7 @@ impl Tellings {
         let webhooks = &self.webhooks;
         self.under_way.retain(|_, telling| !telling.is_finished());
         let mut failure = None;
-        for backlog in webhooks.ledger.webhook_backlog().await? {
+        for backlog in webhooks.webhooks.webhook_backlog().await? {
             if self.under_way.contains_key(&backlog.tenant) || webhooks.is_told_elsewhere(&backlog) {
                 continue;
             }
@@ -113,7 +118,7 @@ impl Tellings {
 impl Webhooks {
     /// Begins, the first time, with what happens from now on.
     pub async fn begin(&self) -> Result<(), Refusal> {
-        self.ledger.begin_webhooks().await
+        self.webhooks.begin_webhooks().await
     }
 
     /// Events about approvals from a place in the log on, in order.
@@ -121,13 +126,13 @@ impl Webhooks {
         let told = ApprovalHappening::NAMES.iter().filter(|name| name.starts_with("approval."));
         let filter = EventFilter { kinds: told.map(|name| (*name).to_owned()).collect(), ..EventFilter::default() };
         let after = position.checked_sub(1).map(|last| last.to_string());
-        Ok(self.ledger.events(tenant, filter, PageRequest { after, limit }).await?.items)
+        Ok(self.log.events(tenant, filter, PageRequest { after, limit }).await?.items)
     }
 
     /// Whether another process that may be alive tells it.
     fn is_told_elsewhere(&self, backlog: &WebhookBacklog) -> bool {
         let now = self.clock.now();
         let by_another = backlog.lease.is_some_and(|(process, until)| process != self.process && until > now);
-        by_another && self.ledger.shares_approvals()
+        by_another && self.approvals.shares_approvals()
     }
 }

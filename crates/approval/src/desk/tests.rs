@@ -58,8 +58,13 @@ async fn a_decision_is_heard(fixture: LedgerFixture) {
     let tenant = fixture.tenant().await;
     tenant.agent("agent").await;
     let process = ProcessId::new(tenant.now(), random().unwrap());
-    let (ledger, clock) = (Arc::clone(&tenant.ledger), Arc::new(tenant.clock.clone()));
-    let desk = Arc::new(Desk::new(ledger, clock, process, Arc::new(NoLinks)));
+    let desk = Arc::new(Desk::new(
+        tenant.ledger.clone(),
+        tenant.ledger.clone(),
+        Arc::new(tenant.clock.clone()),
+        process,
+        Arc::new(NoLinks),
+    ));
     desk.beat().await.unwrap();
     let ask = ask(&tenant);
     let approval = ask.approval.clone();

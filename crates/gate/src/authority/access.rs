@@ -8,7 +8,7 @@ use toolgate_model::grant::Lineage;
 use toolgate_model::id::{CredentialId, GrantId, VaultId};
 use toolgate_model::permission::Permission;
 
-use crate::gate::Gate;
+use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::refusal::{Code, Refusal};
 
@@ -23,7 +23,7 @@ pub enum Relation {
     Manager,
 }
 
-impl Gate {
+impl Administration {
     /// The vault, if the caller manages it.
     pub(crate) async fn managed_vault(
         &self,
@@ -34,7 +34,7 @@ impl Gate {
         if !caller.may(Permission::ManageTools) {
             return Err(missing());
         }
-        let found = self.ledger.vault(caller.tenant(), id).await?;
+        let found = self.vaults.vault(caller.tenant(), id).await?;
         found.filter(|(vault, _)| caller.manages_all() || vault.owner == *caller.id()).ok_or_else(missing)
     }
 
@@ -45,7 +45,7 @@ impl Gate {
         if !caller.may(Permission::ManageTools) {
             return Err(missing());
         }
-        let credential = self.ledger.credential(caller.tenant(), id).await?.ok_or_else(missing)?;
+        let credential = self.credentials.credential(caller.tenant(), id).await?.ok_or_else(missing)?;
         if caller.manages_all() || self.owns_vault(caller, credential.vault).await? {
             Ok(credential)
         } else {
@@ -56,12 +56,12 @@ impl Gate {
     /// The grant with its lineage, if the caller can see it, and why it can.
     pub(crate) async fn visible_grant(&self, caller: &Caller, id: GrantId) -> Result<(Lineage, Relation), Refusal> {
         let missing = || Refusal::new(Code::GrantNotFound, format!("there is no grant {id}")).with("grant_id", id);
-        let lineage = self.ledger.lineage(caller.tenant(), id).await?.ok_or_else(missing)?;
+        let lineage = self.grants.lineage(caller.tenant(), id).await?.ok_or_else(missing)?;
         if caller.manages_all() {
             return Ok((lineage, Relation::Manager));
         }
         if caller.may(Permission::ManageTools) {
-            let credential = self.ledger.credential(caller.tenant(), lineage.grant().credential).await?;
+            let credential = self.credentials.credential(caller.tenant(), lineage.grant().credential).await?;
             if let Some(credential) = credential
                 && self.owns_vault(caller, credential.vault).await?
             {
@@ -78,7 +78,7 @@ impl Gate {
     }
 
     async fn owns_vault(&self, caller: &Caller, id: VaultId) -> Result<bool, Refusal> {
-        let vault = self.ledger.vault(caller.tenant(), id).await?;
+        let vault = self.vaults.vault(caller.tenant(), id).await?;
         Ok(vault.is_some_and(|(vault, _)| vault.owner == *caller.id()))
     }
 }

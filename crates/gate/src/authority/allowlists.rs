@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use toolgate_model::descriptor::{SourceKind, ToolId};
 
 use super::discovery::implicit_tools;
+use crate::authority::Administration;
 use crate::catalog::Catalog;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
@@ -14,7 +14,7 @@ use crate::refusal::{Code, Refusal};
 /// How many tools an allowlist may name.
 const LIMIT: usize = 1024;
 
-impl Gate {
+impl Administration {
     /// What an allowlist names and the caller's tenant has not: no registered tool in any version, none that a credential
     /// defines, none that is built in.
     pub(super) async fn unresolved_tools(
@@ -27,7 +27,7 @@ impl Gate {
             let reason = format!("`tool_allowlist` must name at most {LIMIT} tools");
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "tool_allowlist"));
         }
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let found =
             |tool: &ToolId| self.builtins.find(caller.tenant(), tool).is_some() || is_registered(tool, &catalog);
         let mut unresolved: Vec<ToolId> = allowlist.iter().filter(|tool| !found(tool)).cloned().collect();

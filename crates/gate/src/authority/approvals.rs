@@ -1,6 +1,7 @@
 //! Approvals as people see and answer them. Whoever may answer sees all of the tenant's; everybody else those of their own
 //! calls, and answers none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -15,14 +16,19 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 
-use crate::gate::Gate;
+use super::AuditReader;
+use crate::call::detached::Runs;
+use crate::gate::{Ports, Shared};
 use crate::identify::Caller;
-use crate::ports::approver::{Attached, Covered, Presentation};
+use crate::ids::Ids;
+use crate::ports::approver::{Approver, Attached, Covered, Presentation};
+use crate::ports::clock::Clock;
 use crate::ports::ledger::{
-    ApprovalFilter, DecideApproval, EventFilter, Freshness, LoggedEvent, Page, PageRequest, RevokeStanding,
-    SessionTerms, SetSessionTerms, StandingFilter,
+    ApprovalFilter, ApprovalLinks, ApprovalSessions, Approvals, AuditLog, DecideApproval, EventFilter, Freshness,
+    LoggedEvent, Page, PageRequest, RevokeStanding, SessionTerms, SetSessionTerms, StandingApprovals, StandingFilter,
 };
 use crate::refusal::{Code, Refusal};
+use crate::settings::Settings;
 
 /// The longest reason, in bytes.
 const LONGEST_REASON: usize = 2_000;
@@ -59,7 +65,40 @@ pub struct SessionView {
     pub attendance: Attendance,
 }
 
-impl Gate {
+/// Approvals and standing approvals, for approvers and for callers.
+pub struct ApprovalAdministration {
+    approvals: Arc<dyn Approvals>,
+    pub(super) links: Arc<dyn ApprovalLinks>,
+    standing_approvals: Arc<dyn StandingApprovals>,
+    approval_sessions: Arc<dyn ApprovalSessions>,
+    log: Arc<dyn AuditLog>,
+    approver: Arc<dyn Approver>,
+    pub(super) clock: Arc<dyn Clock>,
+    audit: Arc<AuditReader>,
+    ids: Arc<Ids>,
+    settings: Arc<Settings>,
+    detached_runs: Runs,
+}
+
+impl ApprovalAdministration {
+    pub(crate) fn new(ports: &Ports, shared: &Shared) -> Self {
+        Self {
+            approvals: ports.ledger.clone(),
+            links: ports.ledger.clone(),
+            standing_approvals: ports.ledger.clone(),
+            approval_sessions: ports.ledger.clone(),
+            log: ports.ledger.clone(),
+            approver: Arc::clone(&ports.approver),
+            clock: Arc::clone(&ports.clock),
+            audit: Arc::clone(&shared.audit),
+            ids: Arc::clone(&shared.ids),
+            settings: Arc::clone(&shared.settings),
+            detached_runs: shared.detached_runs.clone(),
+        }
+    }
+}
+
+impl ApprovalAdministration {
     /// Approvals, newest first.
     pub async fn approvals(
         &self,
@@ -68,13 +107,13 @@ impl Gate {
         page: PageRequest,
     ) -> Result<Page<Approval>, Refusal> {
         filter.agent = visible_agent(caller, filter.agent)?;
-        let Page { items, next } = self.ledger.approvals(caller.tenant(), filter, page).await?;
+        let Page { items, next } = self.approvals.approvals(caller.tenant(), filter, page).await?;
         Ok(Page { items: items.into_iter().map(|approval| as_seen_by(caller, approval)).collect(), next })
     }
 
     /// One approval.
     pub async fn approval_of(&self, caller: &Caller, id: ApprovalId) -> Result<Approval, Refusal> {
-        let found = self.ledger.approval(caller.tenant(), id).await?;
+        let found = self.approvals.approval(caller.tenant(), id).await?;
         let sees = |approval: &Approval| caller.may(Permission::DecideApprovals) || is_own(caller, approval);
         found.filter(sees).map(|approval| as_seen_by(caller, approval)).ok_or_else(|| no_approval(id))
     }
@@ -83,7 +122,9 @@ impl Gate {
     pub async fn present(&self, approval: &Approval) -> Result<Presentation, Refusal> {
         let now = self.clock.now();
         let standing = match approval.status.is_open() {
-            true => self.ledger.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?,
+            true => {
+                self.standing_approvals.standing_for(&approval.tenant, &approval.agent, &approval.tool, now).await?
+            }
             false => Vec::new(),
         };
         Ok(self.approver.present(approval, &standing))
@@ -93,12 +134,12 @@ impl Gate {
     pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: Answer) -> Result<Approval, Refusal> {
         check_texts(&answer)?;
         caller.require(Permission::DecideApprovals)?;
-        let approval = self.ledger.approval(caller.tenant(), id).await?.ok_or_else(|| no_approval(id))?;
+        let approval = self.approvals.approval(caller.tenant(), id).await?.ok_or_else(|| no_approval(id))?;
         let (standing, notice) = match &answer.wish {
             Some(wish) if answer.decision == Decision::Approve => self.standing_of(caller, &approval, wish)?,
             _ => (None, None),
         };
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let vote = Vote {
             by: caller.id().clone(),
             decision: answer.decision,
@@ -117,7 +158,8 @@ impl Gate {
             idempotency_key: answer.idempotency_key.clone(),
             request_digest: answer_digest(&answer),
         };
-        let decided = self.ledger.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))?;
+        let decided =
+            self.approvals.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))?;
         if decided.detached && !decided.status.is_open() {
             self.detached_runs.wake();
         }
@@ -179,15 +221,15 @@ impl Gate {
         };
         let page = PageRequest { after: after.map(|sequence| sequence.to_string()), limit };
         if freshness == Freshness::Newest {
-            self.integrate_if_possible().await;
+            self.audit.integrate_if_possible().await;
         }
-        Ok(self.ledger.events(caller.tenant(), filter, page).await?.items)
+        Ok(self.log.events(caller.tenant(), filter, page).await?.items)
     }
 
     /// The place of the last event of the log; `None` while it is empty.
     pub async fn end_of_log(&self, caller: &Caller) -> Result<Option<u64>, Refusal> {
-        self.integrate_if_possible().await;
-        let head = self.ledger.log_head(caller.tenant()).await?;
+        self.audit.integrate_if_possible().await;
+        let head = self.log.log_head(caller.tenant()).await?;
         Ok(head.and_then(|head| head.head.size.checked_sub(1)))
     }
 
@@ -207,7 +249,7 @@ impl Gate {
     ) -> Result<Page<StandingApproval>, Refusal> {
         let agent = visible_agent(caller, agent)?;
         let filter = StandingFilter { agent, tool, active_at: only_active.then(|| self.clock.now()) };
-        self.ledger.standings(caller.tenant(), filter, page).await
+        self.standing_approvals.standings(caller.tenant(), filter, page).await
     }
 
     /// One standing approval.
@@ -216,7 +258,7 @@ impl Gate {
         caller: &Caller,
         id: StandingApprovalId,
     ) -> Result<StandingApproval, Refusal> {
-        let found = self.ledger.standing(caller.tenant(), id).await?;
+        let found = self.standing_approvals.standing(caller.tenant(), id).await?;
         let sees =
             |standing: &StandingApproval| caller.may(Permission::DecideApprovals) || standing.agent == *caller.id();
         found.filter(sees).ok_or_else(|| no_standing(id))
@@ -230,7 +272,7 @@ impl Gate {
     ) -> Result<StandingApproval, Refusal> {
         self.standing_approval(caller, id).await?;
         caller.require(Permission::DecideApprovals)?;
-        self.ledger.revoke_standing(RevokeStanding { stamp: self.mandate(caller), id }).await
+        self.standing_approvals.revoke_standing(RevokeStanding { stamp: caller.mandate(self.clock.now()), id }).await
     }
 
     /// Which standing approvals would cover a call, or why none does.
@@ -248,7 +290,7 @@ impl Gate {
         if let Some(protected) = self.approver.protects(&none) {
             return Ok(Err(protected));
         }
-        let standing = self.ledger.standing_for(caller.tenant(), agent, tool, self.clock.now()).await?;
+        let standing = self.standing_approvals.standing_for(caller.tenant(), agent, tool, self.clock.now()).await?;
         // The caller names a tool, and neither who executes it nor the action: any that was approved will do.
         let actions = standing.iter().map(|one| call(one.external, one.action.as_ref()));
         let covering = std::iter::once(none)
@@ -261,7 +303,7 @@ impl Gate {
 
     /// What holds for a session of the caller.
     pub async fn approval_session(&self, caller: &Caller, name: &SessionName) -> Result<SessionView, Refusal> {
-        let terms = self.ledger.session_terms(caller.tenant(), caller.id(), name).await?;
+        let terms = self.approval_sessions.session_terms(caller.tenant(), caller.id(), name).await?;
         Ok(self.view_of(name, &terms))
     }
 
@@ -273,7 +315,7 @@ impl Gate {
         changes: SessionTerms,
     ) -> Result<SessionView, Refusal> {
         caller.require(Permission::InvokeTools)?;
-        let before = self.ledger.session_terms(caller.tenant(), caller.id(), &name).await?;
+        let before = self.approval_sessions.session_terms(caller.tenant(), caller.id(), &name).await?;
         if changes.wait.is_some_and(|wait| wait.is_zero() || wait > LONGEST_WAIT) {
             let reason = format!("`ttl_seconds` must be 1 to {}", LONGEST_WAIT.as_secs());
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttl_seconds"));
@@ -284,17 +326,18 @@ impl Gate {
             attendance: changes.attendance.or(before.attendance),
         };
         if let Some(mode) = changes.mode {
-            self.require_mode(caller, self.effective_mode(&before), mode)?;
+            self.require_mode(caller, self.settings.approvals.effective_mode(&before), mode)?;
         }
-        let (from, to) = (self.effective_mode(&before), self.effective_mode(&terms));
+        let (from, to) =
+            (self.settings.approvals.effective_mode(&before), self.settings.approvals.effective_mode(&terms));
         let command = SetSessionTerms {
-            stamp: self.mandate(caller),
+            stamp: caller.mandate(self.clock.now()),
             owner: caller.id().clone(),
             name: name.clone(),
             terms: terms.clone(),
             mode_change: (from != to).then_some((from, to)),
         };
-        self.ledger.set_session_terms(command).await?;
+        self.approval_sessions.set_session_terms(command).await?;
         Ok(self.view_of(&name, &terms))
     }
 
@@ -325,7 +368,7 @@ impl Gate {
         let settings = &self.settings.approvals;
         SessionView {
             name: name.clone(),
-            mode: self.effective_mode(terms),
+            mode: self.settings.approvals.effective_mode(terms),
             wait: terms.wait.unwrap_or(settings.wait),
             attendance: terms.attendance.unwrap_or(settings.attendance),
         }

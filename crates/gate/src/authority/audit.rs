@@ -1,15 +1,20 @@
 //! Reading the audit log and proving things from it.
 
+use std::sync::Arc;
+
 use toolgate_model::audit_export::{self, BLOCK_EVENTS, ExportError};
+use toolgate_model::blinding::Blinding;
+use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::merkle::{
     Hash, TileError, block_tiles, consistency_proof, consistency_tiles, inclusion_proof, inclusion_tiles,
 };
 use toolgate_model::openwop_event::RunEvent;
 use toolgate_model::permission::Permission;
 
-use crate::gate::Gate;
-use crate::identify::Caller;
-use crate::ports::ledger::{EventFilter, Freshness, LogHead, LoggedEvent, Page, PageRequest};
+use crate::gate::Ports;
+use crate::identify::{Authenticator, Caller};
+use crate::ports::clock::Clock;
+use crate::ports::ledger::{AuditLog, EventFilter, Freshness, LogHead, LoggedEvent, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
 /// An export under way: a fixed head, and the blocks up to it, for a caller who may read them.
@@ -30,7 +35,26 @@ pub struct Proof {
     pub head: LogHead,
 }
 
-impl Gate {
+/// Reads and proves the audit log, and integrates what was committed.
+pub struct AuditReader {
+    log: Arc<dyn AuditLog>,
+    clock: Arc<dyn Clock>,
+    authenticator: Arc<Authenticator>,
+    audit_key: Arc<SigningKey>,
+    pub(super) blinding: Blinding,
+}
+
+impl AuditReader {
+    pub(crate) fn new(ports: &Ports, audit_key: Arc<SigningKey>, authenticator: Arc<Authenticator>) -> Self {
+        Self {
+            log: ports.ledger.clone(),
+            clock: Arc::clone(&ports.clock),
+            authenticator,
+            blinding: Blinding::new(&audit_key),
+            audit_key,
+        }
+    }
+
     /// Events, in order. What was committed before this call is among them.
     pub async fn events(
         &self,
@@ -40,7 +64,7 @@ impl Gate {
     ) -> Result<Page<LoggedEvent>, Refusal> {
         caller.require(Permission::ReadAudit)?;
         self.integrate_if_possible().await;
-        self.ledger.events(caller.tenant(), filter, page).await
+        self.log.events(caller.tenant(), filter, page).await
     }
 
     /// Events that the caller may see, in order: with the permission to read the log all of them, else those that concern
@@ -61,7 +85,7 @@ impl Gate {
         if freshness == Freshness::Newest {
             self.integrate_if_possible().await;
         }
-        self.ledger.events(caller.tenant(), filter, page).await
+        self.log.events(caller.tenant(), filter, page).await
     }
 
     /// Takes out of an event what tells a caller that may not read the log whether the credential's secret was found in
@@ -76,8 +100,13 @@ impl Gate {
     pub async fn log_head(&self, caller: &Caller) -> Result<LogHead, Refusal> {
         caller.require(Permission::ReadAudit)?;
         self.integrate_if_possible().await;
-        let head = self.ledger.log_head(caller.tenant()).await?;
+        let head = self.log.log_head(caller.tenant()).await?;
         head.ok_or_else(|| Refusal::new(Code::Internal, "the log has no head although its tenant exists"))
+    }
+
+    /// Takes what was committed into the audit log; answers how many events.
+    pub async fn integrate(&self) -> Result<u64, Refusal> {
+        self.log.integrate(Arc::clone(&self.audit_key), self.clock.now()).await
     }
 
     /// A ledger that takes no writes can still be read: the log then ends where it was last integrated.
@@ -96,7 +125,7 @@ impl Gate {
     pub async fn prove_inclusion(&self, caller: &Caller, sequence: u64, size: Option<u64>) -> Result<Proof, Refusal> {
         let head = self.log_head(caller).await?;
         let size = within(size.unwrap_or(head.head.size), &head)?;
-        let tiles = self.ledger.tiles(caller.tenant(), &inclusion_tiles(sequence, size)).await?;
+        let tiles = self.log.tiles(caller.tenant(), &inclusion_tiles(sequence, size)).await?;
         Ok(Proof { hashes: inclusion_proof(sequence, size, &tiles)?, size, head })
     }
 
@@ -104,7 +133,7 @@ impl Gate {
     pub async fn prove_consistency(&self, caller: &Caller, first: u64, second: Option<u64>) -> Result<Proof, Refusal> {
         let head = self.log_head(caller).await?;
         let size = within(second.unwrap_or(head.head.size), &head)?;
-        let tiles = self.ledger.tiles(caller.tenant(), &consistency_tiles(first, size)).await?;
+        let tiles = self.log.tiles(caller.tenant(), &consistency_tiles(first, size)).await?;
         Ok(Proof { hashes: consistency_proof(first, size, &tiles)?, size, head })
     }
 
@@ -119,7 +148,7 @@ impl Gate {
     /// The next lines of an export; `None` after its end. Refused once the caller's key or permission has ended: a client
     /// that reads slowly must not go on with what was taken from it.
     pub async fn continue_export(&self, export: &mut Export) -> Result<Option<Vec<u8>>, Refusal> {
-        export.caller = self.identify_again(&export.caller).await?;
+        export.caller = self.authenticator.identify_again(&export.caller).await?;
         export.caller.require(Permission::ReadAudit)?;
         let tenant = export.caller.tenant();
         let size = export.head.head.size;
@@ -133,8 +162,8 @@ impl Gate {
         let count = u32::try_from((size - first).min(BLOCK_EVENTS)).unwrap_or(PageRequest::LIMIT);
         let after = first.checked_sub(1).map(|before| before.to_string());
         let page = PageRequest { after, limit: count };
-        let events = self.ledger.events(tenant, EventFilter::default(), page).await?;
-        let tiles = self.ledger.tiles(tenant, &block_tiles(block, size)).await?;
+        let events = self.log.events(tenant, EventFilter::default(), page).await?;
+        let tiles = self.log.tiles(tenant, &block_tiles(block, size)).await?;
         let mut lines = audit_export::block_line(block, size, &tiles)?;
         for event in events.items {
             lines.extend(audit_export::event_line(event.sequence, &event.canonical)?);

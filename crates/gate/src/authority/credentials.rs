@@ -11,7 +11,7 @@ use toolgate_model::secret::Material;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
-use crate::gate::Gate;
+use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::ports::ledger::{
     CreateCredential, Freshness, NewEnd, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
@@ -64,7 +64,7 @@ pub enum MaterialState {
     None,
 }
 
-impl Gate {
+impl Administration {
     /// Adds a credential to a vault.
     pub async fn create_credential(&self, caller: &Caller, mut new: NewCredential) -> Result<Credential, Refusal> {
         let (vault, _) = self.managed_vault(caller, new.vault).await?;
@@ -73,7 +73,7 @@ impl Gate {
         check_material(new.auth_type, &new.material)?;
         refuse_leaks(&new.material, &new.metadata, new.label.as_str())?;
         self.require_future(new.expires_at)?;
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let credential = Credential {
             id: self.ids.make(stamp.time(), CredentialId::new)?,
             tenant: stamp.tenant().clone(),
@@ -97,7 +97,7 @@ impl Gate {
                 false => Some(self.sealer.seal(&binding, &new.material).await?),
             };
             let command = CreateCredential { stamp: stamp.clone(), credential: credential.clone(), sealed };
-            match self.ledger.create_credential(command).await {
+            match self.credentials.create_credential(command).await {
                 Err(refusal) if refusal.code() == Code::MasterKeyRetired => {}
                 other => return other.map(|()| credential),
             }
@@ -118,7 +118,7 @@ impl Gate {
         page: PageRequest,
     ) -> Result<Page<Credential>, Refusal> {
         self.managed_vault(caller, vault).await?;
-        self.ledger.credentials(caller.tenant(), Some(vault), page).await
+        self.credentials.credentials(caller.tenant(), Some(vault), page).await
     }
 
     /// Replaces the material. The id, the grants and the scopes stay; an expired credential is active again.
@@ -146,7 +146,7 @@ impl Gate {
         let metadata = new.metadata.as_ref().unwrap_or(&credential.metadata);
         refuse_leaks(&new.material, metadata, credential.label.as_str())?;
         self.require_future(new.expires_at.flatten())?;
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         for _ in 0..ATTEMPTS {
             let binding = SealBinding::of_credential(stamp.tenant(), id, credential.version + 1);
             let command = RotateCredential {
@@ -159,7 +159,7 @@ impl Gate {
                 end: new.expires_at.map_or(NewEnd::Later, NewEnd::At),
                 retire_until: stamp.time().plus(self.settings.retire_after),
             };
-            match self.ledger.rotate_credential(command).await {
+            match self.credentials.rotate_credential(command).await {
                 Err(refusal) if matches!(refusal.code(), Code::MasterKeyRetired | Code::VersionConflict) => {
                     credential = self.managed_credential(caller, id).await?;
                 }
@@ -178,7 +178,9 @@ impl Gate {
     ) -> Result<Revoked, Refusal> {
         self.managed_credential(caller, id).await?;
         let reason = reason.map_or_else(|| format!("revoked by `{}`", caller.id()), |line| line.as_str().to_owned());
-        self.ledger.revoke_credential(RevokeCredential { stamp: self.mandate(caller), id, reason }).await
+        self.credentials
+            .revoke_credential(RevokeCredential { stamp: caller.mandate(self.clock.now()), id, reason })
+            .await
     }
 
     /// Unseals the material and drops it at once, to see that it can be used.
@@ -188,14 +190,15 @@ impl Gate {
         id: CredentialId,
     ) -> Result<(Credential, MaterialState), Refusal> {
         let credential = self.managed_credential(caller, id).await?;
-        let state = match self.ledger.sealed_material(caller.tenant(), id, self.clock.now(), Freshness::Newest).await? {
-            Some(version) => {
-                self.sealer.unseal(&version.binding, &version.sealed).await?;
-                MaterialState::Intact
-            }
-            None if credential.version == 0 => MaterialState::None,
-            None => MaterialState::Destroyed,
-        };
+        let state =
+            match self.credentials.sealed_material(caller.tenant(), id, self.clock.now(), Freshness::Newest).await? {
+                Some(version) => {
+                    self.sealer.unseal(&version.binding, &version.sealed).await?;
+                    MaterialState::Intact
+                }
+                None if credential.version == 0 => MaterialState::None,
+                None => MaterialState::Destroyed,
+            };
         Ok((credential, state))
     }
 

@@ -8,13 +8,13 @@ use toolgate_model::descriptor::{SourceKind, ToolDescriptor, ToolId};
 use toolgate_model::permission::Permission;
 
 use super::discovery::usable_tool;
+use crate::authority::Administration;
 use crate::catalog::Tool;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
 
-impl Gate {
+impl Administration {
     /// The tools that the caller may invoke, by id. Where several grants open one of the same id, the oldest describes it.
     pub async fn descriptors(
         &self,
@@ -24,7 +24,7 @@ impl Gate {
         if !caller.may(Permission::InvokeTools) {
             return Ok(Vec::new());
         }
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let granted = self.granted(caller, caller.id(), &catalog).await?;
         let granted = granted.iter().filter(|granted| caller.may_use(&granted.tool));
         let own = self.builtins.of(caller.tenant()).filter(|builtin| caller.may_use(&builtin.tool));
@@ -53,7 +53,7 @@ impl Gate {
             return Ok(caller.may_use(&own.tool).then(|| Arc::clone(&own.descriptor)));
         }
         let Some((_, service, name)) = tool.service_and_tool() else { return Ok(None) };
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let (_, held) = self.active_holdings(caller, caller.id()).await?;
         let of_service = held.iter().filter(|holding| holding.credential.service == service);
         let mut described = of_service.filter_map(|holding| {

@@ -11,8 +11,8 @@ use toolgate_model::principal::{Principal, PrincipalId};
 use toolgate_model::service::ToolName;
 
 use super::services::not_found;
+use crate::authority::Administration;
 use crate::catalog::{Catalog, Service, Tool};
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{Freshness, Holding, PageRequest};
 use crate::refusal::{Code, Refusal};
@@ -28,10 +28,10 @@ pub struct GrantedTool {
 /// How many credentials are looked through for tools that they define.
 const CREDENTIAL_LIMIT: usize = 10_000;
 
-impl Gate {
+impl Administration {
     /// The tools that the caller may know of, by service, version and name.
     pub async fn tools(&self, caller: &Caller, service: Option<&ServiceName>) -> Result<Vec<Arc<Tool>>, Refusal> {
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let mut tools: BTreeMap<_, Arc<Tool>> = BTreeMap::new();
         let mut add = |tool: Arc<Tool>| {
             tools.insert((tool.service.clone(), tool.version.clone(), tool.name.clone()), tool);
@@ -61,7 +61,7 @@ impl Gate {
     ) -> Result<Vec<GrantedTool>, Refusal> {
         let agent = agent.unwrap_or_else(|| caller.id());
         caller.require_acting_for(agent)?;
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         self.granted(caller, agent, &catalog).await
     }
 
@@ -86,7 +86,7 @@ impl Gate {
         agent: &PrincipalId,
     ) -> Result<(Option<Arc<Principal>>, Vec<Arc<Holding>>), Refusal> {
         let now = self.clock.now();
-        let holdings = self.ledger.holdings(caller.tenant(), agent, now, Freshness::Newest).await?;
+        let holdings = self.held_grants.holdings(caller.tenant(), agent, now, Freshness::Newest).await?;
         if holdings.truncated {
             let reason = format!("`{agent}` holds too many grants to list; page through GET /api/v1/grants");
             return Err(Refusal::new(Code::InvalidField, reason));
@@ -103,7 +103,7 @@ impl Gate {
         let mut found = Vec::new();
         let mut request = PageRequest::first(PageRequest::LIMIT);
         loop {
-            let page = self.ledger.credentials(caller.tenant(), None, request.clone()).await?;
+            let page = self.credentials.credentials(caller.tenant(), None, request.clone()).await?;
             found.extend(page.items);
             match page.next {
                 Some(next) if found.len() < CREDENTIAL_LIMIT => request.after = Some(next),

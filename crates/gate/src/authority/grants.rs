@@ -11,7 +11,7 @@ use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
 use super::access::Relation;
-use crate::gate::Gate;
+use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::ports::ledger::{
     CreateGrant, DelegateGrant, GrantFilter, Page, PageRequest, ResumeGrant, Revision, RevokeGrant, Revoked,
@@ -68,14 +68,14 @@ pub struct GrantTree {
     pub truncated: bool,
 }
 
-impl Gate {
+impl Administration {
     /// Makes a direct grant.
     pub async fn create_grant(&self, caller: &Caller, new: NewGrant) -> Result<Lineage, Refusal> {
         caller.require(Permission::ManageTools)?;
         let granted_by = new.granted_by.unwrap_or_else(|| caller.id().clone());
         caller.require_acting_for(&granted_by)?;
         let credential = self.managed_credential(caller, new.credential).await?;
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let expires_at = match new.expires_at {
             None => Some(stamp.time().plus(self.settings.default_grant_lifetime)),
             Some(end) => end,
@@ -104,7 +104,7 @@ impl Gate {
             suspended: None,
             revoked_at: None,
         };
-        self.ledger.create_grant(CreateGrant { stamp, grant: grant.clone() }).await?;
+        self.grants.create_grant(CreateGrant { stamp, grant: grant.clone() }).await?;
         Lineage::new(Vec::new(), grant).ok_or_else(|| Refusal::new(Code::Internal, "a direct grant has no source"))
     }
 
@@ -118,7 +118,7 @@ impl Gate {
         if new.request.expires_at == Some(None) {
             require_indefinite(None, new.allow_indefinite)?;
         }
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let command = DelegateGrant {
             id: self.ids.make(stamp.time(), GrantId::new)?,
             stamp,
@@ -127,7 +127,7 @@ impl Gate {
             granted_by: holder,
             request: new.request,
         };
-        let grant = self.ledger.delegate_grant(command).await?;
+        let grant = self.grants.delegate_grant(command).await?;
         let mut ancestors = source.ancestors().to_vec();
         ancestors.push(source.grant().clone());
         Lineage::new(ancestors, grant)
@@ -136,7 +136,7 @@ impl Gate {
 
     /// One grant with its lineage, and the revision of the ledger that the answer includes.
     pub async fn grant(&self, caller: &Caller, id: GrantId) -> Result<(Lineage, Revision), Refusal> {
-        let revision = self.ledger.revision().await?;
+        let revision = self.state.revision().await?;
         let (lineage, _) = self.visible_grant(caller, id).await?;
         Ok((lineage, revision))
     }
@@ -144,7 +144,7 @@ impl Gate {
     /// A grant with everything below it.
     pub async fn grant_tree(&self, caller: &Caller, id: GrantId) -> Result<GrantTree, Refusal> {
         let (root, _) = self.visible_grant(caller, id).await?;
-        let mut below = self.ledger.descendants(caller.tenant(), id, TREE_LIMIT + 1).await?;
+        let mut below = self.grants.descendants(caller.tenant(), id, TREE_LIMIT + 1).await?;
         let limit = usize::try_from(TREE_LIMIT).unwrap_or(usize::MAX);
         let truncated = below.len() > limit;
         below.truncate(limit);
@@ -169,7 +169,7 @@ impl Gate {
                 }
             }
         }
-        self.ledger.grants(caller.tenant(), filter, page).await
+        self.grants.grants(caller.tenant(), filter, page).await
     }
 
     /// Takes a grant back with everything below it. Its manager may, whoever it was delegated by, and its holder.
@@ -184,7 +184,8 @@ impl Gate {
             caller.require(Permission::DelegateTools)?;
         }
         let reason = reason_or(reason, "revoked", caller);
-        let revoked = self.ledger.revoke_grant(RevokeGrant { stamp: self.mandate(caller), id, reason }).await?;
+        let revoked =
+            self.grants.revoke_grant(RevokeGrant { stamp: caller.mandate(self.clock.now()), id, reason }).await?;
         let (lineage, _) = self.visible_grant(caller, id).await?;
         Ok((revoked, lineage))
     }
@@ -195,7 +196,9 @@ impl Gate {
         require_over(caller, relation)?;
         let reason = reason_or(reason, "suspended", caller);
         let overrides = relation == Relation::Manager;
-        self.ledger.suspend_grant(SuspendGrant { stamp: self.mandate(caller), id, reason, overrides }).await?;
+        self.grants
+            .suspend_grant(SuspendGrant { stamp: caller.mandate(self.clock.now()), id, reason, overrides })
+            .await?;
         Ok(self.visible_grant(caller, id).await?.0)
     }
 
@@ -204,7 +207,7 @@ impl Gate {
         let (_, relation) = self.visible_grant(caller, id).await?;
         require_over(caller, relation)?;
         let only_own = relation == Relation::Delegator;
-        self.ledger.resume_grant(ResumeGrant { stamp: self.mandate(caller), id, only_own }).await?;
+        self.grants.resume_grant(ResumeGrant { stamp: caller.mandate(self.clock.now()), id, only_own }).await?;
         Ok(self.visible_grant(caller, id).await?.0)
     }
 

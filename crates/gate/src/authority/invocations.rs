@@ -13,8 +13,8 @@ use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::{LoggingRule, ToolName};
 
+use crate::authority::Administration;
 use crate::call::authorize::require_usable;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{EventFilter, Freshness, InvocationFilter, Page, PageRequest, ReportInvocation};
 use crate::refusal::{Code, Refusal};
@@ -48,12 +48,12 @@ pub struct Report {
     pub context: GrantContext,
 }
 
-impl Gate {
+impl Administration {
     /// One invocation.
     pub async fn invocation(&self, caller: &Caller, id: InvocationId) -> Result<Invocation, Refusal> {
         let missing =
             || Refusal::new(Code::InvocationNotFound, format!("there is no invocation {id}")).with("invocation_id", id);
-        let invocation = self.ledger.invocation(caller.tenant(), id).await?.ok_or_else(missing)?;
+        let invocation = self.invocations.invocation(caller.tenant(), id).await?.ok_or_else(missing)?;
         if sees_all(caller) || invocation.agent == *caller.id() || invocation.actor == *caller.id() {
             return self.as_seen_by(caller, vec![invocation]).await?.pop().ok_or_else(missing);
         }
@@ -71,11 +71,11 @@ impl Gate {
         if sees_all(caller) {
             return Ok(records);
         }
-        let catalog = self.catalog(caller.tenant(), Freshness::Recent).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Recent).await?;
         // A report is not compared with any secret.
         for record in records.iter_mut().filter(|record| !record.reported) {
             let call = record.id.to_string();
-            let blinded = |name: &str, hash: &str| self.blinding.hash(&call, name, hash);
+            let blinded = |name: &str, hash: &str| self.audit.blinding.hash(&call, name, hash);
             record.arguments_hash = blinded("argsHash", &record.arguments_hash);
             record.fingerprint = record.fingerprint.as_deref().map(|hash| blinded("request_fingerprint", hash));
             let service = record.service.as_ref().and_then(|name| catalog.service(name, record.version.as_ref()));
@@ -93,7 +93,7 @@ impl Gate {
         if !caller.may(Permission::ReadAudit) {
             return Ok(Vec::new());
         }
-        self.integrate_if_possible().await;
+        self.audit.integrate_if_possible().await;
         let filter = EventFilter {
             kinds: vec!["hook.decided".to_owned()],
             run: Some(invocation.run_id()),
@@ -103,7 +103,7 @@ impl Gate {
         };
         let id = invocation.id.to_string();
         let mut decisions = Vec::new();
-        let events = self.ledger.events(&invocation.tenant, filter, PageRequest::first(PageRequest::LIMIT)).await?;
+        let events = self.log.events(&invocation.tenant, filter, PageRequest::first(PageRequest::LIMIT)).await?;
         for event in events.items {
             let unreadable = |_| Refusal::new(Code::Internal, "an event of the log cannot be read");
             let mut event: Value = serde_json::from_str(&event.canonical).map_err(unreadable)?;
@@ -134,7 +134,7 @@ impl Gate {
                 }
             }
         }
-        let Page { items, next } = self.ledger.invocations(caller.tenant(), filter, page).await?;
+        let Page { items, next } = self.invocations.invocations(caller.tenant(), filter, page).await?;
         Ok(Page { items: self.as_seen_by(caller, items).await?, next })
     }
 
@@ -146,7 +146,7 @@ impl Gate {
         for _ in 0..ATTEMPTS {
             let command = self.report(caller, &report).await?;
             let invocation = command.invocation.clone();
-            match self.ledger.report_invocation(command).await {
+            match self.invocations.report_invocation(command).await {
                 // What the report rests on has changed since it was read.
                 Err(refusal) if refusal.code() == Code::VersionConflict => {}
                 outcome => return outcome.map(|()| invocation),
@@ -160,7 +160,7 @@ impl Gate {
             Refusal::new(Code::GrantNotFound, format!("there is no grant {}", report.grant))
                 .with("grant_id", report.grant)
         };
-        let holding = self.ledger.holding(caller.tenant(), report.grant).await?.ok_or_else(missing)?;
+        let holding = self.held_grants.holding(caller.tenant(), report.grant).await?.ok_or_else(missing)?;
         let grant = holding.lineage.grant();
         if grant.agent != report.agent {
             return Err(missing());
@@ -169,7 +169,7 @@ impl Gate {
             let reason = format!("grant {} is for service `{}`", report.grant, grant.service);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         require_usable(&holding, stamp.time())?;
         let lineage = holding.lineage.ancestors().iter().chain([grant]);
         let summary = LoggingRule::default().summary(&report.parameters);

@@ -8,16 +8,22 @@ use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::permission::Permission;
 use toolgate_model::text::check_identifier;
 
-use crate::gate::Gate;
-use crate::identify::Caller;
-use crate::ports::ledger::{ActivePolicies, ApplyPolicies, Freshness, Page, PageRequest, PolicyChange};
-use crate::ports::policy_book::{Examined, KnownPrincipals, PolicyProblem, PolicyTool, RuleSummary};
+use super::AuditReader;
+use crate::builtin::Builtins;
+use crate::catalog::Catalogs;
+use crate::gate::{Ports, Shared};
+use crate::identify::{Authenticator, Caller};
+use crate::ports::clock::Clock;
+use crate::ports::ledger::{
+    ActivePolicies, ApplyPolicies, AuditLog, Freshness, Page, PageRequest, Policies, PolicyChange, Principals,
+};
+use crate::ports::policy_book::{Examined, KnownPrincipals, PolicyBook, PolicyProblem, PolicyTool, RuleSummary};
 use crate::refusal::{Code, Refusal};
 
 pub use self::replay::{Replay, ReplayStep};
 pub use self::shadow::{ShadowExample, ShadowReport, ShadowRule};
 pub use self::simulation::{Simulating, Simulation, SimulationProgress, VerdictChange};
-pub(crate) use self::trials::Trials;
+use self::trials::Trials;
 
 mod recorded;
 mod replay;
@@ -44,7 +50,38 @@ pub struct NewPolicies {
     pub expected: Option<u64>,
 }
 
-impl Gate {
+/// Policies: their versions, and what other policies would have decided.
+pub struct PolicyAdministration {
+    policies: Arc<dyn Policies>,
+    principals: Arc<dyn Principals>,
+    log: Arc<dyn AuditLog>,
+    policy_book: Arc<dyn PolicyBook>,
+    clock: Arc<dyn Clock>,
+    authenticator: Arc<Authenticator>,
+    audit: Arc<AuditReader>,
+    catalogs: Arc<Catalogs>,
+    builtins: Arc<Builtins>,
+    trials: Arc<Trials>,
+}
+
+impl PolicyAdministration {
+    pub(crate) fn new(ports: &Ports, shared: &Shared) -> Self {
+        Self {
+            policies: ports.ledger.clone(),
+            principals: ports.ledger.clone(),
+            log: ports.ledger.clone(),
+            policy_book: Arc::clone(&ports.policy_book),
+            clock: Arc::clone(&ports.clock),
+            authenticator: Arc::clone(&shared.authenticator),
+            audit: Arc::clone(&shared.audit),
+            catalogs: Arc::clone(&shared.catalogs),
+            builtins: Arc::clone(&shared.builtins),
+            trials: Arc::default(),
+        }
+    }
+}
+
+impl PolicyAdministration {
     /// Looks at policies without applying them.
     pub async fn check_policies(&self, caller: &Caller, files: Vec<PolicyFile>) -> Result<Examined, Refusal> {
         caller.require(Permission::ManagePolicies)?;
@@ -65,7 +102,7 @@ impl Gate {
         let mut known = KnownPrincipals::default();
         let mut page = PageRequest::first(PageRequest::LIMIT);
         loop {
-            let found = self.ledger.principals(caller.tenant(), page).await?;
+            let found = self.principals.principals(caller.tenant(), page).await?;
             for principal in found.items.iter().filter(|principal| principal.removed_at.is_none()) {
                 known.ids.insert(principal.id.as_str().to_owned());
                 known.labels.extend(principal.labels.iter().map(|label| label.as_str().to_owned()));
@@ -123,7 +160,7 @@ impl Gate {
     /// The policies as they stand.
     pub async fn active_policies(&self, caller: &Caller) -> Result<Arc<ActivePolicies>, Refusal> {
         require_reader(caller)?;
-        self.ledger.policies(caller.tenant(), self.clock.now(), Freshness::Newest).await
+        self.policies.policies(caller.tenant(), self.clock.now(), Freshness::Newest).await
     }
 
     /// One version of the policies.
@@ -133,13 +170,13 @@ impl Gate {
             let reason = format!("there is no version {version} of the policies");
             Refusal::new(Code::PolicyNotFound, reason).with("version", version)
         };
-        self.ledger.policy_version(caller.tenant(), version).await?.ok_or_else(missing)
+        self.policies.policy_version(caller.tenant(), version).await?.ok_or_else(missing)
     }
 
     /// The versions of the policies, newest first.
     pub async fn policy_versions(&self, caller: &Caller, page: PageRequest) -> Result<Page<PolicySetVersion>, Refusal> {
         require_reader(caller)?;
-        self.ledger.policy_versions(caller.tenant(), page).await
+        self.policies.policy_versions(caller.tenant(), page).await
     }
 
     /// The rules in a version of the policies.
@@ -168,8 +205,8 @@ impl Gate {
         let count = |rules: usize| u64::try_from(rules).unwrap_or(u64::MAX);
         let shadowed = count(checked.rules.iter().filter(|rule| rule.shadow).count());
         let rules = count(checked.rules.len());
-        let stamp = self.mandate(caller);
-        self.ledger.apply_policies(ApplyPolicies { stamp, change, files, note, expected, rules, shadowed }).await
+        let stamp = caller.mandate(self.clock.now());
+        self.policies.apply_policies(ApplyPolicies { stamp, change, files, note, expected, rules, shadowed }).await
     }
 
     /// Checks and tests policies, beside the calls that are under way: many rules take a while.
@@ -185,7 +222,7 @@ impl Gate {
 
     /// The tools that rules can speak of: those of the newest version of every service, and the gate's own.
     pub(super) async fn policy_tools(&self, caller: &Caller) -> Result<Vec<PolicyTool>, Refusal> {
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let own = self.builtins.of(caller.tenant()).map(|builtin| &builtin.tool);
         let mut seen = BTreeSet::new();
         let registered = catalog.services().flat_map(|service| service.tools());

@@ -14,7 +14,7 @@ use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
 
-use crate::gate::Gate;
+use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::ids::Ids;
 use crate::ports::entropy::random;
@@ -56,7 +56,7 @@ pub struct Stored {
     pub unresolved_tools: Vec<ToolId>,
 }
 
-impl Gate {
+impl Administration {
     /// Registers a principal, with no more permissions and scopes than the caller has.
     pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Stored, Refusal> {
         caller.require(Permission::ManageAgents)?;
@@ -71,7 +71,7 @@ impl Gate {
             return Err(Refusal::new(Code::AlreadyExists, reason));
         }
         let unresolved = self.unresolved_tools(caller, new.tool_allowlist.as_ref()).await?;
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let principal = Principal {
             name: new.name,
             scopes: new.scopes,
@@ -82,7 +82,7 @@ impl Gate {
             ..Principal::new(stamp.tenant().clone(), new.id, new.kind, permissions, stamp.time())
         };
         let command = CreatePrincipal { stamp, principal: principal.clone(), unresolved: unresolved.clone() };
-        self.ledger.create_principal(command).await?;
+        self.principals.create_principal(command).await?;
         Ok(Stored { principal, unresolved_tools: unresolved })
     }
 
@@ -108,13 +108,13 @@ impl Gate {
         }
         let unresolved = self.unresolved_tools(caller, changes.tool_allowlist.iter().flatten().next()).await?;
         let command = UpdatePrincipal {
-            stamp: self.mandate(caller),
+            stamp: caller.mandate(self.clock.now()),
             id: id.clone(),
             expected_revision: before.revision,
             changes,
             unresolved: unresolved.clone(),
         };
-        let principal = self.ledger.update_principal(command).await?;
+        let principal = self.principals.update_principal(command).await?;
         Ok(Stored { principal, unresolved_tools: unresolved })
     }
 
@@ -124,14 +124,14 @@ impl Gate {
         if id != caller.id() && !caller.may(Permission::ManageAgents) {
             return Err(missing());
         }
-        let found = self.ledger.principal(caller.tenant(), id).await?;
+        let found = self.principals.principal(caller.tenant(), id).await?;
         found.filter(|principal| principal.removed_at.is_none()).ok_or_else(missing)
     }
 
     /// The principals of the tenant.
     pub async fn principals(&self, caller: &Caller, page: PageRequest) -> Result<Page<Principal>, Refusal> {
         caller.require(Permission::ManageAgents)?;
-        self.ledger.principals(caller.tenant(), page).await
+        self.principals.principals(caller.tenant(), page).await
     }
 
     /// Removes a principal with its keys and grants.
@@ -141,7 +141,9 @@ impl Gate {
             let reason = "you cannot remove yourself; another administrator must";
             return Err(Refusal::new(Code::PermissionDenied, reason));
         }
-        self.ledger.remove_principal(RemovePrincipal { stamp: self.mandate(caller), id: id.clone() }).await
+        self.principals
+            .remove_principal(RemovePrincipal { stamp: caller.mandate(self.clock.now()), id: id.clone() })
+            .await
     }
 
     /// Makes a key for a principal. The key is in this answer and nowhere else.
@@ -155,10 +157,10 @@ impl Gate {
         let holder = self.administered(caller, principal).await?;
         caller.require_scopes_within_own(&holder.scopes)?;
         self.require_future(expires_at)?;
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let (key, secret) = new_key(&self.ids, principal.clone(), stamp.time())?;
         let key = NewKey { label, expires_at, ..key };
-        let record = self.ledger.create_key(CreateKey { stamp, key }).await?;
+        let record = self.keys.create_key(CreateKey { stamp, key }).await?;
         Ok((record, secret))
     }
 
@@ -180,17 +182,17 @@ impl Gate {
             let reason = "client certificates identify principals of the tenant `default` only; use a key here";
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "certificate"));
         }
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let key =
             stored_key(&self.ids, principal.clone(), stamp.time(), certificate.digest(), certificate.to_string())?;
         let key = NewKey { label, expires_at, certificate: Some(certificate), ..key };
-        self.ledger.create_key(CreateKey { stamp, key }).await
+        self.keys.create_key(CreateKey { stamp, key }).await
     }
 
     /// The keys of a principal.
     pub async fn keys(&self, caller: &Caller, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal> {
         self.principal(caller, principal).await?;
-        self.ledger.keys(caller.tenant(), principal).await
+        self.keys.keys(caller.tenant(), principal).await
     }
 
     /// Ends a key.
@@ -199,11 +201,11 @@ impl Gate {
         if !caller.may(Permission::ManageAgents) {
             return Err(missing());
         }
-        let key = self.ledger.key(caller.tenant(), id).await?.ok_or_else(missing)?;
-        if let Some(principal) = self.ledger.principal(caller.tenant(), &key.principal).await? {
+        let key = self.keys.key(caller.tenant(), id).await?.ok_or_else(missing)?;
+        if let Some(principal) = self.principals.principal(caller.tenant(), &key.principal).await? {
             caller.require_within_own(&principal.permissions)?;
         }
-        self.ledger.revoke_key(RevokeKey { stamp: self.mandate(caller), id }).await
+        self.keys.revoke_key(RevokeKey { stamp: caller.mandate(self.clock.now()), id }).await
     }
 
     /// A principal that the caller administers: whoever could make its key could act with its permissions.

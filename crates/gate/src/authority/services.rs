@@ -8,13 +8,13 @@ use toolgate_model::permission::Permission;
 use toolgate_model::schema::Schema;
 use toolgate_model::service::{DefinitionError, ServiceDefinition, ServiceVersion};
 
+use crate::authority::Administration;
 use crate::builtin;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{ApplyService, Freshness, RegisteredService, Registry, RemoveService};
 use crate::refusal::{Code, Refusal};
 
-impl Gate {
+impl Administration {
     /// Registers a version of a service, or replaces it; true where it is new.
     pub async fn apply_service(
         &self,
@@ -30,8 +30,8 @@ impl Gate {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
         let (service, version) = (definition.service.clone(), definition.version.clone());
-        let command = ApplyService { stamp: self.mandate(caller), definition, replace };
-        let new = self.ledger.apply_service(command).await?;
+        let command = ApplyService { stamp: caller.mandate(self.clock.now()), definition, replace };
+        let new = self.services.apply_service(command).await?;
         let registered = self.service(caller, &service, Some(&version)).await?;
         let registered = registered.into_iter().next().ok_or_else(|| not_found(&service))?;
         Ok((registered, new))
@@ -45,13 +45,13 @@ impl Gate {
         version: Option<ServiceVersion>,
     ) -> Result<u64, Refusal> {
         require_registrar(caller)?;
-        self.ledger.remove_service(RemoveService { stamp: self.mandate(caller), service, version }).await
+        self.services.remove_service(RemoveService { stamp: caller.mandate(self.clock.now()), service, version }).await
     }
 
     /// Everything that is registered.
     pub async fn services(&self, caller: &Caller) -> Result<Arc<Registry>, Refusal> {
         caller.require(Permission::ManageTools)?;
-        self.ledger.registry(caller.tenant(), self.clock.now(), Freshness::Newest).await
+        self.services.registry(caller.tenant(), self.clock.now(), Freshness::Newest).await
     }
 
     /// The versions of one service, the newest first.
@@ -64,7 +64,7 @@ impl Gate {
         if !caller.may(Permission::ManageTools) {
             return Err(not_found(service));
         }
-        let registry = self.ledger.registry(caller.tenant(), self.clock.now(), Freshness::Newest).await?;
+        let registry = self.services.registry(caller.tenant(), self.clock.now(), Freshness::Newest).await?;
         let wanted = |registered: &&RegisteredService| {
             let definition = &registered.definition;
             definition.service == *service && version.is_none_or(|version| definition.version == *version)

@@ -6,12 +6,12 @@ use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, T
 use toolgate_model::text::Line;
 
 use super::principals::new_key;
-use crate::gate::Gate;
+use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::ports::ledger::{CreateTenant, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
-impl Gate {
+impl Administration {
     /// Makes a tenant. Its administrator's key is in this answer and nowhere else.
     pub async fn create_tenant(
         &self,
@@ -20,7 +20,7 @@ impl Gate {
         name: Option<Line>,
     ) -> Result<(Tenant, PrincipalId, ApiKey), Refusal> {
         require_platform(caller)?;
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), stamp.time())?;
         let tenant = Tenant { id: id.clone(), name, created_at: stamp.time() };
         let administrator = Principal::new(
@@ -30,14 +30,14 @@ impl Gate {
             PermissionSet::of_a_tenant_administrator(),
             stamp.time(),
         );
-        self.ledger.create_tenant(CreateTenant { stamp, tenant: tenant.clone(), administrator, key }).await?;
+        self.tenants.create_tenant(CreateTenant { stamp, tenant: tenant.clone(), administrator, key }).await?;
         Ok((tenant, PrincipalId::administrator(), secret))
     }
 
     /// All tenants.
     pub async fn tenants(&self, caller: &Caller, page: PageRequest) -> Result<Page<Tenant>, Refusal> {
         require_platform(caller)?;
-        self.ledger.tenants(page).await
+        self.tenants.tenants(page).await
     }
 
     /// One tenant: any for the platform's administrator, its own for everybody.
@@ -46,7 +46,7 @@ impl Gate {
         if id != caller.tenant() && require_platform(caller).is_err() {
             return Err(missing());
         }
-        self.ledger.tenant(id).await?.ok_or_else(missing)
+        self.tenants.tenant(id).await?.ok_or_else(missing)
     }
 }
 

@@ -6,12 +6,12 @@ use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::text::Line;
 
-use crate::gate::Gate;
+use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::ports::ledger::{CreateVault, DeleteVault, Deleted, Page, PageRequest};
 use crate::refusal::Refusal;
 
-impl Gate {
+impl Administration {
     /// Makes a vault; its owner is the caller unless another is named.
     pub async fn create_vault(
         &self,
@@ -22,7 +22,7 @@ impl Gate {
         caller.require(Permission::ManageTools)?;
         let owner = owner.unwrap_or_else(|| caller.id().clone());
         caller.require_acting_for(&owner)?;
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let vault = Vault {
             id: self.ids.make(stamp.time(), VaultId::new)?,
             tenant: stamp.tenant().clone(),
@@ -30,7 +30,7 @@ impl Gate {
             name,
             created_at: stamp.time(),
         };
-        self.ledger.create_vault(CreateVault { stamp, vault: vault.clone() }).await?;
+        self.vaults.create_vault(CreateVault { stamp, vault: vault.clone() }).await?;
         Ok(vault)
     }
 
@@ -47,12 +47,12 @@ impl Gate {
     ) -> Result<Page<(Vault, Vec<CredentialId>)>, Refusal> {
         caller.require(Permission::ManageTools)?;
         let owner = (!caller.manages_all()).then(|| caller.id());
-        self.ledger.vaults(caller.tenant(), owner, page).await
+        self.vaults.vaults(caller.tenant(), owner, page).await
     }
 
     /// Deletes a vault with all that it holds.
     pub async fn delete_vault(&self, caller: &Caller, id: VaultId) -> Result<Deleted, Refusal> {
         self.managed_vault(caller, id).await?;
-        self.ledger.delete_vault(DeleteVault { stamp: self.mandate(caller), id }).await
+        self.vaults.delete_vault(DeleteVault { stamp: caller.mandate(self.clock.now()), id }).await
     }
 }

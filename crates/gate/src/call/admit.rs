@@ -26,16 +26,18 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::Call;
 use super::approve::Approved;
 use super::execute::Opened;
 use super::fit::{Candidate, Errand, Fit};
 use super::guard::Judged;
 use super::settle::CallAnswer;
-use crate::gate::Gate;
+use super::{Call, Pipeline};
 use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
 use crate::ports::source::Reservation;
 use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
 
 /// How long after its time a call is taken for cut off.
 const GRACE: Duration = Duration::from_secs(30);
@@ -44,7 +46,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 /// A call that may be carried out: the ledger has it as running.
 ///
-/// INVARIANT: made only by `Gate::admit`, here.
+/// INVARIANT: made only by `Pipeline::admit`, here.
 pub struct Admitted {
     call: Arc<Call>,
     fit: Fit,
@@ -72,7 +74,7 @@ struct Decided {
     judged: Judged,
 }
 
-impl Gate {
+impl Pipeline {
     /// Admits the call through the first of the grants to its action that has room for it.
     pub(super) async fn admit(&self, call: &Arc<Call>, approved: Approved) -> Result<Outcome, Refusal> {
         let Approved { alternative, modified, consent, covered, judged } = approved;
@@ -106,7 +108,7 @@ impl Gate {
             return Err(refusal.clone());
         }
         let command = Arc::new(self.command(call, &fit, decided, &opened));
-        match self.ledger.admit(Arc::clone(&command)).await? {
+        match self.calls.admit(Arc::clone(&command)).await? {
             Admission::Admitted => {
                 let (call, modified) = (Arc::clone(call), decided.modified.clone());
                 Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command, _reserved: reserved }), opened))

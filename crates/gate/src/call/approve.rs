@@ -4,19 +4,21 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_model::approval::{Approval, ApprovalRule, BoundAction, Mode};
+use toolgate_model::approval::{Approval, ApprovalRule, BoundAction};
 
 use self::need::Need;
+use super::Pipeline;
 use super::action::{bound_action, digest};
 use super::fit::Alternative;
 use super::guard::{Guarded, Judged};
 use super::{Call, Kept, Progress};
-use crate::gate::Gate;
 use crate::ports::approver::{Ask, Reply, consent_of};
-use crate::ports::ledger::{AskedApproval, Consent, ParkCall, SessionTerms};
+use crate::ports::ledger::{AskedApproval, Consent, ParkCall};
 use crate::refusal::{Code, Refusal};
 
 mod need;
+#[cfg(test)]
+mod tests;
 
 /// A call that needs nobody's decision any more.
 pub(super) struct Approved {
@@ -62,7 +64,7 @@ impl Approved {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Waits for a person where something asks for one.
     pub(super) async fn approve(
         self: &Arc<Self>,
@@ -75,7 +77,7 @@ impl Gate {
         if kept.answered.is_empty() && (ask.is_some() || call.detached) {
             // What was asked when the same call was run before.
             for AskedApproval { approval, first } in &call.answered {
-                let given = self.ledger.approval(call.caller.tenant(), *approval).await?;
+                let given = self.approvals.approval(call.caller.tenant(), *approval).await?;
                 let given = given.ok_or_else(no_longer_the_same)?;
                 let consent = consent_of(&given)?;
                 kept.answered.push(Answered { consent, digest: given.digest, rule: given.rule, is_first: *first });
@@ -130,12 +132,6 @@ impl Gate {
             return Err(Refusal::new(Code::ApprovalRequired, reason));
         }
         self.open(guarded.fit()).await.transpose().map(drop)
-    }
-
-    /// The mode of a session, within what the operator allows.
-    pub(crate) fn effective_mode(&self, terms: &SessionTerms) -> Mode {
-        let settings = &self.settings.approvals;
-        terms.mode.unwrap_or(settings.mode).min(settings.highest_mode)
     }
 
     /// Waits for the decision of an approver, for as long as the caller waits for the response.

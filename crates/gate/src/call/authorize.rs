@@ -9,12 +9,14 @@ use toolgate_model::grant::{GrantStatus, Standing};
 use toolgate_model::id::GrantId;
 use toolgate_model::time::Timestamp;
 
-use super::Call;
 use super::fit::Candidate;
 use super::resolve::Resolved;
-use crate::gate::Gate;
+use super::{Call, Pipeline};
 use crate::ports::ledger::Holding;
 use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
 
 /// A call with the grants that authorize it, in the order of preference: bound to the task before unbound, fewest scopes,
 /// soonest expiry, oldest.
@@ -34,7 +36,7 @@ impl Authorized {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Keeps the grants that authorize the call.
     pub(super) fn authorize(&self, call: &Call, resolved: Resolved) -> Result<Authorized, Refusal> {
         let now = self.clock.now();

@@ -11,13 +11,15 @@ use toolgate_model::fetch::{self, FetchError};
 use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderError, RenderedRequest};
 
-use super::Call;
 use super::authorize::{Authorized, first_of};
 use super::fit::{Alternative, Candidate, Connector, Errand, Fit};
+use super::{Call, Pipeline};
 use crate::catalog::Backing;
-use crate::gate::Gate;
 use crate::ports::ledger::Holding;
 use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
 
 /// A call with the grants whose limits it keeps, in the order of preference.
 ///
@@ -33,7 +35,7 @@ impl Constrained {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Keeps the grants whose limits the call keeps.
     pub(super) fn constrain(&self, call: &Call, authorized: Authorized) -> Result<Constrained, Refusal> {
         constrain_all(call, authorized.into_candidates(), &call.parameters)

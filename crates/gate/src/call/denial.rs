@@ -11,14 +11,17 @@ use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::time::Timestamp;
 
+use super::Pipeline;
 use super::admit::shown;
 use super::detached::StoredOutcome;
 use super::fit::Candidate;
 use super::resolve::tool_part;
 use super::{Call, Reached};
-use crate::gate::Gate;
 use crate::ports::ledger::{Freshness, Holding, RecordDenial};
 use crate::refusal::{Code, Kind, Refusal, Stage};
+
+#[cfg(test)]
+mod tests;
 
 /// A call without a result: refused, or admitted and never settled.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +74,7 @@ struct About {
     service: Option<ServiceName>,
 }
 
-impl Gate {
+impl Pipeline {
     /// The one place where refusals are written down.
     pub(super) async fn record_denial(&self, call: &Call, mut reached: Reached, refusal: Refusal) -> Denial {
         self.refused_calls.count(&call.caller, &refusal, call.arrived);
@@ -79,7 +82,7 @@ impl Gate {
         // A detached call ends with its record. Where too many were refused, none is accepted.
         if !call.detached && !is_recorded {
             let (tenant, principal, now) = (call.caller.tenant(), call.caller.id(), self.clock.now());
-            let counted = self.tally.count(&*self.ledger, tenant, principal, refusal.code(), now).await;
+            let counted = self.tally.count(&*self.calls, tenant, principal, refusal.code(), now).await;
             return match counted {
                 Ok(()) => Denial::unrecorded(refusal),
                 Err(uncounted) => Denial::unrecorded(uncounted.at(Stage::Settle)),
@@ -120,7 +123,7 @@ impl Gate {
             },
             invocation,
         };
-        match self.ledger.record_denial(command).await {
+        match self.calls.record_denial(command).await {
             Ok(()) => Denial::refused(Some(call.id), refusal),
             // The admission was reported as failed, and had happened: the record stays as the admission wrote it.
             Err(admitted) if admitted.code() == Code::OutcomeUnknown => Denial::unsettled(call.id, &refusal),
@@ -134,7 +137,7 @@ impl Gate {
         let mut about = About { candidate: reached.found, grant: reached.grant, ..About::default() };
         let named = refusal.grant().or(about.grant).or(call.grant);
         if let Some(named) = named.filter(|named| about.grant != Some(*named)) {
-            let found = self.ledger.holding(call.caller.tenant(), named).await.ok().flatten();
+            let found = self.held_grants.holding(call.caller.tenant(), named).await.ok().flatten();
             about.holding = found.filter(|holding| holding.lineage.grant().agent == call.agent);
             about.grant = about.holding.as_ref().map(|holding| holding.grant()).or(about.grant);
         }
@@ -150,8 +153,13 @@ impl Gate {
     /// The service that the call names, if the agent holds a grant on it.
     async fn held_service(&self, call: &Call) -> Option<ServiceName> {
         let tenant = call.caller.tenant();
-        let held =
-            self.ledger.holdings(tenant, &call.agent, self.clock.now(), Freshness::Recent).await.ok()?.held.clone();
+        let held = self
+            .held_grants
+            .holdings(tenant, &call.agent, self.clock.now(), Freshness::Recent)
+            .await
+            .ok()?
+            .held
+            .clone();
         let named = held.iter().find(|holding| tool_part(call, &holding.credential.service).is_some())?;
         Some(named.credential.service.clone())
     }

@@ -15,8 +15,8 @@ use toolgate_model::secret::{Material, Secret};
 
 pub(super) use self::stored::StoredOutcome;
 use self::stored::{FIELD, StoredRequest};
+use super::Pipeline;
 use super::{Call, CallAnswer, CallRequest, Denial, Presence, Ran, Reached};
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::approver::consent_of;
 use crate::ports::ledger::{
@@ -26,7 +26,7 @@ use crate::ports::ledger::{
 use crate::ports::sealer::{CallPart, SealBinding, SealError};
 use crate::refusal::{Code, Refusal, Stage};
 
-pub use self::reading::{DetachedView, Follower};
+pub use self::reading::{DetachedReader, DetachedView, Follower};
 use self::runs::Run;
 pub(crate) use self::runs::Runs;
 
@@ -43,7 +43,7 @@ const CLAIMED_AT_ONCE: u32 = 100;
 /// How often a request is sealed again when its master key is retired meanwhile.
 const SEAL_ATTEMPTS: u32 = 3;
 
-impl Gate {
+impl Pipeline {
     /// Accepts a call that outlives its connection, and begins it. Sent again under the same idempotency key it is the
     /// same call.
     pub async fn detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<InvocationId, Denial> {
@@ -124,7 +124,7 @@ impl Gate {
                 process: self.process,
                 limits: limits.stored,
             };
-            match self.ledger.detach_call(command).await {
+            match self.detached_calls.detach_call(command).await {
                 Err(retired) if retired.code() == Code::MasterKeyRetired && attempts > 0 => {}
                 outcome => return outcome,
             }
@@ -133,13 +133,13 @@ impl Gate {
 
     /// Runs a call that this process has claimed, in a task of its own.
     fn spawn_detached(self: &Arc<Self>, call: Call, run: Run) {
-        let gate = Arc::clone(self);
+        let pipeline = Arc::clone(self);
         tokio::spawn(async move {
-            let _turn = gate.detached_runs.turn(call.caller.tenant(), &call.agent).await;
-            let in_flight = gate.in_flight.token();
+            let _turn = pipeline.detached_runs.turn(call.caller.tenant(), &call.agent).await;
+            let in_flight = pipeline.in_flight.token();
             let (tenant, id) = (call.caller.tenant().clone(), call.id);
-            let ran = gate.run(call, Ok(())).await;
-            let state = gate.ended(&tenant, id, ran).await;
+            let ran = pipeline.run(call, Ok(())).await;
+            let state = pipeline.ended(&tenant, id, ran).await;
             drop(in_flight);
             run.end(state).await;
         });
@@ -149,8 +149,8 @@ impl Gate {
     pub async fn continue_detached(self: &Arc<Self>) -> Result<u64, Refusal> {
         let mut begun = 0;
         let now = self.clock.now();
-        if self.clock.is_steady() && self.ledger.has_overdue_detached(now).await? {
-            self.ledger.reap_approvals(self.process, now).await?;
+        if self.clock.is_steady() && self.detached_calls.has_overdue_detached(now).await? {
+            self.approvals.reap_approvals(self.process, now).await?;
         }
         loop {
             let running = self.detached_runs.running();
@@ -159,19 +159,19 @@ impl Gate {
             }
             let command =
                 ClaimDetached { process: self.process, now: self.clock.now(), limit: CLAIMED_AT_ONCE, running };
-            let claimed = self.ledger.claim_detached(command).await?;
+            let claimed = self.detached_calls.claim_detached(command).await?;
             let full = claimed.len() >= CLAIMED_AT_ONCE as usize;
             for claimed in claimed {
                 begun += 1;
-                let gate = Arc::clone(self);
+                let pipeline = Arc::clone(self);
                 let run = self.detached_runs.begin(claimed.call.id);
                 tokio::spawn(async move {
                     let call = &claimed.call;
-                    let _turn = gate.detached_runs.turn(&call.tenant, &call.agent).await;
-                    let in_flight = gate.in_flight.token();
+                    let _turn = pipeline.detached_runs.turn(&call.tenant, &call.agent).await;
+                    let in_flight = pipeline.in_flight.token();
                     let (tenant, id) = (call.tenant.clone(), call.id);
-                    let ran = gate.run_claimed(claimed).await;
-                    let state = gate.ended(&tenant, id, ran).await;
+                    let ran = pipeline.run_claimed(claimed).await;
+                    let state = pipeline.ended(&tenant, id, ran).await;
                     drop(in_flight);
                     run.end(state).await;
                 });
@@ -182,6 +182,19 @@ impl Gate {
         }
         self.tell_followers().await?;
         Ok(begun)
+    }
+
+    /// Tells those who follow calls here how far these have come elsewhere.
+    async fn tell_followers(&self) -> Result<(), Refusal> {
+        let followed = self.detached_runs.followed();
+        // Where there is no other process, each run tells by itself.
+        if followed.is_empty() || !self.approvals.shares_approvals() {
+            return Ok(());
+        }
+        for (id, state) in self.detached_calls.detached_states(&followed).await? {
+            self.detached_runs.note(id, state);
+        }
+        Ok(())
     }
 
     /// Ready when a call may have become ready to run.
@@ -200,7 +213,7 @@ impl Gate {
             return Ok(0);
         }
         let now = self.clock.now();
-        self.ledger.sweep_detached(now, now.minus(self.settings.detached.keep)).await
+        self.detached_calls.sweep_detached(now, now.minus(self.settings.detached.keep)).await
     }
 
     /// What a run leaves behind; the state that the call is in.
@@ -224,14 +237,14 @@ impl Gate {
             Ok(answer) if answer.replayed => {
                 let outcome = StoredOutcome::answered(&answer);
                 let finish = self.finish(tenant, id, &outcome).await;
-                if let Err(refusal) = self.ledger.finish_detached(tenant, id, finish).await {
+                if let Err(refusal) = self.detached_calls.finish_detached(tenant, id, finish).await {
                     tracing::warn!(%id, %refusal, "the outcome of a detached call could not be stored");
                 }
             }
             // No record, no end: it is run again.
             Err(Denial { invocation: None, refusal, .. }) => {
                 tracing::debug!(%id, %refusal, "a detached call could not be run, and will be tried again");
-                if let Err(refusal) = self.ledger.release_detached(tenant, id, self.process).await {
+                if let Err(refusal) = self.detached_calls.release_detached(tenant, id, self.process).await {
                     tracing::debug!(%id, %refusal, "a detached call stays claimed until it is looked for again");
                 }
                 return DetachedState::Ready;
@@ -250,10 +263,11 @@ impl Gate {
             Err(error @ SealError::Damaged { .. }) => Err(Refusal::from(error)),
             Err(error) => return Ran::refused(Denial::unrecorded(error.into())),
         };
-        let (caller, identified) = match self.identify_stored(&stored.tenant, &stored.actor, stored.key).await {
-            Ok(identified) => identified,
-            Err(refusal) => return Ran::refused(Denial::unrecorded(refusal)),
-        };
+        let (caller, identified) =
+            match self.authenticator.identify_stored(&stored.tenant, &stored.actor, stored.key).await {
+                Ok(identified) => identified,
+                Err(refusal) => return Ran::refused(Denial::unrecorded(refusal)),
+            };
         let (request, readable) = match request {
             Ok(request) => (request, Ok(())),
             Err(refusal) => (StoredRequest::lost(&stored), Err(refusal)),
@@ -294,7 +308,7 @@ impl Gate {
     /// Refuses where an approver has not approved what the call waited for, whatever asks for an approval now.
     async fn require_approved(&self, stored: &DetachedCall) -> Result<(), Refusal> {
         for asked in &stored.asked {
-            let found = self.ledger.approval(&stored.tenant, asked.approval).await?;
+            let found = self.approvals.approval(&stored.tenant, asked.approval).await?;
             let lost = || Refusal::new(Code::ApprovalRequired, "the approval of this call is gone; call again");
             consent_of(&found.ok_or_else(lost)?)?;
         }
@@ -308,7 +322,7 @@ impl Gate {
             let stamp = Stamp { tenant, actor, time: self.clock.now() };
             let reason = "the caller cancelled the call".to_owned();
             let end = EndApproval { stamp, id: asked.approval, status: ApprovalStatus::Cancelled, reason };
-            self.ledger.end_approval(end).await?;
+            self.approvals.end_approval(end).await?;
         }
         Ok(())
     }

@@ -10,9 +10,9 @@ use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
 use super::Admitted;
+use super::Pipeline;
 use super::admit::Target;
 use super::fit::{Errand, Fit};
-use crate::gate::Gate;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{Freshness, Holding, Mandate, NewEnd, RotateCredential, Stamp};
 use crate::ports::sealer::SealBinding;
@@ -37,7 +37,7 @@ pub(super) struct Unsealed {
     pub(super) redactor: Redactor,
 }
 
-impl Gate {
+impl Pipeline {
     /// Opens the one credential of a call.
     pub(super) async fn open(&self, fit: &Fit) -> Opened {
         match &fit.errand {
@@ -78,7 +78,7 @@ impl Gate {
         let stamp = self.stamp(&admitted.call().caller);
         let access = match (unsealed, admitted.target()) {
             (Some(unsealed), Some(Target::Connector { credential, .. })) => {
-                Some((unsealed, CredentialRenewal { gate: self, stamp, credential }))
+                Some((unsealed, CredentialRenewal { pipeline: self, stamp, credential }))
             }
             _ => None,
         };
@@ -97,7 +97,7 @@ impl Gate {
     ) -> Result<(u32, Material), Refusal> {
         loop {
             let now = self.clock.now();
-            let sealed = self.ledger.sealed_material(&credential.tenant, credential.id, now, freshness).await?;
+            let sealed = self.credentials.sealed_material(&credential.tenant, credential.id, now, freshness).await?;
             let missing = || Refusal::new(Code::CredentialRevoked, "its material is gone");
             let version = sealed.ok_or_else(missing)?;
             let current = version.binding.version() >= credential.version;
@@ -113,7 +113,7 @@ impl Gate {
 
 /// Keeps renewed material of one credential: sealed back into the vault as a new version.
 struct CredentialRenewal<'a> {
-    gate: &'a Gate,
+    pipeline: &'a Pipeline,
     stamp: Stamp,
     credential: &'a Credential,
 }
@@ -122,7 +122,7 @@ struct CredentialRenewal<'a> {
 impl Renewal for CredentialRenewal<'_> {
     async fn renew(&self, stale: &Material, exchange: &dyn Exchange) -> Result<Material, SourceFailure> {
         // One exchange at a time for one credential; whoever comes later finds what the first one brought.
-        let turn = self.gate.renewals.turn(self.credential.id);
+        let turn = self.pipeline.renewals.turn(self.credential.id);
         let _turn = turn.lock().await;
         let (version, current) = self.current().await?;
         if !same(&current, stale) {
@@ -143,7 +143,7 @@ impl Renewal for CredentialRenewal<'_> {
 
 impl CredentialRenewal<'_> {
     async fn current(&self) -> Result<(u32, Material), SourceFailure> {
-        let newest = self.gate.unseal_current(self.credential, Freshness::Newest).await;
+        let newest = self.pipeline.unseal_current(self.credential, Freshness::Newest).await;
         newest.map_err(|refusal| failed(&refusal))
     }
 
@@ -182,20 +182,20 @@ impl CredentialRenewal<'_> {
     }
 
     async fn keep(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {
-        let (credential, now) = (self.credential, self.gate.clock.now());
+        let (credential, now) = (self.credential, self.pipeline.clock.now());
         let binding = SealBinding::of_credential(&credential.tenant, credential.id, version + 1);
         let command = RotateCredential {
             // The call was admitted, and what the service rotated for it must be kept whatever became of its caller.
             stamp: Mandate::own(Stamp { time: now, ..self.stamp.clone() }),
             id: credential.id,
             expected_version: version,
-            sealed: self.gate.sealer.seal(&binding, renewed).await?,
+            sealed: self.pipeline.sealer.seal(&binding, renewed).await?,
             material_fields: renewed.names().map(str::to_owned).collect(),
             metadata: None,
             end: NewEnd::Same,
-            retire_until: now.plus(self.gate.settings.retire_after),
+            retire_until: now.plus(self.pipeline.settings.retire_after),
         };
-        self.gate.ledger.rotate_credential(command).await.map(drop)
+        self.pipeline.credentials.rotate_credential(command).await.map(drop)
     }
 }
 

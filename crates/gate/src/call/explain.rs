@@ -12,12 +12,12 @@ use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::service::ServiceVersion;
 
+use super::Pipeline;
 use super::authorize::authorizes;
 use super::constrain::fit;
 use super::fit::Candidate;
 use super::guard::refusal_of;
 use super::{Call, CallRequest};
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Refusal, Stage};
@@ -56,7 +56,7 @@ pub struct Explanation {
     pub steps: Vec<Step>,
 }
 
-impl Gate {
+impl Pipeline {
     /// Says step by step what would become of a call.
     pub async fn explain(&self, caller: &Caller, question: Question) -> Result<Explanation, Refusal> {
         caller.require_acting_for(&question.agent)?;
@@ -161,7 +161,7 @@ impl Gate {
     /// Whether the agent is there, and may call anything at all.
     async fn may_call(&self, call: &Call) -> Result<Result<(), Refusal>, Refusal> {
         use crate::refusal::Code;
-        let agent = self.ledger.principal(call.caller.tenant(), &call.agent).await?;
+        let agent = self.principals.principal(call.caller.tenant(), &call.agent).await?;
         Ok(match agent.filter(|agent| agent.removed_at.is_none()) {
             None => Err(Refusal::new(Code::AgentNotFound, format!("there is no agent `{}`", call.agent))),
             Some(agent) if agent.permissions.has(Permission::InvokeTools) => Ok(()),
@@ -177,7 +177,7 @@ impl Gate {
         if !caller.may(Permission::ManageTools) {
             return Ok(());
         }
-        let catalog = self.catalog(caller.tenant(), Freshness::Newest).await?;
+        let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
         let wanted = call.tool.strip_prefix("connector:").unwrap_or(&call.tool);
         let is_meant = |service: &str, tool: &str| {
             wanted == tool || wanted.strip_prefix(service).and_then(|rest| rest.strip_prefix('.')) == Some(tool)

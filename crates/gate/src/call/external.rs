@@ -15,9 +15,9 @@ use toolgate_model::principal::PrincipalId;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
+use super::hooks::Hooks;
 use super::{CallRequest, Denial, Own, Progress};
 use crate::catalog::{Backing, Tool};
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::refusal::{Code, Refusal};
 
@@ -56,9 +56,9 @@ pub struct ExternalLeave {
     pub arguments: Option<Value>,
 }
 
-impl Gate {
+impl Hooks {
     /// Whether a call may be made; waits for a person where it must.
-    pub async fn ask(self: &Arc<Self>, caller: Caller, asked: ExternalCall) -> Result<ExternalLeave, Denial> {
+    pub async fn ask(&self, caller: Caller, asked: ExternalCall) -> Result<ExternalLeave, Denial> {
         let denied = Denial::unrecorded;
         let tool = Arc::new(external_tool(&asked.tool, asked.category).map_err(denied)?);
         self.require_foreign(&caller, &tool).await.map_err(denied)?;
@@ -72,7 +72,7 @@ impl Gate {
             ..CallRequest::new(asked.tool, asked.arguments, asked.address)
         };
         let own = Own { tool: Some(tool), takes_changes: asked.takes_changes, ..Own::default() };
-        let answer = self.invoke_with(caller, request, own).await?;
+        let answer = self.pipeline.invoke_with(caller, request, own).await?;
         let mut leave =
             ExternalLeave { invocation: answer.invocation, approval: None, standing: Vec::new(), arguments: None };
         while let Ok(step) = progress.try_recv() {
@@ -93,7 +93,7 @@ impl Gate {
     }
 }
 
-impl Gate {
+impl Hooks {
     /// What is approved for a tool that only a client has must not cover one of the gate's own of the same name.
     async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
         let named = tool.service.with_tool(tool.name.as_str());

@@ -8,13 +8,16 @@ use toolgate_model::guard::{
 };
 use toolgate_model::time::Timestamp;
 
+use super::Pipeline;
 use super::constrain::constrain_all;
 use super::fit::{Alternative, Candidate, Fit};
 use super::{Call, Reached, admit};
-use crate::gate::Gate;
 use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling};
 use crate::ports::ledger::{Freshness, MarkScope};
 use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
 
 /// A call that the guardians let pass as this action, with its final parameters.
 pub(super) struct Guarded {
@@ -56,7 +59,7 @@ impl Guarded {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Asks the guardians about one of the actions that the call may come to. Their verdict is for this one only.
     pub(super) async fn guard(
         &self,

@@ -12,21 +12,26 @@ use toolgate_model::hook::RunId;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 
+use self::executions::Executions;
+use self::parked::Parked;
 pub use self::question::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
 use self::record::decision_on;
 use self::tools::{Named, unknown_tool};
 use self::walk::Walk;
 use super::guard::refusal_of;
-use super::{Call, Reached, ToolStanding};
-use crate::gate::Gate;
+use super::{Call, Pipeline, Reached, ToolStanding};
+use crate::builtin::Builtins;
+use crate::catalog::Catalogs;
+use crate::gate::{Ports, Shared};
 use crate::identify::Caller;
-use crate::ports::guardian::{Hooked, HookedTool, Ruling};
-use crate::ports::ledger::{Freshness, MarkScope, RecordDecision};
+use crate::ports::clock::Clock;
+use crate::ports::guardian::{Guardian, Hooked, HookedTool, Ruling};
+use crate::ports::ledger::{Approvals, Calls, Credentials, Freshness, GrantLookup, MarkScope, RecordDecision};
 use crate::refusal::{Code, Refusal};
 
-pub(crate) mod executions;
+mod executions;
 mod names;
-pub(crate) mod parked;
+mod parked;
 mod question;
 mod record;
 mod tools;
@@ -35,10 +40,41 @@ mod walk;
 /// What stands for the service of what is no tool.
 const HOOKS: &str = "hook";
 
-impl Gate {
+/// Answers the questions of other runtimes.
+pub struct Hooks {
+    held_grants: Arc<dyn GrantLookup>,
+    credentials: Arc<dyn Credentials>,
+    approvals: Arc<dyn Approvals>,
+    calls: Arc<dyn Calls>,
+    guardian: Arc<dyn Guardian>,
+    clock: Arc<dyn Clock>,
+    catalogs: Arc<Catalogs>,
+    builtins: Arc<Builtins>,
+    pub(super) pipeline: Arc<Pipeline>,
+    executions: Executions,
+    parked: Parked,
+}
+
+impl Hooks {
+    pub(crate) fn new(ports: &Ports, shared: &Shared, pipeline: Arc<Pipeline>) -> Self {
+        Self {
+            held_grants: ports.ledger.clone(),
+            credentials: ports.ledger.clone(),
+            approvals: ports.ledger.clone(),
+            calls: ports.ledger.clone(),
+            guardian: Arc::clone(&ports.guardian),
+            clock: Arc::clone(&ports.clock),
+            catalogs: Arc::clone(&shared.catalogs),
+            builtins: Arc::clone(&shared.builtins),
+            pipeline,
+            executions: Executions::default(),
+            parked: Parked::default(),
+        }
+    }
+
     /// Answers a runtime. Whatever can be decided is decided; a refusal means that there is no decision, because nothing
     /// could be written down.
-    pub async fn answer_hook(self: &Arc<Self>, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
+    pub async fn answer_hook(&self, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
         if let Err(refusal) = caller.require_acting_for(&question.agent).and(caller.require(Permission::InvokeTools)) {
             return self.refuse_question(&caller, &question, &refusal).await;
         }
@@ -49,7 +85,7 @@ impl Gate {
     }
 
     /// A tool is about to be called by the runtime that asks.
-    async fn answer_tool_call(self: &Arc<Self>, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
+    async fn answer_tool_call(&self, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
         let Content::Arguments(arguments) = &question.event.content else {
             return Err(Refusal::new(Code::Internal, "a call of a tool came without arguments"));
         };
@@ -68,7 +104,7 @@ impl Gate {
     }
 
     /// Anything else: judged, and written down before it is answered. Only what an approver must answer becomes a call.
-    async fn answer_event(self: &Arc<Self>, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
+    async fn answer_event(&self, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
         if let Err(refusal) = self.check_message(&caller, &question).await {
             return self.refuse_question(&caller, &question, &refusal).await;
         }
@@ -103,7 +139,7 @@ impl Gate {
 
     /// A message of MCP that calls a tool of this gate must be one that the agent could send here: everything is checked
     /// but the rate, which counts calls.
-    async fn check_message(self: &Arc<Self>, caller: &Caller, question: &HookQuestion) -> Result<(), Refusal> {
+    async fn check_message(&self, caller: &Caller, question: &HookQuestion) -> Result<(), Refusal> {
         let event = &question.event;
         let (Hook::Mcp(Direction::Outbound), Some(named), Content::Message(message)) =
             (event.hook, event.tool.as_deref(), &event.content)
@@ -115,14 +151,14 @@ impl Gate {
             return Ok(());
         }
         let arguments = message.pointer("/params/arguments").and_then(Value::as_object).cloned().unwrap_or_default();
-        let (call, _) = self.begin(caller.clone(), self.request(question, named.to_owned(), arguments))?;
+        let (call, _) = self.pipeline.begin(caller.clone(), self.request(question, named.to_owned(), arguments))?;
         let call = Arc::new(Call { takes_changes: false, waits: false, ..call });
         let mut reached = Reached::default();
-        let constrained = self.check(&call, Freshness::Newest, &mut reached).await?;
+        let constrained = self.pipeline.check(&call, Freshness::Newest, &mut reached).await?;
         let missing = || Refusal::new(Code::GrantNotFound, "there is no grant for this call");
         let preferred = constrained.into_alternatives().into_iter().next().ok_or_else(missing)?;
-        let guarded = self.guard(&call, preferred, Freshness::Newest, &mut reached).await?;
-        self.require_passable(&call, &guarded).await
+        let guarded = self.pipeline.guard(&call, preferred, Freshness::Newest, &mut reached).await?;
+        self.pipeline.require_passable(&call, &guarded).await
     }
 
     async fn rule_on_event(
@@ -133,7 +169,7 @@ impl Gate {
     ) -> Result<Ruling, Refusal> {
         let HookQuestion { event, agent, .. } = question;
         let now = self.clock.now();
-        let holdings = self.ledger.holdings(caller.tenant(), agent, now, Freshness::Recent).await?;
+        let holdings = self.held_grants.holdings(caller.tenant(), agent, now, Freshness::Recent).await?;
         let run = run_of(event);
         let hooked = Hooked {
             event,
@@ -185,8 +221,9 @@ impl Gate {
         question: &HookQuestion,
         decision: Box<HookDecision>,
     ) -> Result<(), Refusal> {
-        let command = RecordDecision { stamp: self.stamp(caller), agent, run: run_of(&question.event), decision };
-        self.ledger.record_decision(command).await
+        let command =
+            RecordDecision { stamp: caller.stamp(self.clock.now()), agent, run: run_of(&question.event), decision };
+        self.calls.record_decision(command).await
     }
 }
 

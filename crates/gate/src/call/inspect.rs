@@ -6,11 +6,11 @@ use serde_json::Value;
 use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
 use toolgate_model::invocation::InvocationStatus;
 
+use super::Pipeline;
 use super::admit::Target;
 use super::fit::Candidate;
 use super::settle::{CallAnswer, CallError};
 use super::{Admitted, Call, guard};
-use crate::gate::Gate;
 use crate::ports::guardian::{Hooked, Ruling};
 use crate::ports::ledger::{Freshness, RecordDecision, StoredAnswer};
 use crate::ports::source::{Execution, FailureKind, SourceFailure};
@@ -36,7 +36,7 @@ pub(super) struct Inspected {
     pub(super) decision: Option<Box<HookDecision>>,
 }
 
-impl Gate {
+impl Pipeline {
     /// Lets the guardian see the result before the caller does.
     pub(super) async fn inspect(&self, admitted: &Admitted, execution: Execution) -> Inspected {
         let (mut inspected, result) = match execution {
@@ -97,7 +97,7 @@ impl Gate {
         if let Some(decision) = decision {
             let (stamp, agent) = (self.stamp(&call.caller), call.agent.clone());
             let decision = Box::new(HookDecision { invocation: Some(stored.invocation), ..*decision });
-            self.ledger.record_decision(RecordDecision { stamp, agent, run: call.run.clone(), decision }).await?;
+            self.calls.record_decision(RecordDecision { stamp, agent, run: call.run.clone(), decision }).await?;
         }
         match passed {
             Ok(result) => answer.outcome.result = Some(result),

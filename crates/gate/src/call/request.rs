@@ -16,11 +16,11 @@ use toolgate_model::principal::{PrincipalId, PrincipalKind};
 use toolgate_model::service::ServiceVersion;
 use toolgate_model::time::Timestamp;
 
+use super::Pipeline;
 use super::fit::Candidate;
 use super::presence::Presence;
 use super::progress::{Observer, Progress};
 use crate::catalog::Tool;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::AskedApproval;
 use crate::refusal::{Code, Refusal};
@@ -178,7 +178,7 @@ impl ToolStanding {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Makes a call of a request, and says whether its caller may make it at all.
     pub(super) fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
         let arrived = self.clock.now();

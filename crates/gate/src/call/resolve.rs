@@ -11,13 +11,15 @@ use toolgate_model::principal::Principal;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolName};
 
-use super::Call;
 use super::authorize::require_standing;
 use super::fit::{Candidate, Opening};
+use super::{Call, Pipeline};
 use crate::catalog::{Catalog, Service, Tool};
-use crate::gate::Gate;
 use crate::ports::ledger::{Freshness, Holding, Holdings};
 use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
 
 /// What stands before the name of a connector's tool in the catalog. A call may name it like that too.
 const CONNECTOR: &str = "connector:";
@@ -38,11 +40,11 @@ impl Resolved {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Finds the tool, and the grants on its service.
     pub(super) async fn resolve(&self, call: &Call, freshness: Freshness) -> Result<Resolved, Refusal> {
         let tenant = call.caller.tenant();
-        let holdings = self.ledger.holdings(tenant, &call.agent, self.clock.now(), freshness).await?;
+        let holdings = self.held_grants.holdings(tenant, &call.agent, self.clock.now(), freshness).await?;
         if let Some(tool) = self.built_in(call) {
             let agent = holdings.agent.clone();
             let generation = holdings.generation;
@@ -50,7 +52,7 @@ impl Gate {
             return Ok(Resolved { candidates: vec![as_asked(call, candidate)] });
         }
         let held = self.held(call, &holdings).await?;
-        let catalog = self.catalog(tenant, freshness).await?;
+        let catalog = self.catalogs.of(tenant, freshness).await?;
         let looking = Looking { call, agent: holdings.agent.as_ref(), catalog: &catalog };
         let named: Vec<Candidate> = held.iter().filter_map(|holding| looking.qualified(holding)).collect();
         let candidates = match named.is_empty() {
@@ -94,7 +96,7 @@ impl Gate {
         if let Some(holding) = holdings.held.iter().find(|holding| holding.grant() == grant) {
             return Ok(vec![Arc::clone(holding)]);
         }
-        let found = self.ledger.holding(tenant, grant).await?;
+        let found = self.held_grants.holding(tenant, grant).await?;
         match found.filter(|holding| holding.lineage.grant().agent == call.agent) {
             Some(holding) => Ok(vec![holding]),
             None => Err(no_grant(grant)),
@@ -144,7 +146,7 @@ impl Gate {
         if freshness == Freshness::Newest {
             // Perhaps it could be used once: saying so helps, and tells the agent nothing that it did not know.
             let now = self.clock.now();
-            for holding in self.ledger.ended_holdings(call.caller.tenant(), &call.agent, now).await? {
+            for holding in self.held_grants.ended_holdings(call.caller.tenant(), &call.agent, now).await? {
                 let names_it = tool_part(call, &holding.credential.service)
                     .or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
                 let held_it = names_it.and_then(|name| Scope::parse(name).ok());

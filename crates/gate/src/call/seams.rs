@@ -18,11 +18,15 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::settle::CallAnswer;
-use super::{CallRequest, Denial, Observer, Own, Presence};
+use super::{CallRequest, Denial, Observer, Own, Pipeline, Presence};
+use crate::authority::Administration;
+use crate::builtin::Builtins;
 use crate::catalog::{Backing, Tool};
-use crate::gate::Gate;
+use crate::gate::{Ports, Shared};
 use crate::identify::Caller;
-use crate::ports::ledger::DecideApproval;
+use crate::ports::approver::Approver;
+use crate::ports::clock::Clock;
+use crate::ports::ledger::{Approvals, DecideApproval, Principals};
 use crate::refusal::{Code, Refusal};
 
 /// A call of a seam.
@@ -47,9 +51,37 @@ pub struct Rehearsal {
     pub address: IpAddr,
 }
 
-impl Gate {
+/// The conformance endpoints.
+pub struct Conformance {
+    principals: Arc<dyn Principals>,
+    approvals: Arc<dyn Approvals>,
+    approver: Arc<dyn Approver>,
+    clock: Arc<dyn Clock>,
+    builtins: Arc<Builtins>,
+    administration: Arc<Administration>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl Conformance {
+    pub(crate) fn new(
+        ports: &Ports,
+        shared: &Shared,
+        administration: Arc<Administration>,
+        pipeline: Arc<Pipeline>,
+    ) -> Self {
+        Self {
+            principals: ports.ledger.clone(),
+            approvals: ports.ledger.clone(),
+            approver: Arc::clone(&ports.approver),
+            clock: Arc::clone(&ports.clock),
+            builtins: Arc::clone(&shared.builtins),
+            administration,
+            pipeline,
+        }
+    }
+
     /// Walks the call of a seam down the path.
-    pub async fn rehearse(self: &Arc<Self>, caller: Caller, rehearsal: Rehearsal) -> Result<CallAnswer, Denial> {
+    pub async fn rehearse(&self, caller: Caller, rehearsal: Rehearsal) -> Result<CallAnswer, Denial> {
         let denied = Denial::unrecorded;
         caller.require(Permission::ActAs).map_err(denied)?;
         let tool = Arc::new(self.rehearsed(caller.tenant(), &rehearsal).map_err(denied)?);
@@ -59,7 +91,7 @@ impl Gate {
             session: rehearsal.session,
             ..CallRequest::new(rehearsal.tool, rehearsal.arguments, rehearsal.address)
         };
-        self.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
+        self.pipeline.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
     }
 
     /// Opens a session of a tool that is in no catalog.
@@ -69,18 +101,18 @@ impl Gate {
         tool: &str,
     ) -> Result<crate::ports::ledger::ToolSession, Refusal> {
         caller.require(Permission::ActAs)?;
-        self.open_session_of(caller, tool.to_owned(), None, None).await
+        self.administration.open_session_of(caller, tool.to_owned(), None, None).await
     }
 }
 
 /// The tool behind the approval gate of the conformance suite.
 const GATE: (&str, &str) = ("conformance", "approval-gate");
 
-impl Gate {
+impl Conformance {
     /// Makes a call that two approvers must approve, and that one of them may override. Whoever makes it follows it, and
     /// takes it back by going away.
     pub async fn rehearse_gate(
-        self: &Arc<Self>,
+        &self,
         caller: Caller,
         address: IpAddr,
         observer: Observer,
@@ -95,7 +127,7 @@ impl Gate {
             presence: Some(presence),
             ..CallRequest::new(format!("{}.{}", GATE.0, GATE.1), Map::new(), address)
         };
-        self.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
+        self.pipeline.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
     }
 
     /// Counts the decision of a principal on such a call, as far as that principal may decide: the ledger checks it as it
@@ -112,7 +144,7 @@ impl Gate {
         if approval.actor != *caller.id() || approval.tool != format!("{}.{}", GATE.0, GATE.1) {
             return Err(Refusal::new(Code::Internal, "this approval is no rehearsal"));
         }
-        let stamp = self.mandate(caller);
+        let stamp = caller.mandate(self.clock.now());
         let vote = Vote {
             by: principal,
             decision,
@@ -131,13 +163,13 @@ impl Gate {
             idempotency_key: None,
             request_digest: String::new(),
         };
-        self.ledger.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))
+        self.approvals.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))
     }
 
     /// Whether there is such a principal.
     pub async fn knows_principal(&self, caller: &Caller, principal: &PrincipalId) -> Result<bool, Refusal> {
         caller.require_acting_for(principal)?;
-        let found = self.ledger.principal(caller.tenant(), principal).await?;
+        let found = self.principals.principal(caller.tenant(), principal).await?;
         Ok(found.is_some_and(|principal| principal.removed_at.is_none()))
     }
 }
@@ -161,17 +193,17 @@ fn gated_tool() -> Result<Tool, Refusal> {
     Ok(Tool::built_in(service, name, Arc::new(definition), Backing::Conformance { fails: false }))
 }
 
-impl Gate {
+impl Conformance {
     /// Whether a principal holds a scope; one that is not there, or a scope that cannot be read, is a no.
     pub async fn holds_scope(&self, caller: &Caller, principal: &PrincipalId, scope: &str) -> Result<bool, Refusal> {
         caller.require_acting_for(principal)?;
-        let found = self.ledger.principal(caller.tenant(), principal).await?;
+        let found = self.principals.principal(caller.tenant(), principal).await?;
         let found = found.filter(|principal| principal.removed_at.is_none());
         Ok(found.is_some_and(|principal| principal.scopes.cover_all([scope]).is_ok()))
     }
 }
 
-impl Gate {
+impl Conformance {
     fn rehearsed(&self, tenant: &TenantId, rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
         let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
         let (service, name) = rehearsal.tool.split_once('.').unwrap_or(("conformance", &rehearsal.tool));

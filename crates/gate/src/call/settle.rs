@@ -11,13 +11,15 @@ use toolgate_model::invocation::{InvocationError, InvocationStatus, cost_shape};
 use toolgate_model::service::ToolName;
 use toolgate_model::time::Timestamp;
 
-use super::Admitted;
 use super::detached::StoredOutcome;
 use super::fit::Candidate;
 use super::inspect::Inspected;
-use crate::gate::Gate;
+use super::{Admitted, Pipeline};
 use crate::ports::ledger::{Settle, StoredAnswer};
 use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
 
 /// What the caller is told about a call that was carried out.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +93,7 @@ impl CallAnswer {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Writes down what came of the call; without that there is no answer.
     pub(super) async fn settle(&self, admitted: Admitted, inspected: Inspected) -> Result<CallAnswer, Refusal> {
         let stamp = self.stamp(&admitted.call().caller);
@@ -149,7 +151,7 @@ impl Gate {
             decision: inspected.decision,
             detached,
         };
-        self.ledger.settle(Arc::new(settle)).await?;
+        self.calls.settle(Arc::new(settle)).await?;
         Ok(answer_to_caller)
     }
 }

@@ -9,7 +9,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use crate::ports::clock::pause;
-use crate::ports::ledger::{DenialCount, Ledger};
+use crate::ports::ledger::{Calls, DenialCount};
 use crate::refusal::{Code, Refusal};
 
 /// How long a write waits for more to come: whoever has so many calls refused may wait.
@@ -34,7 +34,7 @@ impl Tally {
     /// Counts a refused call; answers when that is durable.
     pub(super) async fn count(
         &self,
-        ledger: &dyn Ledger,
+        calls: &dyn Calls,
         tenant: &TenantId,
         principal: &PrincipalId,
         code: Code,
@@ -49,7 +49,7 @@ impl Tally {
         pause(GATHER).await;
         // INVARIANT: nobody else has written this batch, so it is the one that gathers.
         *self.gathering() = None;
-        let outcome = ledger.count_denials(batch.taken()).await;
+        let outcome = calls.count_denials(batch.taken()).await;
         batch.outcome.get_or_init(|| outcome).clone()
     }
 

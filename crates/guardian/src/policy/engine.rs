@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::guardian::{Hooked, PolicyBasis};
 use toolgate_gate::ports::ledger::{
-    ActivePolicies, CountedRun, Freshness, History, HistoryQuery, Ledger, beginning_of_day,
+    ActivePolicies, CountedRun, Freshness, History, HistoryQuery, Policies, beginning_of_day,
 };
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::guard::{Content, Denial, DenialCause, Dialect, HookEvent, VerdictKind};
@@ -28,7 +28,7 @@ pub const MARKS_LAST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Judges by the policies that are active.
 pub struct PolicyEngine {
-    ledger: Arc<dyn Ledger>,
+    policies: Arc<dyn Policies>,
     clock: Arc<dyn Clock>,
     sets: Mutex<HashMap<TenantId, Arc<Loaded>>>,
 }
@@ -41,8 +41,8 @@ struct Loaded {
 
 impl PolicyEngine {
     /// With the policies that are kept there.
-    pub fn new(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
-        Self { ledger, clock, sets: Mutex::default() }
+    pub fn new(policies: Arc<dyn Policies>, clock: Arc<dyn Clock>) -> Self {
+        Self { policies, clock, sets: Mutex::default() }
     }
 
     /// The set of this revision.
@@ -89,7 +89,7 @@ impl PolicyEngine {
             marks_since: now.minus(MARKS_LAST),
             since: totals.then(|| beginning_of_day(now)),
         };
-        self.ledger.history(&query).await
+        self.policies.history(&query).await
     }
 }
 
@@ -113,7 +113,7 @@ impl InProcess for PolicyEngine {
 
 impl PolicyEngine {
     async fn policies(&self, hooked: &Hooked<'_>, freshness: Freshness) -> Result<Arc<ActivePolicies>, Refusal> {
-        self.ledger.policies(hooked.tenant, self.clock.now(), freshness).await
+        self.policies.policies(hooked.tenant, self.clock.now(), freshness).await
     }
 
     async fn judge_by(

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::{CreateApprovalLink, Mandate, RedeemApprovalLink};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{ApprovalLinks, CreateApprovalLink, Mandate, RedeemApprovalLink};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::Approval;
 use toolgate_model::id::ApprovalId;
@@ -10,8 +11,20 @@ use toolgate_model::id::ApprovalId;
 use super::Operation;
 use super::administration::{Administration, Entitled};
 use super::approvals::ReadApproval;
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, SqlError};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> ApprovalLinks for SqlLedger<E> {
+    async fn create_approval_link(&self, command: CreateApprovalLink) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn redeem_approval_link(&self, command: RedeemApprovalLink) -> Result<Approval, Refusal> {
+        self.engine.write(command).await
+    }
+}
 
 /// How long after its end a link is still known, so that whoever is late is told so.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);

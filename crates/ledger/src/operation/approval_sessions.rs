@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::{Mandate, SessionTerms, SetSessionTerms};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{ApprovalSessions, Mandate, SessionTerms, SetSessionTerms};
+use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{ApprovalHappening, Attendance, Mode, SessionName};
 use toolgate_model::event::Happening;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -10,8 +12,26 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use super::Operation;
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> ApprovalSessions for SqlLedger<E> {
+    async fn session_terms(
+        &self,
+        tenant: &TenantId,
+        owner: &PrincipalId,
+        name: &SessionName,
+    ) -> Result<SessionTerms, Refusal> {
+        let read = ReadSessionTerms { tenant: tenant.clone(), owner: owner.clone(), name: name.clone() };
+        self.engine.read(read).await
+    }
+
+    async fn set_session_terms(&self, command: SetSessionTerms) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+}
 
 impl Administration for SetSessionTerms {
     type Output = ();

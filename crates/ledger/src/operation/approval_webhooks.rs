@@ -1,15 +1,37 @@
 //! How far the outside was told of each tenant's approvals. One process at a time tells it, for as long as it holds the
 //! lease; what it has told is noted before it tells more.
 
-use toolgate_gate::ports::ledger::{AdvanceWebhook, LeaseWebhook, WebhookBacklog};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{AdvanceWebhook, ApprovalWebhooks, LeaseWebhook, WebhookBacklog};
+use toolgate_gate::refusal::Refusal;
 use toolgate_model::id::ProcessId;
 use toolgate_model::principal::TenantId;
 
 use super::Operation;
 use super::settings::{ReadSetting, SetSettingOnce};
 use super::sweeping::Readable;
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> ApprovalWebhooks for SqlLedger<E> {
+    async fn begin_webhooks(&self) -> Result<(), Refusal> {
+        self.engine.write(BeginWebhooks).await
+    }
+
+    async fn webhook_backlog(&self) -> Result<Vec<WebhookBacklog>, Refusal> {
+        self.engine.read(ReadWebhookBacklog).await
+    }
+
+    async fn lease_webhook(&self, command: LeaseWebhook) -> Result<Option<u64>, Refusal> {
+        self.engine.write(TakeLease { command, shared: E::IS_SHARED }).await
+    }
+
+    async fn advance_webhook(&self, command: AdvanceWebhook) -> Result<bool, Refusal> {
+        self.engine.write(command).await
+    }
+}
 
 /// The setting that says that telling has begun.
 const BEGUN: &str = "approval_webhooks_begun";

@@ -1,20 +1,89 @@
 //! Approvals: from the question to its end. The row says what is searched and raced for, its body is the approval itself;
 //! both are written together.
 
-use toolgate_gate::ports::ledger::{ApprovalFilter, EndApproval, GrantRates, Page, PageRequest, RequestApproval};
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{
+    ApprovalFilter, Approvals, Beat, DecideApproval, EndApproval, GrantRates, Page, PageRequest, RequestApproval,
+};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus};
 use toolgate_model::event::Happening;
-use toolgate_model::id::{ApprovalId, GrantId};
+use toolgate_model::id::{ApprovalId, GrantId, ProcessId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
+use super::approval_decisions::Deciding;
 use super::listing::Conditions;
+use super::processes::{ForgetProcesses, ReadAttendance};
 use super::rates::Rates;
+use super::reaping::{CollectApprovals, Dead, EndAbandoned, EndOrphans, EndOverdue, ForgetArguments, HasEnded};
 use super::record::{Entry, record};
 use super::{Operation, detached};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Approvals for SqlLedger<E> {
+    async fn request_approval(&self, command: RequestApproval) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn decide_approval(&self, command: DecideApproval) -> Result<Approval, Refusal> {
+        self.engine.write(Deciding { command, shared: E::IS_SHARED }).await
+    }
+
+    async fn end_approval(&self, command: EndApproval) -> Result<Approval, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn approval(&self, tenant: &TenantId, id: ApprovalId) -> Result<Option<Approval>, Refusal> {
+        self.engine.read(ReadApproval { tenant: tenant.clone(), id }).await
+    }
+
+    async fn approvals(
+        &self,
+        tenant: &TenantId,
+        filter: ApprovalFilter,
+        page: PageRequest,
+    ) -> Result<Page<Approval>, Refusal> {
+        self.engine.read(ListApprovals { tenant: tenant.clone(), filter, page }).await
+    }
+
+    async fn collect_approvals(&self, process: ProcessId) -> Result<Vec<Approval>, Refusal> {
+        match self.engine.read(HasEnded { process }).await? {
+            true => self.engine.write(CollectApprovals { process }).await,
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn shares_approvals(&self) -> bool {
+        E::IS_SHARED
+    }
+
+    async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal> {
+        let dead = Dead { process, shared: E::IS_SHARED };
+        let all = !self.inherited_reaped.load(Ordering::Acquire);
+        let mut sweep = self.in_batches(|passed_over| EndOverdue { now, passed_over }).await?;
+        sweep.join(self.in_batches(|passed_over| EndOrphans { dead, now, passed_over }).await?);
+        sweep.join(self.in_batches(|passed_over| EndAbandoned { dead, now, all, passed_over }).await?);
+        self.inherited_reaped.store(true, Ordering::Release);
+        let forgotten = self.in_batches(|passed_over| ForgetArguments { now, passed_over }).await?;
+        self.engine.write(ForgetProcesses { now }).await?;
+        forgotten.report()?;
+        sweep.report()
+    }
+
+    async fn beat(&self, command: Beat) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn is_attended(&self, tenant: &TenantId, now: Timestamp) -> Result<bool, Refusal> {
+        self.engine.read(ReadAttendance { tenant: tenant.clone(), now }).await
+    }
+}
 
 /// How many calls of one tenant may wait for an answer at a time.
 pub const MOST_OF_TENANT: u32 = 20_000;

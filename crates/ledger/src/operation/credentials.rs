@@ -1,8 +1,12 @@
 //! Credentials: their rows, and the whole of their lifecycle.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use serde_json::{Map, Value as Json};
 use toolgate_gate::ports::ledger::{
-    CreateCredential, Mandate, NewEnd, Page, PageRequest, RevokeCredential, RotateCredential, SealedVersion, Stamp,
+    CreateCredential, Credentials, Freshness, Mandate, NewEnd, Page, PageRequest, RevokeCredential, Revoked,
+    RotateCredential, SealedVersion, Stamp,
 };
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -16,11 +20,73 @@ use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
 use super::cascade::{Cascade, revoke_below};
+use super::expiry::DestroyRetired;
 use super::listing::Conditions;
 use super::record::{Entry, record};
 use super::{Operation, master_keys, tool_names, vaults};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Credentials for SqlLedger<E> {
+    async fn create_credential(&self, command: CreateCredential) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn credential(&self, tenant: &TenantId, id: CredentialId) -> Result<Option<Credential>, Refusal> {
+        self.engine.read(ReadCredential { tenant: tenant.clone(), id }).await
+    }
+
+    async fn credentials(
+        &self,
+        tenant: &TenantId,
+        vault: Option<VaultId>,
+        page: PageRequest,
+    ) -> Result<Page<Credential>, Refusal> {
+        self.engine.read(ListCredentials { tenant: tenant.clone(), vault, page }).await
+    }
+
+    async fn credentials_naming(&self, tenant: &TenantId, name: &str) -> Result<Vec<Credential>, Refusal> {
+        self.engine.read(CredentialsNaming { tenant: tenant.clone(), name: name.to_owned() }).await
+    }
+
+    async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal> {
+        if command.end != NewEnd::Same || command.metadata.is_some() {
+            return self.engine.write(command).await;
+        }
+        self.renewed.note(command.id, command.expected_version.saturating_add(1));
+        self.engine.write(Renewal(command)).await
+    }
+
+    async fn revoke_credential(&self, command: RevokeCredential) -> Result<Revoked, Refusal> {
+        let grants = self.engine.write(command).await?;
+        Ok(Revoked { grants, revision: self.revision_after_change().await? })
+    }
+
+    async fn sealed_material(
+        &self,
+        tenant: &TenantId,
+        id: CredentialId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Option<Arc<SealedVersion>>, Refusal> {
+        let generation = self.engine.generation();
+        let known = self.sealed.get(&id, generation, now, freshness);
+        let known = known.filter(|known| !self.renewed.is_before(id, known.binding.version()));
+        if let Some(known) = known.filter(|known| known.binding.tenant == *tenant) {
+            return Ok(Some(known));
+        }
+        let read = self.engine.read(ReadSealed { tenant: tenant.clone(), id }).await?;
+        let Some(found) = read.map(Arc::new) else { return Ok(None) };
+        self.sealed.put(id, Arc::clone(&found), generation, now);
+        Ok(Some(found))
+    }
+
+    async fn destroy_retired(&self, now: Timestamp) -> Result<u64, Refusal> {
+        self.engine.write(DestroyRetired { now }).await
+    }
+}
 
 /// The columns of a credential, in the order in which [`read`] takes them.
 pub const COLUMNS: &str = "id, tenant, vault, service, label, auth_type, scopes_available, metadata, version, \

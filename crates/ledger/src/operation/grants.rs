@@ -1,19 +1,73 @@
 //! Making, delegating, pausing and taking back grants.
 
-use toolgate_gate::ports::ledger::{CreateGrant, DelegateGrant, Mandate, ResumeGrant, RevokeGrant, SuspendGrant};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{
+    CreateGrant, DelegateGrant, GrantFilter, Grants, Mandate, Page, PageRequest, ResumeGrant, RevokeGrant, Revoked,
+    SuspendGrant,
+};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::grant::{DelegationError, Grant, GrantStatus, Lineage, Standing, Suspension};
 use toolgate_model::id::GrantId;
+use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
 use super::cascade::{Cascade, revoke_below};
+use super::expiry::AnnounceExpired;
+use super::grant_lists::{ListGrants, ReadDescendants, ReadLineage};
 use super::grant_rows::{insert, share_lineage, take_grant};
 use super::record::{Entry, record};
 use super::{credentials, principals};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Grants for SqlLedger<E> {
+    async fn create_grant(&self, command: CreateGrant) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn delegate_grant(&self, command: DelegateGrant) -> Result<Grant, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn lineage(&self, tenant: &TenantId, id: GrantId) -> Result<Option<Lineage>, Refusal> {
+        self.engine.read(ReadLineage { tenant: tenant.clone(), id }).await
+    }
+
+    async fn grants(
+        &self,
+        tenant: &TenantId,
+        filter: GrantFilter,
+        page: PageRequest,
+    ) -> Result<Page<Lineage>, Refusal> {
+        self.engine.read(ListGrants { tenant: tenant.clone(), filter, page }).await
+    }
+
+    async fn descendants(&self, tenant: &TenantId, id: GrantId, limit: u32) -> Result<Vec<Grant>, Refusal> {
+        self.engine.read(ReadDescendants { tenant: tenant.clone(), id, limit }).await
+    }
+
+    async fn revoke_grant(&self, command: RevokeGrant) -> Result<Revoked, Refusal> {
+        let grants = self.engine.write(command).await?;
+        Ok(Revoked { grants, revision: self.revision_after_change().await? })
+    }
+
+    async fn suspend_grant(&self, command: SuspendGrant) -> Result<Grant, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn resume_grant(&self, command: ResumeGrant) -> Result<Grant, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal> {
+        // A row that cannot be read is marked like the others, and so is reported once.
+        self.in_batches(|_| AnnounceExpired { now }).await?.report()
+    }
+}
 
 /// A chain longer than any organisation; keeps the cost of one use bounded where the depth is unlimited.
 const LEVEL_LIMIT: u32 = 256;

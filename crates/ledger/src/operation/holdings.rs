@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolgate_gate::ports::ledger::{Generation, Holding, Holdings};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{Freshness, Generation, GrantLookup, Holding, Holdings};
+use toolgate_gate::refusal::Refusal;
 use toolgate_model::credential::Credential;
 use toolgate_model::grant::{Grant, Lineage};
 use toolgate_model::id::{CredentialId, GrantId};
@@ -15,8 +17,50 @@ use super::grant_rows::{self, COLUMNS, lineage};
 use super::listing::padded;
 use super::principals::ReadPrincipal;
 use super::{Operation, credentials};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> GrantLookup for SqlLedger<E> {
+    async fn holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<Holdings>, Refusal> {
+        let generation = self.engine.generation();
+        let key = (tenant.clone(), agent.clone());
+        let known = self.holdings.get(&key, generation, now, freshness);
+        // What ends by the clock ends without a change.
+        let ended = |one: &Arc<Holding>| one.lineage.grant().authority.expires_at.is_some_and(|end| end <= now);
+        let renewed = |known: &Arc<Holdings>| {
+            self.renewed.any_before(known.held.iter().map(|one| (one.credential.id, one.credential.version)))
+        };
+        if let Some(known) = known.filter(|known| !known.held.iter().any(ended) && !renewed(known)) {
+            return Ok(known);
+        }
+        let read = ReadHoldings { tenant: tenant.clone(), agent: agent.clone(), now, generation };
+        let found = Arc::new(self.engine.read(read).await?);
+        self.holdings.put(key, Arc::clone(&found), generation, now);
+        Ok(found)
+    }
+
+    async fn holding(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<Holding>>, Refusal> {
+        let generation = self.engine.generation();
+        self.engine.read(ReadHolding { tenant: tenant.clone(), id: grant, generation }).await
+    }
+
+    async fn ended_holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+    ) -> Result<Vec<Arc<Holding>>, Refusal> {
+        self.engine.read(ReadEnded { tenant: tenant.clone(), agent: agent.clone(), now }).await
+    }
+}
 
 /// How many ended grants are looked at to explain a refusal.
 const ENDED_LIMIT: u32 = 100;

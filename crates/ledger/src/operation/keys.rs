@@ -1,8 +1,10 @@
 //! The keys of principals.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use toolgate_gate::ports::ledger::{CreateKey, Mandate, NewKey, RevokeKey};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{CreateKey, Freshness, Generation, Keys, Mandate, NewKey, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::certificate::{CertificateName, released_digest};
 use toolgate_model::event::Happening;
@@ -17,8 +19,54 @@ use super::administration::{Administration, Entitled};
 use super::listing::Conditions;
 use super::principals::{locked, not_found};
 use super::record::{Entry, record};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Keys for SqlLedger<E> {
+    async fn create_key(&self, command: CreateKey) -> Result<KeyRecord, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn keys(&self, tenant: &TenantId, principal: &PrincipalId) -> Result<Vec<KeyRecord>, Refusal> {
+        self.engine.read(ReadKeys { tenant: tenant.clone(), principal: Some(principal.clone()), id: None }).await
+    }
+
+    async fn key(&self, tenant: &TenantId, id: KeyId) -> Result<Option<KeyRecord>, Refusal> {
+        let keys = self.engine.read(ReadKeys { tenant: tenant.clone(), principal: None, id: Some(id) }).await?;
+        Ok(keys.into_iter().next())
+    }
+
+    async fn revoke_key(&self, command: RevokeKey) -> Result<KeyRecord, Refusal> {
+        self.engine.write(command).await
+    }
+
+    fn generation(&self) -> Generation {
+        self.engine.generation()
+    }
+
+    async fn identify(
+        &self,
+        digest: &KeyDigest,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Option<Arc<(Arc<Principal>, KeyRecord)>>, Refusal> {
+        self.heads.intact()?;
+        let generation = self.engine.generation();
+        if let Some(known) = self.callers.get(digest, generation, now, freshness) {
+            return Ok(Some(known));
+        }
+        let Some((principal, key)) = self.engine.read(Identify { digest: *digest }).await? else { return Ok(None) };
+        let found = Arc::new((Arc::new(principal), key));
+        self.callers.put(*digest, Arc::clone(&found), generation, now);
+        Ok(Some(found))
+    }
+
+    async fn note_key_use(&self, uses: BTreeMap<KeyId, Timestamp>) -> Result<(), Refusal> {
+        self.engine.write(NoteKeyUse { uses }).await
+    }
+}
 
 const COLUMNS: &str = "id, principal, label, hint, created_at, expires_at, revoked_at, last_used_at";
 

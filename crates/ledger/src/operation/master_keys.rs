@@ -1,6 +1,7 @@
 //! Which master key wraps what, and how one goes out of use without losing anything.
 
-use toolgate_gate::ports::ledger::{KeyUsage, RecordRekey, Rewrap, SealedVersion};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{KeyUsage, MasterKeys, RecordRekey, Rewrap, SealedVersion};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealSubject};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
@@ -9,8 +10,41 @@ use toolgate_model::time::Timestamp;
 use super::credentials::{VERSION_COLUMNS, read_version};
 use super::record::{Entry, record};
 use super::{Operation, detached};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> MasterKeys for SqlLedger<E> {
+    async fn key_usage(&self) -> Result<Vec<KeyUsage>, Refusal> {
+        self.engine.read(ReadKeyUsage).await
+    }
+
+    async fn register_key(&self, key: &MasterKeyId) -> Result<(), Refusal> {
+        self.engine.write(RegisterKey { key: key.clone() }).await
+    }
+
+    async fn sealed_under_other_keys(
+        &self,
+        current: &MasterKeyId,
+        after: Option<SealSubject>,
+        limit: u32,
+    ) -> Result<Vec<SealedVersion>, Refusal> {
+        self.engine.read(ListUnderOtherKeys { current: current.clone(), after, limit }).await
+    }
+
+    async fn rewrap(&self, command: Rewrap) -> Result<bool, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn retire_key(&self, key: &MasterKeyId, time: Timestamp) -> Result<bool, Refusal> {
+        self.engine.write(RetireKey { key: key.clone(), time }).await
+    }
+
+    async fn record_rekey(&self, command: RecordRekey) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+}
 
 const REGISTER: &str = "INSERT INTO master_keys (id) VALUES ($1) ON CONFLICT (id) DO NOTHING";
 

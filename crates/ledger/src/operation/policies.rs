@@ -1,10 +1,14 @@
 //! Policies: the versions of a tenant's policy set, and which of them is active. The registry's row counts them, so that
 //! one look at it tells an admission whether tools and policies are still those that the call was judged by.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use toolgate_gate::ports::ledger::{
-    ActivePolicies, ApplyPolicies, Generation, Mandate, Page, PageRequest, PolicyChange, RecordDecision,
+    ActivePolicies, ApplyPolicies, Freshness, Generation, History, HistoryQuery, Mandate, Page, PageRequest, Policies,
+    PolicyChange, RecordDecision,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
@@ -14,13 +18,59 @@ use toolgate_model::hook::RunId;
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::check_identifier;
+use toolgate_model::time::Timestamp;
 
 use super::Operation;
 use super::administration::{Administration, Entitled};
 use super::listing::Conditions;
+use super::marks::ReadHistory;
 use super::record::{Entry, record};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Policies for SqlLedger<E> {
+    async fn policies(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<ActivePolicies>, Refusal> {
+        let generation = self.engine.generation();
+        if let Some(known) = self.policies.get(tenant, generation, now, freshness) {
+            return Ok(known);
+        }
+        let last = self.policies.last_known(tenant);
+        let known = last.as_ref().map(|last| last.revision);
+        let policies = match (self.engine.read(ReadPolicies { tenant: tenant.clone(), known, generation }).await?, last)
+        {
+            (Some(policies), _) => Arc::new(policies),
+            (None, Some(last)) if last.generation == generation => last,
+            // Another change than of the policies: the same set, known to be right at a later point.
+            (None, Some(last)) => Arc::new(ActivePolicies { generation, ..(*last).clone() }),
+            (None, None) => Arc::new(ActivePolicies { revision: 0, active: None, generation }),
+        };
+        self.policies.put(tenant.clone(), Arc::clone(&policies), generation, now);
+        Ok(policies)
+    }
+
+    async fn apply_policies(&self, command: ApplyPolicies) -> Result<PolicySetVersion, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn policy_version(&self, tenant: &TenantId, version: u64) -> Result<Option<PolicySetVersion>, Refusal> {
+        self.engine.read(ReadPolicyVersion { tenant: tenant.clone(), version }).await
+    }
+
+    async fn policy_versions(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<PolicySetVersion>, Refusal> {
+        self.engine.read(ListPolicyVersions { tenant: tenant.clone(), page }).await
+    }
+
+    async fn history(&self, query: &HistoryQuery) -> Result<History, Refusal> {
+        self.engine.read(ReadHistory { query: query.clone() }).await
+    }
+}
 
 const COLUMNS: &str = "tenant, version, files, digest, note, applied_by, created_at";
 

@@ -1,7 +1,8 @@
 //! Principals: who exists, with which scopes, permissions and limits.
 
+use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
-    CreatePrincipal, Mandate, Page, PageRequest, RemovePrincipal, Stamp, UpdatePrincipal,
+    CreatePrincipal, Mandate, Page, PageRequest, Principals, RemovePrincipal, Removed, Stamp, UpdatePrincipal,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::ToolId;
@@ -15,8 +16,33 @@ use super::administration::{Administration, Entitled};
 use super::cascade::{Cascade, revoke_below};
 use super::listing::Conditions;
 use super::record::{Entry, record, record_all};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, json_text};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Principals for SqlLedger<E> {
+    async fn create_principal(&self, command: CreatePrincipal) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn principal(&self, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Refusal> {
+        self.engine.read(ReadPrincipal { tenant: tenant.clone(), id: id.clone() }).await
+    }
+
+    async fn principals(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<Principal>, Refusal> {
+        self.engine.read(ListPrincipals { tenant: tenant.clone(), page }).await
+    }
+
+    async fn update_principal(&self, command: UpdatePrincipal) -> Result<Principal, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn remove_principal(&self, command: RemovePrincipal) -> Result<Removed, Refusal> {
+        let (keys, grants) = self.engine.write(command).await?;
+        Ok(Removed { keys, grants, revision: self.revision_after_change().await? })
+    }
+}
 
 const COLUMNS: &str = "tenant, id, kind, name, scopes, permissions, created_at, removed_at, rate_limits, \
      tool_allowlist, revision, labels, detaches";

@@ -1,18 +1,57 @@
 //! The registry of services.
 
-use toolgate_gate::ports::ledger::{ApplyService, Mandate, RegisteredService, Registry, RemoveService};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{
+    ApplyService, Freshness, Mandate, RegisteredService, Registry, RemoveService, Services,
+};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::event::Happening;
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::TenantId;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolName};
+use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
 use super::{Operation, tool_names};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Services for SqlLedger<E> {
+    async fn apply_service(&self, command: ApplyService) -> Result<bool, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn remove_service(&self, command: RemoveService) -> Result<u64, Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn registry(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<Registry>, Refusal> {
+        let generation = self.engine.generation();
+        if let Some(known) = self.registries.get(tenant, generation, now, freshness) {
+            return Ok(known);
+        }
+        let last = self.registries.last_known(tenant);
+        let known = last.as_ref().map(|registry| registry.revision);
+        let registry = match (self.engine.read(ReadRegistry { tenant: tenant.clone(), known }).await?, last) {
+            (Some(registry), _) => Arc::new(registry),
+            (None, Some(last)) => last,
+            (None, None) => Arc::new(Registry { revision: 0, services: Vec::new() }),
+        };
+        self.registries.put(tenant.clone(), Arc::clone(&registry), generation, now);
+        Ok(registry)
+    }
+}
 
 const COLUMNS: &str = "tenant, definition, created_at, updated_at";
 

@@ -1,8 +1,10 @@
 //! Tool sessions: a row while one is open, an event at each end of it.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
-use toolgate_gate::ports::ledger::{CloseSession, Mandate, OpenSession, Stamp, ToolSession};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{CloseSession, Mandate, OpenSession, Stamp, ToolSession, ToolSessions};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::hook::RunId;
@@ -15,8 +17,31 @@ use super::administration::{Administration, Entitled};
 use super::listing::padded;
 use super::record::{Entry, record};
 use super::sweeping::{Readable, Swept};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> ToolSessions for SqlLedger<E> {
+    async fn open_session(&self, command: OpenSession) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn close_session(&self, command: CloseSession) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn session(&self, tenant: &TenantId, id: SessionId) -> Result<Option<ToolSession>, Refusal> {
+        self.engine.read(ReadSession { tenant: tenant.clone(), id }).await
+    }
+
+    async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal> {
+        let only_overdue = self.inherited_sessions_closed.load(Ordering::Acquire);
+        let closed = self.in_batches(|passed_over| CloseSessions { now, only_overdue, passed_over }).await?;
+        self.inherited_sessions_closed.store(true, Ordering::Release);
+        closed.report()
+    }
+}
 
 /// How many are closed in one transaction.
 pub const BATCH: u32 = 100;

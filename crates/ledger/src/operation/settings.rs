@@ -1,10 +1,51 @@
 //! Settings that belong to the ledger itself, and the check that it works.
 
-use toolgate_gate::ports::ledger::Revision;
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{LedgerState, Revision};
+use toolgate_gate::refusal::Refusal;
+use toolgate_model::time::Timestamp;
 
 use super::Operation;
+use super::newest::ReadNewestId;
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::Failure;
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> LedgerState for SqlLedger<E> {
+    async fn setting(&self, name: &'static str) -> Result<Option<String>, Refusal> {
+        self.engine.read(ReadSetting { name }).await
+    }
+
+    async fn set_setting_once(&self, name: &'static str, value: &str) -> Result<String, Refusal> {
+        self.engine.write(SetSettingOnce { name, value: value.to_owned() }).await
+    }
+
+    async fn newest_id(&self) -> Result<Option<Timestamp>, Refusal> {
+        self.engine.read(ReadNewestId).await
+    }
+
+    async fn revision(&self) -> Result<Revision, Refusal> {
+        self.engine.read(ReadRevision).await
+    }
+
+    async fn check(&self) -> Result<(), Refusal> {
+        self.heads.intact()?;
+        self.engine.write(CheckWrite).await
+    }
+}
+
+impl<E: Engine> SqlLedger<E> {
+    /// The revision at which a change that was just made holds: whoever reads later reports this one or a later one.
+    pub(super) async fn revision_after_change(&self) -> Result<Revision, Refusal> {
+        self.engine.read(ReadRevision).await.map_err(|refusal| {
+            Refusal::new(
+                refusal.code(),
+                "the change was made, and then the ledger stopped answering; look at it again later",
+            )
+        })
+    }
+}
 
 /// Reads a setting.
 pub struct ReadSetting {

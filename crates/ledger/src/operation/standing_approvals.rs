@@ -1,7 +1,8 @@
 //! Standing approvals: what covers later calls. Each use is counted by the transaction that admits the call; see
 //! `consents`.
 
-use toolgate_gate::ports::ledger::{Mandate, Page, PageRequest, RevokeStanding, StandingFilter};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{Mandate, Page, PageRequest, RevokeStanding, StandingApprovals, StandingFilter};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{ApprovalHappening, StandingApproval};
 use toolgate_model::event::Happening;
@@ -13,8 +14,40 @@ use super::Operation;
 use super::administration::{Administration, Entitled};
 use super::listing::Conditions;
 use super::record::{Entry, record};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> StandingApprovals for SqlLedger<E> {
+    async fn standing_for(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        tool: &str,
+        now: Timestamp,
+    ) -> Result<Vec<StandingApproval>, Refusal> {
+        let (tenant, agent, tool) = (tenant.clone(), agent.clone(), tool.to_owned());
+        self.engine.read(ReadStandingFor { tenant, agent, tool, now }).await
+    }
+
+    async fn standing(&self, tenant: &TenantId, id: StandingApprovalId) -> Result<Option<StandingApproval>, Refusal> {
+        self.engine.read(ReadStanding { tenant: tenant.clone(), id }).await
+    }
+
+    async fn standings(
+        &self,
+        tenant: &TenantId,
+        filter: StandingFilter,
+        page: PageRequest,
+    ) -> Result<Page<StandingApproval>, Refusal> {
+        self.engine.read(ListStandings { tenant: tenant.clone(), filter, page }).await
+    }
+
+    async fn revoke_standing(&self, command: RevokeStanding) -> Result<StandingApproval, Refusal> {
+        self.engine.write(command).await
+    }
+}
 
 /// What [`read`] reads.
 pub const COLUMNS: &str = "id, body";

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use toolgate_gate::refusal::{Code, Refusal};
 
+use super::Operation;
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Row, SqlError};
 
 /// What one batch came to.
@@ -80,5 +82,23 @@ impl Sweep {
             self.unreadable.len()
         );
         Err(Refusal::new(Code::Internal, reason))
+    }
+}
+
+impl<E: Engine> SqlLedger<E> {
+    /// Runs an operation, which is told how many rows to pass over, until a batch is not full.
+    pub(super) async fn in_batches<O: Operation<Output = Swept>>(
+        &self,
+        operation: impl Fn(u32) -> O + Send + Sync,
+    ) -> Result<Sweep, Refusal> {
+        let mut sweep = Sweep::default();
+        loop {
+            let batch = self.engine.write(operation(sweep.passed_over())).await?;
+            let full = batch.full;
+            sweep.add(batch);
+            if !full {
+                return Ok(sweep);
+            }
+        }
     }
 }

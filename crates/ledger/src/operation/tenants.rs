@@ -1,6 +1,7 @@
 //! Tenants.
 
-use toolgate_gate::ports::ledger::{CreateTenant, Mandate, Page, PageRequest, Stamp};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{CreateTenant, Mandate, Page, PageRequest, Stamp, Tenants};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::event::Happening;
 use toolgate_model::principal::{Tenant, TenantId};
@@ -9,8 +10,24 @@ use toolgate_model::text::Line;
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record, record_all};
 use super::{Operation, keys, principals};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Tenants for SqlLedger<E> {
+    async fn create_tenant(&self, command: CreateTenant) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn tenants(&self, page: PageRequest) -> Result<Page<Tenant>, Refusal> {
+        self.engine.read(ListTenants { page }).await
+    }
+
+    async fn tenant(&self, id: &TenantId) -> Result<Option<Tenant>, Refusal> {
+        self.engine.read(ReadTenant { id: id.clone() }).await
+    }
+}
 
 fn read(row: &Row) -> Result<Tenant, SqlError> {
     Ok(Tenant {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Mandate, Page, PageRequest};
+use async_trait::async_trait;
+use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Deleted, Mandate, Page, PageRequest, Vaults};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::Vault;
 use toolgate_model::event::Happening;
@@ -14,8 +15,34 @@ use super::administration::{Administration, Entitled};
 use super::listing::{Conditions, placeholders};
 use super::record::{Entry, record};
 use super::{Operation, credentials};
+use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
+
+#[async_trait]
+impl<E: Engine> Vaults for SqlLedger<E> {
+    async fn create_vault(&self, command: CreateVault) -> Result<(), Refusal> {
+        self.engine.write(command).await
+    }
+
+    async fn vault(&self, tenant: &TenantId, id: VaultId) -> Result<Option<(Vault, Vec<CredentialId>)>, Refusal> {
+        self.engine.read(ReadVault { tenant: tenant.clone(), id }).await
+    }
+
+    async fn vaults(
+        &self,
+        tenant: &TenantId,
+        owner: Option<&PrincipalId>,
+        page: PageRequest,
+    ) -> Result<Page<(Vault, Vec<CredentialId>)>, Refusal> {
+        self.engine.read(ListVaults { tenant: tenant.clone(), owner: owner.cloned(), page }).await
+    }
+
+    async fn delete_vault(&self, command: DeleteVault) -> Result<Deleted, Refusal> {
+        let (credentials, grants) = self.engine.write(command).await?;
+        Ok(Deleted { credentials, grants, revision: self.revision_after_change().await? })
+    }
+}
 
 const COLUMNS: &str = "id, tenant, owner, name, created_at";
 

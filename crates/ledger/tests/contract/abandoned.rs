@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tokio_postgres::{Client, NoTls};
-use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::ports::ledger::{AuditLog, LedgerState};
 use toolgate_ledger::{PostgresEngine, SqlLedger};
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 

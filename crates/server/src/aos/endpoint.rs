@@ -40,7 +40,7 @@ async fn read(app: &App, asking: &Asking, request: Request) -> Result<Incoming, 
         Code::TooManyInFlight | Code::Overloaded => RpcError::internal(refusal.reason()),
         _ => RpcError::parse_error(refusal.reason()),
     })?;
-    match aos::read(&bytes, app.gate.now())? {
+    match aos::read(&bytes, app.gate.clock.now())? {
         Incoming::Batch(messages) if messages.len() > BATCH_LIMIT => {
             Err(RpcError::invalid_request(format!("a batch has at most {BATCH_LIMIT} messages")))
         }
@@ -64,7 +64,7 @@ async fn answer_all(app: &App, mut asking: Asking, incoming: Incoming) -> Respon
         let mut standing = Ok(());
         if number > 0 {
             // A question may have waited for a person for long.
-            match app.gate.identify_again(&asking.caller).await {
+            match app.gate.authenticator.identify_again(&asking.caller).await {
                 Ok(caller) => asking.caller = caller,
                 Err(refusal) => standing = Err(refusal),
             }
@@ -79,7 +79,7 @@ async fn answer_all(app: &App, mut asking: Asking, incoming: Incoming) -> Respon
 async fn answer(app: &App, asking: &Asking, standing: Result<(), Refusal>, message: Message) -> Option<Value> {
     let asked = match message {
         Message::Hook(asked) => asked,
-        Message::Ping(ping) => return Some(aos::write_pong(&ping.id, app.gate.now(), None)),
+        Message::Ping(ping) => return Some(aos::write_pong(&ping.id, app.gate.clock.now(), None)),
         Message::Notification => return None,
         Message::Invalid { id, error } => {
             app.metrics.hook_not_understood();
@@ -95,7 +95,7 @@ async fn answer(app: &App, asking: &Asking, standing: Result<(), Refusal>, messa
         }
     };
     let outcome = match standing {
-        Ok(()) => app.gate.answer_hook(asking.caller.clone(), question).await,
+        Ok(()) => app.gate.hooks.answer_hook(asking.caller.clone(), question).await,
         Err(refusal) => Err(refusal),
     };
     let answer = told(&asked, outcome, profile.form);

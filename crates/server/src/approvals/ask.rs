@@ -51,7 +51,7 @@ pub(super) async fn ask(
         takes_changes: body.takes_changes,
         address,
     };
-    match app.gate.ask(caller, asked).await {
+    match app.gate.hooks.ask(caller, asked).await {
         Ok(leave) => {
             let (source, reason) = match (leave.approval, leave.standing.is_empty()) {
                 (Some(_), _) => ("person", "a person approved this call"),

@@ -60,8 +60,8 @@ pub(super) async fn decide(
         idempotency_key: body.idempotency_key,
         channel: body.channel.unwrap_or(Channel::Http),
     };
-    let approval = app.gate.decide(&caller, id, answer).await?;
-    Ok(Json(shapes::approval(&approval, &app.gate.present(&approval).await?)))
+    let approval = app.gate.approvals.decide(&caller, id, answer).await?;
+    Ok(Json(shapes::approval(&approval, &app.gate.approvals.present(&approval).await?)))
 }
 
 /// Reads `once`, `always`, `{"always": {...}}` or `{"always_prefix": {"prefix": ...}}`.

@@ -31,6 +31,6 @@ pub(super) async fn redeem(
     Id(token): Id<LinkToken>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let approval = app.gate.redeem_approval_link(&caller, &token).await?;
-    Ok(Json(shapes::approval(&approval, &app.gate.present(&approval).await?)))
+    let approval = app.gate.approvals.redeem_approval_link(&caller, &token).await?;
+    Ok(Json(shapes::approval(&approval, &app.gate.approvals.present(&approval).await?)))
 }

@@ -35,10 +35,10 @@ pub(super) async fn list(
     let request = page(query.limit, query.cursor)?;
     let tool = query.tool.map(|tool| tool.as_str().to_owned());
     let filter = ApprovalFilter { status: query.status, agent: query.agent_id, tool, invocation: None };
-    let found = app.gate.approvals(&caller, filter, request).await?;
+    let found = app.gate.approvals.approvals(&caller, filter, request).await?;
     let mut approvals = Vec::with_capacity(found.items.len());
     for approval in &found.items {
-        approvals.push(shapes::approval(approval, &app.gate.present(approval).await?));
+        approvals.push(shapes::approval(approval, &app.gate.approvals.present(approval).await?));
     }
     Ok(Json(json!({"approvals": approvals, "next_cursor": found.next})))
 }
@@ -48,6 +48,6 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<ApprovalId>,
 ) -> Result<Json<Value>, Denied> {
-    let approval = app.gate.approval_of(&caller, id).await?;
-    Ok(Json(shapes::approval(&approval, &app.gate.present(&approval).await?)))
+    let approval = app.gate.approvals.approval_of(&caller, id).await?;
+    Ok(Json(shapes::approval(&approval, &app.gate.approvals.present(&approval).await?)))
 }

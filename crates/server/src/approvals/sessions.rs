@@ -39,7 +39,7 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(name): Id<SessionName>,
 ) -> Result<Json<Value>, Denied> {
-    Ok(Json(shape(&app.gate.approval_session(&caller, &name).await?)))
+    Ok(Json(shape(&app.gate.approvals.approval_session(&caller, &name).await?)))
 }
 
 pub(super) async fn set(
@@ -53,7 +53,7 @@ pub(super) async fn set(
     let mode = mode.map_err(|_| Refusal::new(Code::InvalidField, no_mode).with("path", "mode"))?;
     let wait = body.ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds)));
     let changes = SessionTerms { mode, wait, attendance: body.attendance };
-    Ok(Json(shape(&app.gate.set_approval_session(&caller, name, changes).await?)))
+    Ok(Json(shape(&app.gate.approvals.set_approval_session(&caller, name, changes).await?)))
 }
 
 fn shape(session: &SessionView) -> Value {

@@ -46,8 +46,8 @@ pub(super) async fn list(
     let request = page(query.limit, query.cursor)?;
     let tool = query.tool.map(|tool| tool.as_str().to_owned());
     let active = query.active.unwrap_or(false);
-    let found = app.gate.standing_approvals(&caller, query.agent_id, tool, active, request).await?;
-    let now = app.gate.now();
+    let found = app.gate.approvals.standing_approvals(&caller, query.agent_id, tool, active, request).await?;
+    let now = app.gate.clock.now();
     let shown: Vec<Value> = found.items.iter().map(|standing| shapes::standing(standing, now)).collect();
     Ok(Json(json!({"standing_approvals": shown, "next_cursor": found.next})))
 }
@@ -57,8 +57,8 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<StandingApprovalId>,
 ) -> Result<Json<Value>, Denied> {
-    let standing = app.gate.standing_approval(&caller, id).await?;
-    Ok(Json(shapes::standing(&standing, app.gate.now())))
+    let standing = app.gate.approvals.standing_approval(&caller, id).await?;
+    Ok(Json(shapes::standing(&standing, app.gate.clock.now())))
 }
 
 pub(super) async fn revoke(
@@ -67,8 +67,8 @@ pub(super) async fn revoke(
     Id(id): Id<StandingApprovalId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let standing = app.gate.revoke_standing_approval(&caller, id).await?;
-    Ok(Json(shapes::standing(&standing, app.gate.now())))
+    let standing = app.gate.approvals.revoke_standing_approval(&caller, id).await?;
+    Ok(Json(shapes::standing(&standing, app.gate.clock.now())))
 }
 
 pub(super) async fn explain(
@@ -81,7 +81,7 @@ pub(super) async fn explain(
     let session = body.session.map(|SessionBody { name, workspace }| ApprovalSession { owner, name, workspace });
     let arguments = Value::Object(body.arguments);
     let explained =
-        app.gate.explain_standing(&caller, &agent, body.tool.as_str(), &arguments, session.as_ref()).await?;
+        app.gate.approvals.explain_standing(&caller, &agent, body.tool.as_str(), &arguments, session.as_ref()).await?;
     Ok(Json(match explained {
         Ok(standing) => {
             let rules: Vec<String> = standing.iter().map(toolgate_model::approval::StandingApproval::rule).collect();

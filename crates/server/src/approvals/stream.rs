@@ -38,17 +38,17 @@ pub(super) async fn open(
     Asked(caller, query): Asked<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Denied> {
-    let follower = app.gate.follow_approvals(&caller)?;
+    let follower = app.gate.streams.follow_approvals(&caller)?;
     let last = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_owned());
     let after = match last.or(query.after) {
         Some(place) if place == START => None,
         Some(place) => Some(place.parse().map_err(|_| wrong_place())?),
-        None => app.gate.end_of_log(&caller).await?,
+        None => app.gate.approvals.end_of_log(&caller).await?,
     };
     // Whoever is cut off before the first event comes back to where the stream began.
     let place = after.map_or_else(|| START.to_owned(), |sequence: u64| sequence.to_string());
     let beginning = format!("retry: 1000\nid: {place}\n\n");
-    let changes = Changes { after, _attached: app.gate.attach_approver(&caller) };
+    let changes = Changes { after, _attached: app.gate.approvals.attach_approver(&caller) };
     Ok(event_stream::open(app, caller, follower, changes, beginning))
 }
 
@@ -70,7 +70,7 @@ impl Following for Changes {
     const SEES_MORE: Permission = Permission::DecideApprovals;
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<Vec<LoggedEvent>>, Refusal> {
-        let found = app.gate.approval_events(caller, self.after, PAGE, Freshness::Recent).await?;
+        let found = app.gate.approvals.approval_events(caller, self.after, PAGE, Freshness::Recent).await?;
         Ok((!found.is_empty()).then_some(found))
     }
 
@@ -91,8 +91,8 @@ async fn written(app: &App, caller: &Caller, logged: &LoggedEvent) -> Result<Str
     let id = event.pointer("/data/approval_id").and_then(Value::as_str);
     let approval = match id.map(ApprovalId::parse) {
         Some(Ok(id)) => {
-            let approval = app.gate.approval_of(caller, id).await?;
-            Some(shapes::approval(&approval, &app.gate.present(&approval).await?))
+            let approval = app.gate.approvals.approval_of(caller, id).await?;
+            Some(shapes::approval(&approval, &app.gate.approvals.present(&approval).await?))
         }
         _ => None,
     };

@@ -92,7 +92,7 @@ pub(super) async fn create(
         labels: new.labels,
         detaches: new.detach_calls,
     };
-    let stored = app.gate.create_principal(&caller, new).await?;
+    let stored = app.gate.administration.create_principal(&caller, new).await?;
     Ok((StatusCode::CREATED, Json(stored_shape(&stored))))
 }
 
@@ -111,7 +111,7 @@ pub(super) async fn update(
         labels: changes.labels,
         detaches: changes.detach_calls,
     };
-    let stored = app.gate.update_principal(&caller, &id, changes).await?;
+    let stored = app.gate.administration.update_principal(&caller, &id, changes).await?;
     Ok(Json(stored_shape(&stored)))
 }
 
@@ -119,7 +119,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
-    let page = app.gate.principals(&caller, paging.request()?).await?;
+    let page = app.gate.administration.principals(&caller, paging.request()?).await?;
     Ok(Json(shapes::page("agents", page, |principal| shapes::principal(&principal))))
 }
 
@@ -128,7 +128,7 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<PrincipalId>,
 ) -> Result<Json<Value>, Denied> {
-    Ok(Json(shapes::principal(&app.gate.principal(&caller, &id).await?)))
+    Ok(Json(shapes::principal(&app.gate.administration.principal(&caller, &id).await?)))
 }
 
 pub(super) async fn remove(
@@ -137,7 +137,7 @@ pub(super) async fn remove(
     Id(id): Id<PrincipalId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let removed = app.gate.remove_principal(&caller, &id).await?;
+    let removed = app.gate.administration.remove_principal(&caller, &id).await?;
     Ok(Json(json!({
         "status": "removed",
         "agent_id": id,
@@ -156,11 +156,12 @@ pub(super) async fn create_key(
     let shape = match new.certificate {
         // Whoever presents the certificate shows by it that they have its private key: there is nothing to hand out.
         Some(certificate) => {
-            let certified = app.gate.register_certificate(&caller, &id, certificate, new.label, new.expires_at);
+            let certified =
+                app.gate.administration.register_certificate(&caller, &id, certificate, new.label, new.expires_at);
             shapes::key(&certified.await?)
         }
         None => {
-            let (record, key) = app.gate.create_key(&caller, &id, new.label, new.expires_at).await?;
+            let (record, key) = app.gate.administration.create_key(&caller, &id, new.label, new.expires_at).await?;
             let mut shape = shapes::key(&record);
             shape.insert("key".to_owned(), json!(key.expose()));
             shape
@@ -174,7 +175,7 @@ pub(super) async fn list_keys(
     Identified(caller): Identified,
     Id(id): Id<PrincipalId>,
 ) -> Result<Json<Value>, Denied> {
-    let keys = app.gate.keys(&caller, &id).await?;
+    let keys = app.gate.administration.keys(&caller, &id).await?;
     let keys: Vec<Value> = keys.iter().map(|record| Value::Object(shapes::key(record))).collect();
     Ok(Json(json!({"keys": keys})))
 }
@@ -185,7 +186,7 @@ pub(super) async fn revoke_key(
     Id(id): Id<KeyId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let record = app.gate.revoke_key(&caller, id).await?;
+    let record = app.gate.administration.revoke_key(&caller, id).await?;
     let mut shape = shapes::key(&record);
     shape.insert("status".to_owned(), json!("revoked"));
     Ok(Json(Value::Object(shape)))

@@ -79,12 +79,12 @@ pub(super) async fn events(
         since: query.since,
         until: query.until,
     };
-    let found = app.gate.events(&caller, filter, request).await?;
+    let found = app.gate.audit.events(&caller, filter, request).await?;
     Ok(Json(shapes::page("events", found, |event| shape(&event))))
 }
 
 pub(super) async fn head(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {
-    let head = app.gate.log_head(&caller).await?;
+    let head = app.gate.audit.log_head(&caller).await?;
     Ok(Json(Value::Object(head_shape(&head, &app))))
 }
 
@@ -94,11 +94,11 @@ pub(super) async fn proof(
 ) -> Result<Json<Value>, Denied> {
     match query {
         ProofQuery { sequence: Some(sequence), size, first: None, second: None } => {
-            let proof = app.gate.prove_inclusion(&caller, sequence, size).await?;
+            let proof = app.gate.audit.prove_inclusion(&caller, sequence, size).await?;
             Ok(Json(proof_shape("inclusion", json!({"sequence": sequence, "size": proof.size}), &proof, &app)))
         }
         ProofQuery { sequence: None, size: None, first: Some(first), second } => {
-            let proof = app.gate.prove_consistency(&caller, first, second).await?;
+            let proof = app.gate.audit.prove_consistency(&caller, first, second).await?;
             Ok(Json(proof_shape("consistency", json!({"first": first, "second": proof.size}), &proof, &app)))
         }
         _ => {
@@ -116,13 +116,13 @@ pub(super) async fn export(
     headers: HeaderMap,
     Identified(caller): Identified,
 ) -> Result<Response, Denied> {
-    let (export, header_line) = app.gate.begin_export(&caller).await?;
+    let (export, header_line) = app.gate.audit.begin_export(&caller).await?;
     let begun = stream::once(async move { Ok::<_, std::io::Error>(Bytes::from(header_line)) });
     let rest = stream::unfold(Some(export), move |export| {
         let app = Arc::clone(&app);
         async move {
             let mut export = export?;
-            match app.gate.continue_export(&mut export).await {
+            match app.gate.audit.continue_export(&mut export).await {
                 Ok(Some(lines)) => Some((Ok(Bytes::from(lines)), Some(export))),
                 Ok(None) => None,
                 Err(refusal) => {
@@ -153,7 +153,7 @@ fn head_shape(head: &LogHead, app: &App) -> Map<String, Value> {
     shape.insert("root_hash".to_owned(), json!(head.head.root.to_string()));
     shape.insert("timestamp".to_owned(), json!(head.head.time));
     shape.insert("checkpoint".to_owned(), json!(head.checkpoint));
-    shape.insert("public_key".to_owned(), json!(app.gate.audit_public_key()));
+    shape.insert("public_key".to_owned(), json!(app.gate.audit.audit_public_key()));
     shape
 }
 

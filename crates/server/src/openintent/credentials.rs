@@ -109,8 +109,8 @@ async fn create_credential(
         material: material_from_json(body.material).map_err(Refusal::from)?,
         expires_at: body.expires_at,
     };
-    let credential = app.gate.create_credential(caller, new).await?;
-    Ok((StatusCode::CREATED, Json(shapes::credential(&credential, app.gate.now()))))
+    let credential = app.gate.administration.create_credential(caller, new).await?;
+    Ok((StatusCode::CREATED, Json(shapes::credential(&credential, app.gate.clock.now()))))
 }
 
 pub(super) async fn list(
@@ -118,8 +118,8 @@ pub(super) async fn list(
     Asked(caller, paging): Asked<Paging>,
     Id(vault): Id<VaultId>,
 ) -> Result<Json<Value>, Denied> {
-    let page = app.gate.credentials(&caller, vault, paging.request()?).await?;
-    let now = app.gate.now();
+    let page = app.gate.administration.credentials(&caller, vault, paging.request()?).await?;
+    let now = app.gate.clock.now();
     Ok(Json(shapes::page("credentials", page, |credential| shapes::credential(&credential, now))))
 }
 
@@ -128,8 +128,8 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<CredentialId>,
 ) -> Result<Json<Value>, Denied> {
-    let credential = app.gate.credential(&caller, id).await?;
-    Ok(Json(shapes::credential(&credential, app.gate.now())))
+    let credential = app.gate.administration.credential(&caller, id).await?;
+    Ok(Json(shapes::credential(&credential, app.gate.clock.now())))
 }
 
 pub(super) async fn rotate(
@@ -143,8 +143,8 @@ pub(super) async fn rotate(
         metadata: body.metadata,
         expires_at: body.expires_at,
     };
-    let credential = app.gate.rotate_credential(&caller, id, new).await?;
-    Ok(Json(shapes::credential(&credential, app.gate.now())))
+    let credential = app.gate.administration.rotate_credential(&caller, id, new).await?;
+    Ok(Json(shapes::credential(&credential, app.gate.clock.now())))
 }
 
 pub(super) async fn verify(
@@ -153,11 +153,11 @@ pub(super) async fn verify(
     Id(id): Id<CredentialId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let (credential, material) = app.gate.verify_credential(&caller, id).await?;
+    let (credential, material) = app.gate.administration.verify_credential(&caller, id).await?;
     Ok(Json(json!({
         "credential_id": id,
         "version": credential.version,
-        "status": credential.status(app.gate.now()),
+        "status": credential.status(app.gate.clock.now()),
         "material": material,
     })))
 }
@@ -168,7 +168,7 @@ pub(super) async fn revoke(
     Id(id): Id<CredentialId>,
     OptionalBody(body): OptionalBody<ReasonBody>,
 ) -> Result<Json<Value>, Denied> {
-    let revoked = app.gate.revoke_credential(&caller, id, body.reason).await?;
+    let revoked = app.gate.administration.revoke_credential(&caller, id, body.reason).await?;
     Ok(Json(json!({
         "status": "revoked",
         "credential_id": id,

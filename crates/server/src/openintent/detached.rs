@@ -124,7 +124,7 @@ pub(super) fn shape(call: &DetachedCall) -> Value {
 
 /// The response to a call that was detached: its outcome where it ends while the caller waits, else 202.
 pub(super) async fn accepted(app: &App, caller: &Caller, id: InvocationId, wait: Duration) -> Result<Response, Denied> {
-    let mut response = seen(app.gate.detached_call_within(caller, id, wait).await?);
+    let mut response = seen(app.gate.detached.detached_call_within(caller, id, wait).await?);
     let applied = HeaderName::from_static("preference-applied");
     response.headers_mut().insert(applied, HeaderValue::from_static("respond-async"));
     Ok(response)
@@ -159,7 +159,7 @@ pub(super) async fn list(
     Asked(caller, query): Asked<DetachedQuery>,
 ) -> Result<Json<Value>, Denied> {
     let request = page(query.limit, query.cursor)?;
-    let found = app.gate.detached_calls(&caller, query.agent_id, request).await?;
+    let found = app.gate.detached.detached_calls(&caller, query.agent_id, request).await?;
     Ok(Json(shapes::page("detached_calls", found, |call| shape(&call))))
 }
 
@@ -177,16 +177,16 @@ pub(super) async fn result(
 ) -> Result<Response, Denied> {
     if progress::is_wanted(&headers) {
         // Asked for before anything is sent, so that a refusal has its status.
-        app.gate.detached_call(&caller, id).await?;
+        app.gate.detached.detached_call(&caller, id).await?;
         return Ok(lines(app, caller, id));
     }
     let preferred = Preference::of(&headers)?.wait;
     let wait = query.wait_seconds.map_or(preferred, |seconds| Duration::from_secs(u64::from(seconds)));
-    let waiting = app.gate.detached_call_within(&caller, id, wait.min(LONGEST_WAIT));
+    let waiting = app.gate.detached.detached_call_within(&caller, id, wait.min(LONGEST_WAIT));
     // A gate that stops lets nobody wait: another one knows as much.
     let view = tokio::select! {
         view = waiting => view?,
-        _ = app.shutdown.after(crate::shutdown::Phase::LameDuck) => app.gate.detached_call(&caller, id).await?,
+        _ = app.shutdown.after(crate::shutdown::Phase::LameDuck) => app.gate.detached.detached_call(&caller, id).await?,
     };
     Ok(seen(view))
 }
@@ -197,7 +197,7 @@ pub(super) async fn forget(
     Id(id): Id<InvocationId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    app.gate.forget_detached(&caller, id).await?;
+    app.gate.detached.forget_detached(&caller, id).await?;
     Ok(Json(json!({"status": "deleted", "invocation_id": id})))
 }
 
@@ -207,7 +207,7 @@ pub(super) async fn cancel(
     Id(id): Id<InvocationId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Response, Denied> {
-    let view = app.gate.cancel_detached(&caller, id).await?;
+    let view = app.gate.detached.cancel_detached(&caller, id).await?;
     match view {
         // Taken back, as it was asked for.
         DetachedView::Ended(outcome)
@@ -230,7 +230,7 @@ pub(super) async fn cancel(
 /// The call as lines of JSON: one for each state that it comes to, one now and then while nothing happens, and one with the
 /// response, which is the last.
 fn lines(app: Arc<App>, caller: Caller, id: InvocationId) -> Response {
-    let follower = app.gate.follow_detached(id);
+    let follower = app.gate.detached.follow_detached(id);
     let following = Following { app, caller, id, follower, told: None, ended: false };
     let lines = stream::unfold(following, |mut following| async move {
         let line = following.next().await?;
@@ -276,8 +276,8 @@ impl Following {
 
     async fn look(&mut self) -> Result<DetachedView, Refusal> {
         // INVARIANT: nothing is told once the key has ended.
-        self.caller = self.app.gate.identify_again(&self.caller).await?;
-        self.app.gate.detached_call(&self.caller, self.id).await
+        self.caller = self.app.gate.authenticator.identify_again(&self.caller).await?;
+        self.app.gate.detached.detached_call(&self.caller, self.id).await
     }
 
     async fn last(&mut self, response: Response) -> Value {

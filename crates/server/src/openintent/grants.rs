@@ -111,7 +111,7 @@ pub(super) async fn create(
         expires_at: body.expires_at,
         allow_indefinite: body.allow_indefinite,
     };
-    let lineage = app.gate.create_grant(&caller, new).await?;
+    let lineage = app.gate.administration.create_grant(&caller, new).await?;
     Ok((StatusCode::CREATED, shown(&app, &lineage)))
 }
 
@@ -147,7 +147,7 @@ pub(super) async fn delegate(
         expires_at: body.expires_at,
     };
     let new = NewDelegation { source, target, request, allow_indefinite: body.allow_indefinite };
-    let lineage = app.gate.delegate_grant(&caller, new).await?;
+    let lineage = app.gate.administration.delegate_grant(&caller, new).await?;
     Ok((StatusCode::CREATED, shown(&app, &lineage)))
 }
 
@@ -156,7 +156,7 @@ pub(super) async fn list(
     Asked(caller, query): Asked<GrantQuery>,
 ) -> Result<Json<Value>, Denied> {
     let request = page(query.limit, query.cursor)?;
-    let now = app.gate.now();
+    let now = app.gate.clock.now();
     // An id that is none fits no grant.
     let nothing = || Json(json!({"grants": [], "next_cursor": null}));
     let Ok(credential) = query.credential_id.as_deref().map(CredentialId::parse).transpose() else {
@@ -177,7 +177,7 @@ pub(super) async fn list(
         source_grant,
         ..GrantFilter::all(now)
     };
-    let found = app.gate.grants(&caller, filter, request).await?;
+    let found = app.gate.administration.grants(&caller, filter, request).await?;
     Ok(Json(shapes::page("grants", found, |lineage| Value::Object(shapes::grant(&lineage, now)))))
 }
 
@@ -187,12 +187,12 @@ pub(super) async fn of_agent(
     Identified(caller): Identified,
     Id(agent): Id<PrincipalId>,
 ) -> Result<Json<Value>, Denied> {
-    let now = app.gate.now();
+    let now = app.gate.clock.now();
     let mut grants: Vec<Value> = Vec::new();
     let mut request = PageRequest::first(PageRequest::LIMIT);
     loop {
         let filter = GrantFilter { agent: Some(agent.clone()), ..GrantFilter::all(now) };
-        let found = app.gate.grants(&caller, filter, request.clone()).await?;
+        let found = app.gate.administration.grants(&caller, filter, request.clone()).await?;
         grants.extend(found.items.iter().map(|lineage| Value::Object(shapes::grant(lineage, now))));
         match found.next {
             Some(next) if grants.len() < UNPAGED_LIMIT => request.after = Some(next),
@@ -210,8 +210,8 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<GrantId>,
 ) -> Result<Json<Value>, Denied> {
-    let (lineage, revision) = app.gate.grant(&caller, id).await?;
-    let mut shape = shapes::grant(&lineage, app.gate.now());
+    let (lineage, revision) = app.gate.administration.grant(&caller, id).await?;
+    let mut shape = shapes::grant(&lineage, app.gate.clock.now());
     shape.insert("revision".to_owned(), json!(revision));
     Ok(Json(Value::Object(shape)))
 }
@@ -221,8 +221,8 @@ pub(super) async fn tree(
     Identified(caller): Identified,
     Id(id): Id<GrantId>,
 ) -> Result<Json<Value>, Denied> {
-    let tree = app.gate.grant_tree(&caller, id).await?;
-    let now = app.gate.now();
+    let tree = app.gate.administration.grant_tree(&caller, id).await?;
+    let now = app.gate.clock.now();
     // From the deepest level up, each grant is hung below its source.
     let mut below: std::collections::BTreeMap<GrantId, Vec<Value>> = std::collections::BTreeMap::new();
     for grant in tree.below.iter().rev() {
@@ -247,9 +247,9 @@ pub(super) async fn revoke(
     Id(id): Id<GrantId>,
     OptionalBody(body): OptionalBody<ReasonBody>,
 ) -> Result<Json<Value>, Denied> {
-    let (revoked, lineage) = app.gate.revoke_grant(&caller, id, body.reason).await?;
+    let (revoked, lineage) = app.gate.administration.revoke_grant(&caller, id, body.reason).await?;
     Ok(Json(json!({
-        "status": lineage.grant().status(app.gate.now()),
+        "status": lineage.grant().status(app.gate.clock.now()),
         "grant_id": id,
         "revoked_count": revoked.grants,
         "cascade_count": revoked.grants.saturating_sub(1),
@@ -264,7 +264,7 @@ pub(super) async fn suspend(
     Id(id): Id<GrantId>,
     OptionalBody(body): OptionalBody<ReasonBody>,
 ) -> Result<Json<Value>, Denied> {
-    let lineage = app.gate.suspend_grant(&caller, id, body.reason).await?;
+    let lineage = app.gate.administration.suspend_grant(&caller, id, body.reason).await?;
     Ok(shown(&app, &lineage))
 }
 
@@ -274,10 +274,10 @@ pub(super) async fn resume(
     Id(id): Id<GrantId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let lineage = app.gate.resume_grant(&caller, id).await?;
+    let lineage = app.gate.administration.resume_grant(&caller, id).await?;
     Ok(shown(&app, &lineage))
 }
 
 fn shown(app: &App, lineage: &Lineage) -> Json<Value> {
-    Json(Value::Object(shapes::grant(lineage, app.gate.now())))
+    Json(Value::Object(shapes::grant(lineage, app.gate.clock.now())))
 }

@@ -108,7 +108,7 @@ pub(super) async fn of_grant(
 ) -> Result<Json<Value>, Denied> {
     let within = InvocationFilter { grant: Some(grant), ..InvocationFilter::default() };
     let request = page(query.limit.or(Some(50)), query.cursor.clone())?;
-    let found = app.gate.invocations(&caller, filter(query, within)?, request).await?;
+    let found = app.gate.administration.invocations(&caller, filter(query, within)?, request).await?;
     Ok(Json(found.items.iter().map(shape).collect()))
 }
 
@@ -117,19 +117,19 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<InvocationId>,
 ) -> Result<Json<Value>, Denied> {
-    let invocation = match app.gate.invocation(&caller, id).await {
+    let invocation = match app.gate.administration.invocation(&caller, id).await {
         Ok(invocation) => invocation,
         // A detached call has a record once it was admitted or refused.
-        Err(missing) => match app.gate.detached_call(&caller, id).await {
+        Err(missing) => match app.gate.detached.detached_call(&caller, id).await {
             Ok(DetachedView::Open(call)) => return Ok(Json(detached::shape(&call))),
             // It ended between the two looks.
-            Ok(DetachedView::Ended(_)) => app.gate.invocation(&caller, id).await?,
+            Ok(DetachedView::Ended(_)) => app.gate.administration.invocation(&caller, id).await?,
             Err(_) => return Err(missing.into()),
         },
     };
     let mut shape = shape(&invocation);
     if let Value::Object(members) = &mut shape {
-        let decisions = app.gate.invocation_decisions(&caller, &invocation).await?;
+        let decisions = app.gate.administration.invocation_decisions(&caller, &invocation).await?;
         if !decisions.is_empty() {
             members.insert("hook_decisions".to_owned(), Value::Array(decisions.iter().map(decision).collect()));
         }
@@ -159,7 +159,7 @@ pub(super) async fn report(
         idempotency_key: body.idempotency_key,
         context: body.context.unwrap_or_default(),
     };
-    let invocation = app.gate.report_invocation(&caller, report).await?;
+    let invocation = app.gate.administration.report_invocation(&caller, report).await?;
     Ok((StatusCode::CREATED, Json(shape(&invocation))))
 }
 
@@ -170,7 +170,7 @@ async fn listed(
     within: InvocationFilter,
 ) -> Result<Json<Value>, Denied> {
     let request = page(query.limit, query.cursor.clone())?;
-    let found = app.gate.invocations(caller, filter(query, within)?, request).await?;
+    let found = app.gate.administration.invocations(caller, filter(query, within)?, request).await?;
     Ok(Json(shapes::page("invocations", found, |invocation| shape(&invocation))))
 }
 

@@ -114,8 +114,8 @@ async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<R
     let preference = Preference::of(&headers)?;
     let (reader, detaching) = (caller.clone(), preference.detached);
     let invoked = match detaching {
-        true => app.gate.detach(caller, request).await.map(Invoked::Detached),
-        false => app.gate.invoke_or_detach(caller, request).await,
+        true => app.gate.pipeline.detach(caller, request).await.map(Invoked::Detached),
+        false => app.gate.pipeline.invoke_or_detach(caller, request).await,
     };
     let outcome = match invoked {
         Ok(Invoked::Detached(id)) => return detached::accepted(&app, &reader, id, preference.wait).await,

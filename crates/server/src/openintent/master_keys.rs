@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolgate_gate::authority::master_keys::KeyStatus;
+use toolgate_gate::maintenance::master_keys::KeyStatus;
 
 use super::error::Denied;
 use crate::body::{Nothing, OptionalBody};
@@ -14,7 +14,7 @@ use crate::caller::Identified;
 use crate::router::App;
 
 pub(super) async fn status(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {
-    Ok(Json(shape(&app.gate.key_status(&caller).await?)))
+    Ok(Json(shape(&app.gate.maintenance.key_status(&caller).await?)))
 }
 
 /// Answers at once; the work goes on in the background, and `remaining` tells how much is left.
@@ -23,7 +23,7 @@ pub(super) async fn rekey(
     Identified(caller): Identified,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
-    Ok((StatusCode::ACCEPTED, Json(shape(&app.gate.begin_rekey(&caller).await?))))
+    Ok((StatusCode::ACCEPTED, Json(shape(&app.gate.maintenance.begin_rekey(&caller).await?))))
 }
 
 fn shape(status: &KeyStatus) -> Value {

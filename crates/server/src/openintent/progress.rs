@@ -45,7 +45,7 @@ pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) ->
     request.presence = Some(presence);
     let gate = Arc::clone(&app.gate);
     // Begun although nobody may ever read the lines: its refusal is recorded all the same.
-    let call = tokio::spawn(async move { gate.invoke(caller, request).await });
+    let call = tokio::spawn(async move { gate.pipeline.invoke(caller, request).await });
     let telling = Telling { app, call: Some(Calling::Running(call)), progress, _waiting: waiting };
     let lines = stream::unfold(telling, |mut telling| async move {
         let line = telling.next().await?;
@@ -125,7 +125,7 @@ impl Telling {
 
 async fn told(app: &App, step: Progress) -> Value {
     match step {
-        Progress::Asked(approval) => match app.gate.present(&approval).await {
+        Progress::Asked(approval) => match app.gate.approvals.present(&approval).await {
             Ok(presentation) => json!({"event": "asked", "approval": shapes::approval(&approval, &presentation)}),
             // The call goes on; whoever wants to know more can look it up.
             Err(_) => json!({"event": "asked", "approval": {"id": approval.id, "tool": approval.tool}}),

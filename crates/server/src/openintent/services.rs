@@ -35,7 +35,7 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
     let definition = read(&app, &caller, request).await?;
-    let (registered, _) = app.gate.apply_service(&caller, definition, false).await?;
+    let (registered, _) = app.gate.administration.apply_service(&caller, definition, false).await?;
     Ok((StatusCode::CREATED, Json(shape(&registered))))
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn replace(
         let reason = "`service` names another service than the path";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "service").into());
     }
-    let (registered, new) = app.gate.apply_service(&caller, definition, true).await?;
+    let (registered, new) = app.gate.administration.apply_service(&caller, definition, true).await?;
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(shape(&registered))))
 }
 
@@ -62,7 +62,7 @@ async fn read(app: &App, caller: &Caller, request: Request) -> Result<ServiceDef
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {
-    let registry = app.gate.services(&caller).await?;
+    let registry = app.gate.administration.services(&caller).await?;
     let services: Vec<Value> = registry.services.iter().map(shape).collect();
     Ok(Json(json!({"services": services, "revision": registry.revision})))
 }
@@ -72,7 +72,7 @@ pub(super) async fn show(
     Asked(caller, query): Asked<VersionQuery>,
     Id(service): Id<ServiceName>,
 ) -> Result<Json<Value>, Denied> {
-    let versions = app.gate.service(&caller, &service, query.version.as_ref()).await?;
+    let versions = app.gate.administration.service(&caller, &service, query.version.as_ref()).await?;
     let shapes: Vec<Value> = versions.iter().map(shape).collect();
     Ok(Json(json!({"service": service, "versions": shapes})))
 }
@@ -83,7 +83,7 @@ pub(super) async fn remove(
     Id(service): Id<ServiceName>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let removed = app.gate.remove_service(&caller, service.clone(), query.version).await?;
+    let removed = app.gate.administration.remove_service(&caller, service.clone(), query.version).await?;
     Ok(Json(json!({"status": "removed", "service": service, "removed_versions": removed})))
 }
 

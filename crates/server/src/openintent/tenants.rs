@@ -29,7 +29,7 @@ pub(super) async fn create(
     Identified(caller): Identified,
     Body(new): Body<NewTenant>,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
-    let (tenant, administrator, key) = app.gate.create_tenant(&caller, new.id, new.name).await?;
+    let (tenant, administrator, key) = app.gate.administration.create_tenant(&caller, new.id, new.name).await?;
     let body = json!({
         "id": tenant.id,
         "name": tenant.name,
@@ -43,7 +43,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
-    let page = app.gate.tenants(&caller, paging.request()?).await?;
+    let page = app.gate.administration.tenants(&caller, paging.request()?).await?;
     Ok(Json(shapes::page("tenants", page, |tenant| json!(tenant))))
 }
 
@@ -52,5 +52,5 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<TenantId>,
 ) -> Result<Json<Value>, Denied> {
-    Ok(Json(json!(app.gate.tenant(&caller, &id).await?)))
+    Ok(Json(json!(app.gate.administration.tenant(&caller, &id).await?)))
 }

@@ -24,7 +24,7 @@ pub(super) struct GrantedQuery {
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {
-    let tools = app.gate.tools(&caller, None).await?;
+    let tools = app.gate.administration.tools(&caller, None).await?;
     Ok(Json(json!({"services": by_service(&tools)})))
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn of_service(
     Identified(caller): Identified,
     Id(service): Id<ServiceName>,
 ) -> Result<Json<Value>, Denied> {
-    let tools = app.gate.tools(&caller, Some(&service)).await?;
+    let tools = app.gate.administration.tools(&caller, Some(&service)).await?;
     Ok(Json(json!({"service": service, "services": by_service(&tools)})))
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn granted(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<GrantedQuery>,
 ) -> Result<Json<Value>, Denied> {
-    let granted = app.gate.granted_tools(&caller, query.agent_id.as_ref()).await?;
+    let granted = app.gate.administration.granted_tools(&caller, query.agent_id.as_ref()).await?;
     let tools: Vec<Value> = granted.iter().map(granted_shape).collect();
     Ok(Json(json!({"agent_id": query.agent_id.as_ref().unwrap_or(caller.id()), "tools": tools})))
 }

@@ -30,7 +30,7 @@ pub(super) async fn create(
     Identified(caller): Identified,
     Body(new): Body<NewVault>,
 ) -> Result<(StatusCode, Json<Value>), Denied> {
-    let vault = app.gate.create_vault(&caller, new.owner_id, new.name).await?;
+    let vault = app.gate.administration.create_vault(&caller, new.owner_id, new.name).await?;
     Ok((StatusCode::CREATED, Json(shapes::vault(&vault, &[]))))
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
-    let page = app.gate.vaults(&caller, paging.request()?).await?;
+    let page = app.gate.administration.vaults(&caller, paging.request()?).await?;
     Ok(Json(shapes::page("vaults", page, |(vault, credentials)| shapes::vault(&vault, &credentials))))
 }
 
@@ -47,7 +47,7 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(id): Id<VaultId>,
 ) -> Result<Json<Value>, Denied> {
-    let (vault, credentials) = app.gate.vault(&caller, id).await?;
+    let (vault, credentials) = app.gate.administration.vault(&caller, id).await?;
     Ok(Json(shapes::vault(&vault, &credentials)))
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn remove(
     Id(id): Id<VaultId>,
     OptionalBody(Nothing {}): OptionalBody<Nothing>,
 ) -> Result<Json<Value>, Denied> {
-    let deleted = app.gate.delete_vault(&caller, id).await?;
+    let deleted = app.gate.administration.delete_vault(&caller, id).await?;
     Ok(Json(json!({
         "status": "deleted",
         "vault_id": id,

@@ -48,7 +48,7 @@ pub(super) async fn explain(
         context: GrantContext { intent_id: query.intent_id, plan_id: query.plan_id, task_id: query.task_id },
         address: peer(&extensions)?.address,
     };
-    let explanation = app.gate.explain(&caller, question).await?;
+    let explanation = app.gate.pipeline.explain(&caller, question).await?;
     let steps: Vec<Value> = explanation.steps.iter().map(step_shape).collect();
     Ok(Json(json!({"allowed": explanation.allowed, "tool": query.tool, "agent_id": agent, "steps": steps})))
 }

@@ -45,7 +45,7 @@ pub(super) async fn approval_gate(
     Sent { caller, address, body }: Sent<GateBody>,
 ) -> Result<Json<Value>, Flat> {
     // A name that the suite made up has no rights. Where the scenario needs some, the suite decides with its own.
-    let made_up = !app.gate.knows_principal(&caller, &body.principal).await?;
+    let made_up = !app.gate.conformance.knows_principal(&caller, &body.principal).await?;
     let decider = match body.scenario {
         Scenario::UnauthorizedGrant => body.principal,
         _ if made_up => caller.id().clone(),
@@ -59,7 +59,7 @@ pub(super) async fn approval_gate(
     let (observer, mut progress) = mpsc::unbounded_channel();
     let (waiting, presence) = Presence::new();
     let (gate, maker) = (Arc::clone(&app.gate), caller.clone());
-    let call = tokio::spawn(async move { gate.rehearse_gate(maker, address, observer, presence).await });
+    let call = tokio::spawn(async move { gate.conformance.rehearse_gate(maker, address, observer, presence).await });
     let mut asked = None;
     while let Some(step) = progress.recv().await {
         if let Progress::Asked(approval) = step {
@@ -69,7 +69,8 @@ pub(super) async fn approval_gate(
     }
     let ended = match &asked {
         Some(approval) => {
-            let decided = app.gate.rehearse_decision(&caller, approval, decider, decision, body.reason).await;
+            let decided =
+                app.gate.conformance.rehearse_decision(&caller, approval, decider, decision, body.reason).await;
             match decided {
                 Ok(approval) => approval.status != ApprovalStatus::Pending,
                 // Not to have the right is what the scenario is about; everything else is the suite's mistake.

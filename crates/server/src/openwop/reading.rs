@@ -94,14 +94,14 @@ impl Reading {
         freshness: Freshness,
     ) -> Result<Events, Refusal> {
         let request = PageRequest { after: self.place.sequence().map(|sequence| sequence.to_string()), limit };
-        let page = app.gate.visible_events(caller, self.filter.clone(), request, freshness).await?;
+        let page = app.gate.audit.visible_events(caller, self.filter.clone(), request, freshness).await?;
         let mut place = self.place;
         let mut events = Vec::with_capacity(page.items.len());
         for logged in page.items {
             let (here, counted) = place.next(logged.sequence);
             let event = RunEvent::of_stored(&logged.canonical, counted);
             let mut event = event.map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
-            app.gate.blind_event(caller, &mut event);
+            app.gate.audit.blind_event(caller, &mut event);
             events.push((here, event));
             place = here;
         }

@@ -119,7 +119,7 @@ pub(super) async fn poll(
     }
     let mut caller = caller;
     let mut freshness = Freshness::Newest;
-    let follower = app.gate.follow_events(&caller, Reading::of_run(&run).filter)?;
+    let follower = app.gate.streams.follow_events(&caller, Reading::of_run(&run).filter)?;
     let mut over = pin!(app.shutdown.drains_within(Duration::from_secs(timeout)));
     let mut is_over = false;
     loop {
@@ -135,7 +135,7 @@ pub(super) async fn poll(
             () = follower.news() => {}
             _ = &mut over => is_over = true,
         }
-        caller = app.gate.identify_again(&caller).await?;
+        caller = app.gate.authenticator.identify_again(&caller).await?;
         freshness = Freshness::Recent;
     }
 }

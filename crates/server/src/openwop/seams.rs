@@ -133,12 +133,12 @@ async fn invoke(
         // A bucket with room for one call in a day: it is emptied, then asked once more. Other calls of this tool have no
         // limit, and so do not look at it.
         let once = RateLimit::new(1, 86_400, None).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
-        match app.gate.rehearse(caller.clone(), rehearsal(Some(once))).await {
+        match app.gate.conformance.rehearse(caller.clone(), rehearsal(Some(once))).await {
             Err(denial) => Err(denial),
-            Ok(_) => app.gate.rehearse(caller.clone(), rehearsal(Some(once))).await,
+            Ok(_) => app.gate.conformance.rehearse(caller.clone(), rehearsal(Some(once))).await,
         }
     } else {
-        app.gate.rehearse(caller.clone(), rehearsal(None)).await
+        app.gate.conformance.rehearse(caller.clone(), rehearsal(None)).await
     };
     Ok(Json(pair(&app, &caller, &outcome).await?))
 }
@@ -148,7 +148,7 @@ async fn session_run(
     Sent { caller, address, body }: Sent<SessionBody>,
 ) -> Result<Json<Value>, Flat> {
     let tool = body.tool_id.unwrap_or_else(|| SESSION_TOOL.to_owned());
-    let session = app.gate.rehearse_session(&caller, &tool).await?;
+    let session = app.gate.conformance.rehearse_session(&caller, &tool).await?;
     let mut completed = true;
     for name in ["web.search", "web.read"] {
         let rehearsal = Rehearsal {
@@ -162,9 +162,9 @@ async fn session_run(
             session: Some(session.id),
             address,
         };
-        completed &= app.gate.rehearse(caller.clone(), rehearsal).await.is_ok();
+        completed &= app.gate.conformance.rehearse(caller.clone(), rehearsal).await.is_ok();
     }
-    app.gate.close_session(&caller, session.id, completed).await?;
+    app.gate.administration.close_session(&caller, session.id, completed).await?;
     Ok(Json(json!({"runId": session.run, "sessionId": session.id, "toolId": session.tool})))
 }
 
@@ -193,7 +193,7 @@ async fn reset(Asked(_, Nothing {}): Asked<Nothing>) -> Json<Value> {
 }
 
 async fn decide(State(app): State<Arc<App>>, Sent { caller, body, .. }: Sent<DecideBody>) -> Result<Json<Value>, Flat> {
-    let allowed = app.gate.holds_scope(&caller, &body.principal, &body.action).await?;
+    let allowed = app.gate.conformance.holds_scope(&caller, &body.principal, &body.action).await?;
     Ok(Json(json!({"allowed": allowed})))
 }
 
@@ -244,7 +244,7 @@ async fn fetch(
         session: None,
         address,
     };
-    Ok(app.gate.rehearse(caller.clone(), rehearsal).await)
+    Ok(app.gate.conformance.rehearse(caller.clone(), rehearsal).await)
 }
 
 /// What became of a fetch, in the words of the seam.

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_gate::call::SessionRequest;
+use toolgate_gate::authority::sessions::SessionRequest;
 use toolgate_gate::ports::ledger::ToolSession;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::ToolId;
@@ -55,7 +55,7 @@ pub(super) async fn open(
         run: wanted.run_id,
         lifetime: wanted.ttl_seconds.map(Duration::from_secs),
     };
-    let session = app.gate.open_session(&caller, request).await?;
+    let session = app.gate.administration.open_session(&caller, request).await?;
     Ok((StatusCode::CREATED, Json(shape(&session))).into_response())
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn show(
     Asked(caller, Nothing {}): Asked<Nothing>,
     Named(id): Named,
 ) -> Result<Json<Value>, Flat> {
-    Ok(Json(shape(&app.gate.session(&caller, read(&id)?).await?)))
+    Ok(Json(shape(&app.gate.administration.session(&caller, read(&id)?).await?)))
 }
 
 pub(super) async fn close(
@@ -73,7 +73,7 @@ pub(super) async fn close(
     Named(id): Named,
 ) -> Result<StatusCode, Flat> {
     let completed = query.outcome != Some(Outcome::Failed);
-    app.gate.close_session(&caller, read(&id)?, completed).await?;
+    app.gate.administration.close_session(&caller, read(&id)?, completed).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

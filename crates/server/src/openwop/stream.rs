@@ -20,7 +20,7 @@ const GREETING: &str = "retry: 1000\n\n";
 
 /// A stream of what is read. What can be refused is refused before it begins.
 pub(super) async fn open(app: Arc<App>, caller: Caller, mut reading: Reading) -> Result<Response, Refusal> {
-    let follower = app.gate.follow_events(&caller, reading.filter.clone())?;
+    let follower = app.gate.streams.follow_events(&caller, reading.filter.clone())?;
     let first = reading.page(&app, &caller, PAGE, Freshness::Newest).await?;
     let beginning = format!("{GREETING}{}", write(&mut reading, &first));
     Ok(event_stream::open(app, caller, follower, reading, beginning))

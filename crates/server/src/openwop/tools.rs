@@ -39,7 +39,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<ListQuery>,
 ) -> Result<Json<Value>, Flat> {
-    let tools = app.gate.descriptors(&caller, query.source).await?;
+    let tools = app.gate.administration.descriptors(&caller, query.source).await?;
     Ok(Json(match (query.view, app.openwop.tool_list) {
         (Some(View::Compact), _) => {
             json!({"tools": tools.iter().map(|tool| tool.compact()).collect::<Vec<CompactDescriptor>>()})
@@ -57,7 +57,7 @@ pub(super) async fn show(
     // What is no id names nothing, and is refused like what does not exist.
     let missing = |_| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use");
     let id = ToolId::parse(&id).map_err(missing)?;
-    let tool = app.gate.descriptor(&caller, &id).await?;
+    let tool = app.gate.administration.descriptor(&caller, &id).await?;
     Ok(Json(match query.view {
         Some(View::Compact) => json!(tool.compact()),
         None => json!(*tool),

@@ -209,7 +209,7 @@ impl Drop for Counted<'_> {
 
 /// Shows the counters.
 pub async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    app.metrics.clock_stepped.set(i64::from(!app.gate.has_steady_clock()));
+    app.metrics.clock_stepped.set(i64::from(!app.gate.clock.is_steady()));
     let mut text = String::new();
     match encode(&mut text, &app.metrics.registry) {
         Ok(()) => {

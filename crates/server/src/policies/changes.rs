@@ -49,7 +49,7 @@ pub(super) async fn apply(
         note: body.note.map(|note| note.as_str().to_owned()),
         expected: body.expected_version,
     };
-    let version = app.gate.apply_policies(&caller, new).await?;
+    let version = app.gate.policies.apply_policies(&caller, new).await?;
     Ok(Json(Value::Object(with_rules(&app, Arc::new(version)).await?)))
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn roll_back(
     Identified(caller): Identified,
     Body(body): Body<RollbackBody>,
 ) -> Result<Json<Value>, Denied> {
-    let version = app.gate.roll_back_policies(&caller, body.version, body.expected_version).await?;
+    let version = app.gate.policies.roll_back_policies(&caller, body.version, body.expected_version).await?;
     Ok(Json(Value::Object(with_rules(&app, Arc::new(version)).await?)))
 }
 
@@ -67,6 +67,6 @@ pub(super) async fn promote(
     Identified(caller): Identified,
     Body(body): Body<PromoteBody>,
 ) -> Result<Json<Value>, Denied> {
-    let version = app.gate.promote_policy(&caller, &body.policy_id).await?;
+    let version = app.gate.policies.promote_policy(&caller, &body.policy_id).await?;
     Ok(Json(Value::Object(with_rules(&app, Arc::new(version)).await?)))
 }

@@ -52,7 +52,7 @@ pub(super) async fn check(
     request: Request,
 ) -> Result<Json<Value>, Denied> {
     let body: CheckBody = files::read(&app, &caller, request).await?;
-    let checked = app.gate.check_policies(&caller, policy_files(body.files)).await?;
+    let checked = app.gate.policies.check_policies(&caller, policy_files(body.files)).await?;
     Ok(Json(shapes::checked(&checked)))
 }
 
@@ -65,10 +65,10 @@ pub(super) async fn simulate(
     let body: SimulateBody = files::read(&app, &caller, request).await?;
     let files = policy_files(body.files);
     if in_lines {
-        let simulating = app.gate.begin_simulation(&caller, files, body.since).await?;
+        let simulating = app.gate.policies.begin_simulation(&caller, files, body.since).await?;
         return Ok(lines(app, simulating));
     }
-    let simulation = app.gate.simulate_policies(&caller, files, body.since).await?;
+    let simulation = app.gate.policies.simulate_policies(&caller, files, body.since).await?;
     Ok(Json(shapes::simulation(&simulation)).into_response())
 }
 
@@ -79,7 +79,7 @@ fn lines(app: Arc<App>, simulating: Simulating) -> Response {
         let app = Arc::clone(&app);
         async move {
             let mut simulating = simulating?;
-            let (line, rest) = match app.gate.continue_simulation(&mut simulating).await {
+            let (line, rest) = match app.gate.policies.continue_simulation(&mut simulating).await {
                 Ok(Some(progress)) => (shapes::simulation_progress(&progress), Some(simulating)),
                 Ok(None) => (answered(200, shapes::simulation(&simulating.finish())), None),
                 Err(refusal) => (refused(refusal).await, None),
@@ -110,7 +110,7 @@ pub(super) async fn shadow(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<ShadowQuery>,
 ) -> Result<Json<Value>, Denied> {
-    let report = app.gate.shadow_report(&caller, query.since).await?;
+    let report = app.gate.policies.shadow_report(&caller, query.since).await?;
     Ok(Json(shapes::shadow(&report)))
 }
 
@@ -119,6 +119,6 @@ pub(super) async fn replay(
     Identified(caller): Identified,
     Id(run): Id<RunId>,
 ) -> Result<Json<Value>, Denied> {
-    let replay = app.gate.replay_policies(&caller, run.as_str()).await?;
+    let replay = app.gate.policies.replay_policies(&caller, run.as_str()).await?;
     Ok(Json(shapes::replay(&run, &replay)))
 }

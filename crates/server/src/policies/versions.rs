@@ -31,7 +31,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
-    let found = app.gate.policy_versions(&caller, paging.request()?).await?;
+    let found = app.gate.policies.policy_versions(&caller, paging.request()?).await?;
     let versions: Vec<Value> = found.items.iter().map(|version| Value::Object(shapes::version(version))).collect();
     Ok(Json(json!({"versions": versions, "next_cursor": found.next})))
 }
@@ -41,7 +41,7 @@ pub(super) async fn show(
     Identified(caller): Identified,
     Id(VersionNumber(number)): Id<VersionNumber>,
 ) -> Result<Json<Value>, Denied> {
-    let version = Arc::new(app.gate.policy_version(&caller, number).await?);
+    let version = Arc::new(app.gate.policies.policy_version(&caller, number).await?);
     let mut shape = with_rules(&app, Arc::clone(&version)).await?;
     shape.insert("files".to_owned(), version.files.iter().map(shapes::file).collect());
     Ok(Json(Value::Object(shape)))

@@ -127,7 +127,7 @@ impl Asking {
 
 /// Guardians of a gate without policies.
 fn guardians(fixture: &LedgerFixture, upstreams: &[&Upstream]) -> Guardians {
-    let engine = PolicyEngine::new(Arc::clone(fixture.ledger()), Arc::new(fixture.clock().clone()));
+    let engine = PolicyEngine::new(fixture.ledger().clone(), Arc::new(fixture.clock().clone()));
     let remote = upstreams.iter().enumerate().map(|(number, upstream)| guardian(number, upstream)).collect();
     Guardians::new(Arc::new(engine), remote, Arc::new(LogAlarm::default())).with_budget(PATIENCE)
 }

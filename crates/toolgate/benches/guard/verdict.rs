@@ -35,7 +35,7 @@ struct Subject {
 
 pub async fn run() -> Vec<String> {
     let fixture = LedgerFixture::sqlite().await;
-    let engine = PolicyEngine::new(Arc::clone(fixture.ledger()), Arc::new(fixture.clock().clone()));
+    let engine = PolicyEngine::new(fixture.ledger().clone(), Arc::new(fixture.clock().clone()));
     let guardians = Guardians::new(Arc::new(engine), Vec::new(), Arc::new(LogAlarm::default()));
     let with_past: Vec<&str> = ABOUT_THE_CALL.into_iter().chain([ABOUT_THE_PAST]).collect();
     let starter: Vec<PolicyFile> =

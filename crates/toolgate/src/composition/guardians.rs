@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::HeaderName;
 use toolgate_egress::guardian_link::{GuardianLink, LinkAuthentication};
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::ports::ledger::Policies;
 use toolgate_guardian::composition::{Alarm, Guardians, LogAlarm};
 use toolgate_guardian::policy::PolicyEngine;
 use toolgate_guardian::remote::RemoteGuardian;
@@ -20,11 +20,11 @@ use crate::configuration::{Configuration, GuardianAuthentication, GuardianEntry}
 /// Puts them together.
 pub(super) fn open(
     configuration: &Configuration,
-    ledger: &Arc<dyn Ledger>,
+    policies: Arc<dyn Policies>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
 ) -> Result<Guardians, StartError> {
-    let policy = Arc::new(PolicyEngine::new(Arc::clone(ledger), clock));
+    let policy = Arc::new(PolicyEngine::new(policies, clock));
     let entries = &configuration.guardians.guardians;
     let remote = entries.iter().map(|entry| guardian(configuration, entry)).collect::<Result<Vec<_>, _>>()?;
     let alarm = Arc::new(CountingAlarm { log: LogAlarm::default(), metrics });

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use toolgate_gate::Gate;
-use toolgate_gate::ports::ledger::{Ledger, LogHead, Setback};
+use toolgate_gate::maintenance::Maintenance;
+use toolgate_gate::ports::ledger::{LedgerState, LogHead, Setback};
 use toolgate_ledger::postgres;
 use toolgate_model::checkpoint::PublicKey;
 
@@ -55,9 +56,13 @@ pub fn any_file(configuration: &Configuration) -> Result<Option<PathBuf>, StartE
 
 impl Known {
     /// What the files tell about this ledger. One that cannot be read may be about it where the ledger has no id yet.
-    pub async fn of(configuration: &Configuration, ledger: &dyn Ledger, key: &PublicKey) -> Result<Self, StartError> {
+    pub async fn of(
+        configuration: &Configuration,
+        ledger: &dyn LedgerState,
+        key: &PublicKey,
+    ) -> Result<Self, StartError> {
         let (files, place) = (files(configuration), place(configuration));
-        let id = ledger.setting(Gate::LEDGER_ID_SETTING).await?;
+        let id = ledger.setting(Maintenance::LEDGER_ID_SETTING).await?;
         let own = id.as_deref().map(|id| files.path(id));
         let (mut heads, mut unusable) = (Vec::new(), Vec::new());
         for path in files.all()? {
@@ -88,7 +93,7 @@ impl Known {
     pub async fn compare(&self, configuration: &Configuration, gate: &Gate) -> Result<Option<Rollback>, StartError> {
         let mut rollback = Rollback { setbacks: Vec::new(), files: self.unusable.clone() };
         for (path, heads) in &self.heads {
-            let setbacks = gate.compare_heads(heads).await?;
+            let setbacks = gate.maintenance.compare_heads(heads).await?;
             if setbacks.is_empty() {
                 continue;
             }
@@ -105,16 +110,16 @@ impl Known {
 
     /// Keeps the heads of this ledger from now on.
     pub async fn keeper(&self, gate: &Gate) -> Result<HeadsKeeper, StartError> {
-        Ok(HeadsKeeper::new(&self.files, &gate.ledger_id().await?, &self.place))
+        Ok(HeadsKeeper::new(&self.files, &gate.maintenance.ledger_id().await?, &self.place))
     }
 }
 
 impl Rollback {
     /// Records it, and keeps the heads of this ledger at once: what was accepted stays so, even if the process ends now.
     pub async fn accept(self, gate: &Gate, keeper: &HeadsKeeper) -> Result<(), StartError> {
-        gate.accept_rollback(self.setbacks).await?;
-        gate.integrate().await?;
-        gate.watch_heads().await?;
+        gate.maintenance.accept_rollback(self.setbacks).await?;
+        gate.audit.integrate().await?;
+        gate.maintenance.watch_heads().await?;
         keeper.keep(gate).await?;
         for path in self.files.iter().filter(|path| *path != keeper.path()) {
             std::fs::remove_file(path)?;

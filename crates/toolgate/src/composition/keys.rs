@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolgate_gate::authority::bootstrap::{AUDIT_KEY_SETTING, other_audit_key};
-use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::maintenance::bootstrap::{AUDIT_KEY_SETTING, other_audit_key};
+use toolgate_gate::ports::ledger::{LedgerState, MasterKeys};
 use toolgate_model::checkpoint::SigningKey;
 use toolgate_vault::{CommandProvider, EnvironmentProvider, FileProvider, KeyProvider};
 
@@ -17,12 +17,12 @@ use crate::configuration::{Configuration, KeySource};
 /// The provider of the master key. Makes the file where there is none and nothing is sealed yet.
 pub async fn open_provider(
     configuration: &Configuration,
-    ledger: &dyn Ledger,
+    sealed_under: &dyn MasterKeys,
 ) -> Result<Arc<dyn KeyProvider>, StartError> {
     Ok(match &configuration.key_source {
         KeySource::File(path) => {
             if !configuration.accept_lost_master_key && is_missing(path) {
-                refuse_lost(path, ledger).await?;
+                refuse_lost(path, sealed_under).await?;
             }
             Arc::new(FileProvider::open(path, configuration.data())?)
         }
@@ -31,8 +31,8 @@ pub async fn open_provider(
     })
 }
 
-async fn refuse_lost(path: &Path, ledger: &dyn Ledger) -> Result<(), StartError> {
-    let usage = ledger.key_usage().await?;
+async fn refuse_lost(path: &Path, sealed_under: &dyn MasterKeys) -> Result<(), StartError> {
+    let usage = sealed_under.key_usage().await?;
     let keys: Vec<String> = usage.into_iter().filter(|usage| usage.wraps > 0).map(|usage| usage.key.0).collect();
     if keys.is_empty() {
         return Ok(());
@@ -41,7 +41,7 @@ async fn refuse_lost(path: &Path, ledger: &dyn Ledger) -> Result<(), StartError>
 }
 
 /// The key that signs the log. Makes the file where there is none and nothing is signed yet.
-pub async fn open_audit_key(configuration: &Configuration, ledger: &dyn Ledger) -> Result<SigningKey, StartError> {
+pub async fn open_audit_key(configuration: &Configuration, ledger: &dyn LedgerState) -> Result<SigningKey, StartError> {
     let path = &configuration.audit_key_file;
     let begun_with = ledger.setting(AUDIT_KEY_SETTING).await?;
     if is_missing(path) {

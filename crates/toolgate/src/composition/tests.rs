@@ -150,10 +150,16 @@ impl House {
             clock: clock.clone(),
             times: 0.into(),
         });
-        let policy = Arc::new(PolicyEngine::new(Arc::clone(&ledger), Arc::clone(&shared_clock)));
+        let policy = Arc::new(PolicyEngine::new(ledger.clone(), Arc::clone(&shared_clock)));
         let process = ProcessId::new(clock.now(), random().unwrap());
         let ports = Ports {
-            approver: Arc::new(Desk::new(Arc::clone(&ledger), Arc::clone(&shared_clock), process, Arc::new(NoLinks))),
+            approver: Arc::new(Desk::new(
+                ledger.clone(),
+                ledger.clone(),
+                Arc::clone(&shared_clock),
+                process,
+                Arc::new(NoLinks),
+            )),
             ledger,
             sealer: Arc::clone(&sealer) as Arc<dyn Sealer>,
             clock: shared_clock,
@@ -170,14 +176,14 @@ impl House {
 
     async fn administrator(&self) -> Caller {
         let key = format!("first key of {}", self.tenant.id);
-        self.gate.identify(Some(&key), HERE, Freshness::Newest).await.unwrap()
+        self.gate.authenticator.identify(Some(&key), HERE, Freshness::Newest).await.unwrap()
     }
 
     /// An OAuth2 credential that ends after these seconds, with a grant for the administrator.
     async fn credential(&self, seconds: u64) -> Credential {
         let administrator = self.administrator().await;
         let line = |text: &str| Line::parse(text).unwrap();
-        let vault = self.gate.create_vault(&administrator, None, line("vault")).await.unwrap();
+        let vault = self.gate.administration.create_vault(&administrator, None, line("vault")).await.unwrap();
         let new = NewCredential {
             vault: vault.id,
             service: ServiceName::parse("crm").unwrap(),
@@ -188,7 +194,7 @@ impl House {
             material: tokens("first"),
             expires_at: Some(self.tenant.later(seconds)),
         };
-        let credential = self.gate.create_credential(&administrator, new).await.unwrap();
+        let credential = self.gate.administration.create_credential(&administrator, new).await.unwrap();
         let grant = NewGrant {
             credential: credential.id,
             agent: administrator.id().clone(),
@@ -201,13 +207,13 @@ impl House {
             expires_at: None,
             allow_indefinite: false,
         };
-        self.gate.create_grant(&administrator, grant).await.unwrap();
+        self.gate.administration.create_grant(&administrator, grant).await.unwrap();
         credential
     }
 
     /// Makes a call in which the service renews its tokens.
     async fn call(&self) {
-        let answer = self.gate.invoke(self.administrator().await, request()).await;
+        let answer = self.gate.pipeline.invoke(self.administrator().await, request()).await;
         let answer = answer.unwrap_or_else(|denial| panic!("{}", denial.refusal));
         assert_eq!(answer.outcome.status, InvocationStatus::Success, "{:?}", answer.outcome);
         assert_eq!(answer.outcome.result, Some(json!({"renewed": true})));
@@ -273,16 +279,16 @@ async fn a_clock_that_is_set_wrong_ends_nothing_for_good(fixture: &LedgerFixture
     let right = fixture.clock().now();
     fixture.clock().set_stepped(true);
     fixture.clock().advance(Duration::from_secs(40 * 24 * 3600));
-    house.gate.sweep().await.unwrap();
-    house.gate.close_calls().await.unwrap();
-    house.gate.close_sessions().await.unwrap();
+    house.gate.maintenance.sweep().await.unwrap();
+    house.gate.maintenance.close_calls().await.unwrap();
+    house.gate.maintenance.close_sessions().await.unwrap();
     fixture.clock().set(right);
     fixture.clock().set_stepped(false);
-    house.gate.sweep().await.unwrap();
+    house.gate.maintenance.sweep().await.unwrap();
     assert!(house.tenant.events_of("credential.expired").await.is_empty());
 
     fixture.clock().advance(Duration::from_secs(40 * 24 * 3600));
-    house.gate.sweep().await.unwrap();
+    house.gate.maintenance.sweep().await.unwrap();
     assert_eq!(house.tenant.events_of("credential.expired").await[0]["data"]["credential_id"], json!(credential.id));
 }
 
@@ -293,12 +299,12 @@ async fn a_clock_that_steps_back_hides_nothing_from_lists(fixture: &LedgerFixtur
     let back = Timestamp::from_millis(right.as_millis() - 3_600_000).unwrap();
     let make = async |house: &House, name: &str| {
         let administrator = house.administrator().await;
-        house.gate.create_vault(&administrator, None, Line::parse(name).unwrap()).await.unwrap().id
+        house.gate.administration.create_vault(&administrator, None, Line::parse(name).unwrap()).await.unwrap().id
     };
     let calls = async |house: &House| {
         let administrator = house.administrator().await;
         let page = PageRequest::first(100);
-        house.gate.invocations(&administrator, InvocationFilter::default(), page).await.unwrap().items
+        house.gate.administration.invocations(&administrator, InvocationFilter::default(), page).await.unwrap().items
     };
     make(&house, "first").await;
     house.call().await;
@@ -311,7 +317,7 @@ async fn a_clock_that_steps_back_hides_nothing_from_lists(fixture: &LedgerFixtur
     fixture.clock().set(right);
     let administrator = house.administrator().await;
     let vaults = async |house: &House, after: Option<String>| {
-        let page = house.gate.vaults(&administrator, PageRequest { after, limit: 100 }).await.unwrap();
+        let page = house.gate.administration.vaults(&administrator, PageRequest { after, limit: 100 }).await.unwrap();
         page.items.into_iter().map(|(vault, _)| vault.id).collect::<Vec<_>>()
     };
     let mut known = vaults(&house, None).await;
@@ -322,7 +328,7 @@ async fn a_clock_that_steps_back_hides_nothing_from_lists(fixture: &LedgerFixtur
         if restarted {
             let tenant = house.tenant.clone();
             house = House { tenant, ..House::new(fixture, Duration::ZERO).await };
-            house.gate.begin_ids().await.unwrap();
+            house.gate.maintenance.begin_ids().await.unwrap();
         }
         let cursor = known.last().unwrap().to_string();
         let new = make(&house, "later").await;
@@ -335,14 +341,14 @@ async fn a_clock_that_steps_back_hides_nothing_from_lists(fixture: &LedgerFixtur
 async fn an_export_ends_with_the_key_that_it_was_begun_with(fixture: &LedgerFixture) {
     let house = House::new(fixture, Duration::ZERO).await;
     let administrator = house.administrator().await;
-    let (mut export, _) = house.gate.begin_export(&administrator).await.unwrap();
-    assert!(house.gate.continue_export(&mut export).await.unwrap().is_some());
+    let (mut export, _) = house.gate.audit.begin_export(&administrator).await.unwrap();
+    assert!(house.gate.audit.continue_export(&mut export).await.unwrap().is_some());
 
-    let (mut export, _) = house.gate.begin_export(&administrator).await.unwrap();
+    let (mut export, _) = house.gate.audit.begin_export(&administrator).await.unwrap();
     let command = RevokeKey { stamp: house.tenant.stamp(), id: administrator.key() };
     house.tenant.ledger.revoke_key(command).await.unwrap();
 
-    assert_eq!(house.gate.continue_export(&mut export).await.unwrap_err().code(), Code::KeyRevoked);
+    assert_eq!(house.gate.audit.continue_export(&mut export).await.unwrap_err().code(), Code::KeyRevoked);
 }
 
 fn draft() -> Vec<PolicyFile> {
@@ -361,14 +367,14 @@ async fn a_simulation_tells_how_far_it_has_come_and_reaches_the_end_of_a_long_lo
         fixture.clock().advance(Duration::from_secs(3600));
         let calls = (0..1000).map(|_| {
             let request = CallRequest::new("no.such.tool".to_owned(), Map::new(), HERE);
-            house.gate.invoke(administrator.clone(), request)
+            house.gate.pipeline.invoke(administrator.clone(), request)
         });
         assert!(futures_util::future::join_all(calls).await.iter().all(Result::is_err));
     }
 
-    let mut simulating = house.gate.begin_simulation(&administrator, draft(), since).await.unwrap();
+    let mut simulating = house.gate.policies.begin_simulation(&administrator, draft(), since).await.unwrap();
     let mut steps = Vec::new();
-    while let Some(step) = house.gate.continue_simulation(&mut simulating).await.unwrap() {
+    while let Some(step) = house.gate.policies.continue_simulation(&mut simulating).await.unwrap() {
         steps.push(step);
     }
     let simulation = simulating.finish();
@@ -377,7 +383,7 @@ async fn a_simulation_tells_how_far_it_has_come_and_reaches_the_end_of_a_long_lo
     assert!(steps.len() > 1 && steps.windows(2).all(|pair| pair[0].reached < pair[1].reached), "{steps:?}");
     let last = steps.last().unwrap();
     assert_eq!((last.calls, last.reached + 1), (6000, last.size));
-    let recent = house.gate.simulate_policies(&administrator, draft(), fixture.clock().now()).await.unwrap();
+    let recent = house.gate.policies.simulate_policies(&administrator, draft(), fixture.clock().now()).await.unwrap();
     assert_eq!(recent.calls, 1000);
 }
 
@@ -387,10 +393,13 @@ async fn a_principal_has_one_simulation_at_a_time_and_a_gate_a_few() {
     let house = House::new(&fixture, Duration::ZERO).await;
     let administrator = house.administrator().await;
     let since = fixture.clock().now();
-    let first = house.gate.begin_simulation(&administrator, draft(), since).await.unwrap();
-    let second = house.gate.begin_simulation(&administrator, draft(), since).await.err().unwrap();
+    let first = house.gate.policies.begin_simulation(&administrator, draft(), since).await.unwrap();
+    let second = house.gate.policies.begin_simulation(&administrator, draft(), since).await.err().unwrap();
     assert_eq!(second.code(), Code::TooManySimulations);
-    assert_eq!(house.gate.shadow_report(&administrator, since).await.unwrap_err().code(), Code::TooManySimulations);
+    assert_eq!(
+        house.gate.policies.shadow_report(&administrator, since).await.unwrap_err().code(),
+        Code::TooManySimulations
+    );
 
     let mut running = vec![first];
     for number in 0.. {
@@ -400,8 +409,8 @@ async fn a_principal_has_one_simulation_at_a_time_and_a_gate_a_few() {
         house.tenant.ledger.create_principal(house.tenant.registration(author)).await.unwrap();
         house.tenant.key(&name, &format!("the key of {name}")).await;
         let key = format!("the key of {name}");
-        let author = house.gate.identify(Some(&key), HERE, Freshness::Newest).await.unwrap();
-        match house.gate.begin_simulation(&author, draft(), since).await {
+        let author = house.gate.authenticator.identify(Some(&key), HERE, Freshness::Newest).await.unwrap();
+        match house.gate.policies.begin_simulation(&author, draft(), since).await {
             Ok(one) => running.push(one),
             Err(refusal) => {
                 assert_eq!(refusal.code(), Code::TooManySimulations);
@@ -411,7 +420,10 @@ async fn a_principal_has_one_simulation_at_a_time_and_a_gate_a_few() {
     }
     assert_eq!(running.len(), 4);
     running.remove(0);
-    assert!(house.gate.begin_simulation(&administrator, draft(), since).await.is_ok(), "a place was given back");
+    assert!(
+        house.gate.policies.begin_simulation(&administrator, draft(), since).await.is_ok(),
+        "a place was given back"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -427,7 +439,7 @@ async fn an_approver_is_told_that_the_process_of_the_call_died_on_postgresql() {
     let (gate, caller) = (Arc::clone(&house.gate), house.administrator().await);
     let calling = tokio::spawn(async move {
         let request = CallRequest { observer: Some(observer), ..request() };
-        gate.invoke(caller, request).await
+        gate.pipeline.invoke(caller, request).await
     });
     let Some(Progress::Asked(asked)) = progress.recv().await else { panic!("the call needs an approval") };
     let approver = toolgate_testkit::ledger_fixture::principal("approver");
@@ -435,7 +447,8 @@ async fn an_approver_is_told_that_the_process_of_the_call_died_on_postgresql() {
     let approver = Principal { permissions, ..house.tenant.new_principal(&approver) };
     house.tenant.ledger.create_principal(house.tenant.registration(approver.clone())).await.unwrap();
     house.tenant.key(&approver.id, "the key of the approver").await;
-    let approver = house.gate.identify(Some("the key of the approver"), HERE, Freshness::Newest).await.unwrap();
+    let approver =
+        house.gate.authenticator.identify(Some("the key of the approver"), HERE, Freshness::Newest).await.unwrap();
 
     // The process gives no sign of life for longer than one that lives.
     house.tenant.wait(60);
@@ -447,7 +460,7 @@ async fn an_approver_is_told_that_the_process_of_the_call_died_on_postgresql() {
         idempotency_key: None,
         channel: Channel::Http,
     };
-    let told = house.gate.decide(&approver, asked.id, answer).await.unwrap_err();
+    let told = house.gate.approvals.decide(&approver, asked.id, answer).await.unwrap_err();
 
     assert_eq!(told.code(), Code::ApprovalEnded);
     assert!(told.reason().contains("was not made"), "{told}");

@@ -127,7 +127,7 @@ impl<'a> Round<'a> {
         let Ok(read) = serde_json::from_str::<Value>(&event.canonical) else { return Ok(None) };
         let id = read.pointer("/data/approval_id").and_then(Value::as_str).map(ApprovalId::parse);
         let Some(Ok(id)) = id else { return Ok(None) };
-        let Some(approval) = self.webhooks.ledger.approval(&self.tenant, id).await? else { return Ok(None) };
+        let Some(approval) = self.webhooks.approvals.approval(&self.tenant, id).await? else { return Ok(None) };
         let risk = self.webhooks.approver.present(&approval, &[]).risk.level;
         let Some(mut message) = Message::new(event.sequence, &read, approval, risk, self.webhooks.details) else {
             return Ok(None);
@@ -151,7 +151,7 @@ impl<'a> Round<'a> {
             expires_at: approval.expires_at,
             now,
         };
-        self.webhooks.ledger.create_approval_link(command).await?;
+        self.webhooks.links.create_approval_link(command).await?;
         Ok(Some(format!("{public}/approvals/open/{}", token.expose())))
     }
 
@@ -189,7 +189,7 @@ impl<'a> Round<'a> {
         let until = now.plus(LEASE);
         let process = self.webhooks.process;
         let command = LeaseWebhook { tenant: self.tenant.clone(), process, now, until };
-        let position = self.webhooks.ledger.lease_webhook(command).await?;
+        let position = self.webhooks.webhooks.lease_webhook(command).await?;
         // Another process that had it meanwhile has told some of what this one was about to tell.
         let goes_on = position.filter(|position| self.held_until.is_none() || *position == self.position);
         self.held_until = position.map(|_| until);
@@ -216,7 +216,7 @@ impl<'a> Round<'a> {
     async fn note(&self, position: u64, until: Option<Timestamp>) -> Result<bool, Refusal> {
         let process = self.webhooks.process;
         let command = AdvanceWebhook { tenant: self.tenant.clone(), process, position, until };
-        self.webhooks.ledger.advance_webhook(command).await
+        self.webhooks.webhooks.advance_webhook(command).await
     }
 }
 

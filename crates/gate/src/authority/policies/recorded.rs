@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 
-use crate::gate::Gate;
+use super::PolicyAdministration;
 use crate::identify::Caller;
 use crate::ports::ledger::{EventFilter, PageRequest};
 use crate::ports::policy_book::{PolicyTool, Recorded};
@@ -109,13 +109,13 @@ impl Recording {
     }
 }
 
-impl Gate {
+impl PolicyAdministration {
     /// Begins to read the calls and decisions that fit the filter, in the order of the log.
     pub(super) async fn begin_recording(&self, caller: &Caller, filter: EventFilter) -> Result<Recording, Refusal> {
         caller.require(Permission::ReadAudit)?;
         let kinds = ["agent.toolCalled", "hook.decided", "tool.denied"].map(str::to_owned).to_vec();
         let tools = self.policy_tools(caller).await?.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
-        self.integrate_if_possible().await;
+        self.audit.integrate_if_possible().await;
         Ok(Recording {
             caller: caller.clone(),
             filter: EventFilter { kinds, ..filter },
@@ -134,12 +134,12 @@ impl Gate {
         if recording.page.is_none() {
             return Ok(None);
         }
-        recording.caller = self.identify_again(&recording.caller).await?;
+        recording.caller = self.authenticator.identify_again(&recording.caller).await?;
         recording.caller.require(Permission::ReadAudit)?;
         let mut read = 0usize;
         while let Some(page) = recording.page.take() {
             let tenant = recording.caller.tenant();
-            let events = self.ledger.events(tenant, recording.filter.clone(), page).await?;
+            let events = self.log.events(tenant, recording.filter.clone(), page).await?;
             for event in &events.items {
                 let line = Line::read(&event.canonical)?;
                 let principal = self.principal_of(recording, &line.agent).await?;
@@ -168,7 +168,7 @@ impl Gate {
 
     async fn principal_now(&self, caller: &Caller, agent: &str) -> Result<Option<Arc<Value>>, Refusal> {
         let Ok(id) = PrincipalId::parse(agent) else { return Ok(None) };
-        let principal = self.ledger.principal(caller.tenant(), &id).await?;
+        let principal = self.principals.principal(caller.tenant(), &id).await?;
         Ok(principal.map(|principal| {
             Arc::new(json!({
                 "id": principal.id, "kind": principal.kind, "labels": principal.labels, "scopes": principal.scopes,

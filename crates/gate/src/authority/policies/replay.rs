@@ -6,9 +6,9 @@ use serde_json::Value;
 use toolgate_model::guard::VerdictKind;
 use toolgate_model::permission::Permission;
 
+use super::PolicyAdministration;
 use super::recorded::{Entry, policy_record};
 use super::simulation::{rejudge, said, subject};
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::EventFilter;
 use crate::ports::policy_book::Rejudged;
@@ -53,7 +53,7 @@ pub struct ReplayStep {
     pub same: Option<bool>,
 }
 
-impl Gate {
+impl PolicyAdministration {
     /// Judges the decisions of an execution again.
     pub async fn replay_policies(&self, caller: &Caller, run: &str) -> Result<Replay, Refusal> {
         caller.require(Permission::ReadAudit)?;

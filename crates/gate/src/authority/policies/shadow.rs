@@ -6,9 +6,9 @@ use serde_json::Value;
 use toolgate_model::guard::VerdictKind;
 use toolgate_model::time::Timestamp;
 
+use super::PolicyAdministration;
 use super::recorded::Entry;
 use super::simulation::subject;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::EventFilter;
 use crate::refusal::Refusal;
@@ -60,7 +60,7 @@ pub struct ShadowExample {
     pub would_be: VerdictKind,
 }
 
-impl Gate {
+impl PolicyAdministration {
     /// What rules in shadow would have done since then.
     pub async fn shadow_report(&self, caller: &Caller, since: Timestamp) -> Result<ShadowReport, Refusal> {
         caller.require(Permission::ReadAudit)?;

@@ -8,10 +8,10 @@ use toolgate_model::guard::{PolicyFile, VerdictKind};
 use toolgate_model::permission::Permission;
 use toolgate_model::time::Timestamp;
 
+use super::PolicyAdministration;
 use super::recorded::{Entry, Recording, policy_record};
 use super::trials::Place;
 use super::{in_order, require_right};
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::EventFilter;
 use crate::ports::policy_book::{Judge, PolicyProblem, Rejudged};
@@ -78,7 +78,7 @@ pub struct VerdictChange {
     pub after: Rejudged,
 }
 
-impl Gate {
+impl PolicyAdministration {
     /// Judges the calls since then by a draft.
     pub async fn simulate_policies(
         &self,
@@ -110,7 +110,7 @@ impl Gate {
         let judge = self.judge(0, files).await?;
         let filter = EventFilter { since: Some(since), ..EventFilter::default() };
         let recording = self.begin_recording(caller, filter).await?;
-        let size = self.ledger.log_head(caller.tenant()).await?.map_or(0, |head| head.head.size);
+        let size = self.log.log_head(caller.tenant()).await?.map_or(0, |head| head.head.size);
         Ok(Simulating { recording, judge, size, so_far: Simulation::default(), _place: place })
     }
 

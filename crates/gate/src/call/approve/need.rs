@@ -11,12 +11,12 @@ use toolgate_model::guard::Ask;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::principal::PrincipalKind;
 
+use crate::call::Pipeline;
 use crate::call::action::{bound_action, digest};
 use crate::call::fit::Fit;
 use crate::call::guard::Guarded;
 use crate::call::{Call, ToolStanding, admit};
 use crate::catalog::{Backing, Tool};
-use crate::gate::Gate;
 use crate::ports::approver::{Ask as Question, Covered};
 use crate::ports::ledger::SessionTerms;
 use crate::refusal::{Code, Refusal};
@@ -26,7 +26,7 @@ const DESCRIPTION: usize = 400;
 
 /// A call that may need a person, with all that decides whether it does.
 pub(super) struct Need<'a> {
-    gate: &'a Gate,
+    pipeline: &'a Pipeline,
     call: &'a Call,
     guarded: &'a Guarded,
     fit: &'a Fit,
@@ -38,10 +38,14 @@ pub(super) struct Need<'a> {
 
 impl<'a> Need<'a> {
     /// What is to be put before a person; `None` where nothing asks for one.
-    pub(super) async fn ask(gate: &'a Gate, call: &'a Call, guarded: &'a Guarded) -> Result<Option<Question>, Refusal> {
+    pub(super) async fn ask(
+        pipeline: &'a Pipeline,
+        call: &'a Call,
+        guarded: &'a Guarded,
+    ) -> Result<Option<Question>, Refusal> {
         let fit = guarded.fit();
         let tool = &fit.candidate.tool;
-        require_true_workspace(gate, call, tool)?;
+        require_true_workspace(pipeline, call, tool)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
         // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
         // What another runtime asks about is judged by policies, unless it is a tool of this machine.
@@ -55,27 +59,29 @@ impl<'a> Need<'a> {
             return Ok(None);
         }
         let terms = match &call.approval_session {
-            Some(session) => gate.ledger.session_terms(call.caller.tenant(), &session.owner, &session.name).await?,
+            Some(session) => {
+                pipeline.approval_sessions.session_terms(call.caller.tenant(), &session.owner, &session.name).await?
+            }
             None => SessionTerms::default(),
         };
-        let need = Self { gate, call, guarded, fit, terms, moded };
+        let need = Self { pipeline, call, guarded, fit, terms, moded };
         let reasons = need.reasons();
         if reasons.is_empty() {
             return Ok(None);
         }
         let rule = rule(fit).stricter(&asked_rule(guarded.asks())?).ok_or_else(nobody_of_both)?;
-        let attendance = rule.attendance.or(need.terms.attendance).unwrap_or(gate.settings.approvals.attendance);
+        let attendance = rule.attendance.or(need.terms.attendance).unwrap_or(pipeline.settings.approvals.attendance);
         let attended = attendance == Attendance::Required;
         let approval = need.approval(reasons, rule).await?;
         Ok(Some(Question {
-            stamp: gate.stamp(&call.caller),
+            stamp: pipeline.stamp(&call.caller),
             approval,
             attended,
             waits: call.waits,
             grants: guarded.fits().filter_map(|fit| Some(fit.candidate.holding()?.rates())).collect(),
-            most_of_agent: gate.settings.approvals.most_of_agent,
+            most_of_agent: pipeline.settings.approvals.most_of_agent,
             parks: None,
-            detach: call.waits && call.may_detach && gate.detaches(fit),
+            detach: call.waits && call.may_detach && pipeline.detaches(fit),
         }))
     }
 
@@ -107,10 +113,10 @@ impl<'a> Need<'a> {
             arguments: self.parameters(),
             session: self.call.approval_session.as_ref(),
         };
-        if let Some(protected) = self.gate.approver.protects(&covered) {
+        if let Some(protected) = self.pipeline.approver.protects(&covered) {
             reasons.push(says(AskSource::Protected, protected));
         }
-        let (mode, category) = (self.gate.effective_mode(&self.terms), tool.category());
+        let (mode, category) = (self.pipeline.settings.approvals.effective_mode(&self.terms), tool.category());
         if !mode.passes(category) {
             let text = format!("mode {} asks before calls of category {}", mode.as_str(), category.as_str());
             reasons.push(says(AskSource::Mode, text));
@@ -120,10 +126,10 @@ impl<'a> Need<'a> {
 
     /// All that a person is shown.
     async fn approval(&self, reasons: Vec<AskReason>, rule: ApprovalRule) -> Result<Approval, Refusal> {
-        let Self { gate, call, guarded, fit, .. } = *self;
-        let now = gate.clock.now();
+        let Self { pipeline, call, guarded, fit, .. } = *self;
+        let now = pipeline.clock.now();
         // The person must see what is sent, and nobody a secret.
-        let opened = gate.open(fit).await;
+        let opened = pipeline.open(fit).await;
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
         }
@@ -135,7 +141,7 @@ impl<'a> Need<'a> {
             && rule.standing
             && rule.approvers == 1;
         Ok(Approval {
-            id: gate.ids.make(now, ApprovalId::new)?,
+            id: pipeline.ids.make(now, ApprovalId::new)?,
             tenant: call.caller.tenant().clone(),
             status: ApprovalStatus::Requested,
             invocation: call.id,
@@ -173,7 +179,7 @@ impl<'a> Need<'a> {
         match (ruled, self.call.approval_wait) {
             // A caller may be in more of a hurry than the rule, and in less of one only where there is none.
             (Some(ruled), Some(own)) => ruled.min(own),
-            (one, other) => one.or(other).or(self.terms.wait).unwrap_or(self.gate.settings.approvals.wait),
+            (one, other) => one.or(other).or(self.terms.wait).unwrap_or(self.pipeline.settings.approvals.wait),
         }
     }
 
@@ -182,7 +188,7 @@ impl<'a> Need<'a> {
     }
 }
 
-impl Gate {
+impl Pipeline {
     /// Whether calls of this kind do not wait on their connection.
     fn detaches(&self, fit: &Fit) -> bool {
         let agent = fit.candidate.agent.as_ref();
@@ -261,9 +267,9 @@ fn told(ask: &Ask) -> String {
 }
 
 /// What reaches a directory must not reach a call that only says that it works there.
-fn require_true_workspace(gate: &Gate, call: &Call, tool: &Tool) -> Result<(), Refusal> {
+fn require_true_workspace(pipeline: &Pipeline, call: &Call, tool: &Tool) -> Result<(), Refusal> {
     let claimed = call.approval_session.as_ref().and_then(|session| session.workspace.as_ref());
-    let root = gate.settings.machine.root.as_ref();
+    let root = pipeline.settings.machine.root.as_ref();
     match (tool.backing, claimed) {
         (Backing::Workspace(_), Some(claimed)) if Some(claimed) != root => {
             let root = root.map_or("", Workspace::as_str);

@@ -9,12 +9,15 @@ use toolgate_model::invocation::InvocationStatus;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 
+use super::runs::Runs;
 use super::stored::StoredOutcome;
+use crate::authority::Administration;
 use crate::call::{CallAnswer, Denial};
-use crate::gate::Gate;
+use crate::gate::Ports;
 use crate::identify::Caller;
 use crate::ports::clock::pause;
-use crate::ports::ledger::{DetachedCall, DetachedState, Page, PageRequest, StoredCall};
+use crate::ports::ledger::{DetachedCall, DetachedCalls, DetachedState, Invocations, Page, PageRequest, StoredCall};
+use crate::ports::sealer::Sealer;
 use crate::refusal::{Code, Refusal};
 
 /// How long a caller that cancels a call is kept waiting for its end.
@@ -42,7 +45,26 @@ impl Follower {
     }
 }
 
-impl Gate {
+/// Reads, cancels and deletes detached calls for their callers.
+pub struct DetachedReader {
+    detached_calls: Arc<dyn DetachedCalls>,
+    invocations: Arc<dyn Invocations>,
+    sealer: Arc<dyn Sealer>,
+    detached_runs: Runs,
+    administration: Arc<Administration>,
+}
+
+impl DetachedReader {
+    pub(crate) fn new(ports: &Ports, detached_runs: Runs, administration: Arc<Administration>) -> Self {
+        Self {
+            detached_calls: ports.ledger.clone(),
+            invocations: ports.ledger.clone(),
+            sealer: Arc::clone(&ports.sealer),
+            detached_runs,
+            administration,
+        }
+    }
+
     /// How far a detached call of the caller's has come, and what came of it.
     pub async fn detached_call(&self, caller: &Caller, id: InvocationId) -> Result<DetachedView, Refusal> {
         let StoredCall { call, outcome } = self.own_detached(caller, id).await?;
@@ -95,14 +117,14 @@ impl Gate {
                 None => Some(caller.id().clone()),
             },
         };
-        self.ledger.detached_calls(caller.tenant(), agent.as_ref(), page).await
+        self.detached_calls.detached_calls(caller.tenant(), agent.as_ref(), page).await
     }
 
     /// Takes a call back that is not admitted yet. One that is goes on, and one that has ended stays as it ended.
-    pub async fn cancel_detached(self: &Arc<Self>, caller: &Caller, id: InvocationId) -> Result<DetachedView, Refusal> {
+    pub async fn cancel_detached(&self, caller: &Caller, id: InvocationId) -> Result<DetachedView, Refusal> {
         self.own_detached(caller, id).await?;
         let mut follower = self.follow_detached(id);
-        self.ledger.cancel_detached(caller.tenant(), id).await?;
+        self.detached_calls.cancel_detached(caller.tenant(), id).await?;
         self.detached_runs.wake();
         let timeout = pause(CANCEL_WAIT);
         tokio::pin!(timeout);
@@ -121,29 +143,16 @@ impl Gate {
     /// Forgets what came of a call before its time is over.
     pub async fn forget_detached(&self, caller: &Caller, id: InvocationId) -> Result<(), Refusal> {
         let StoredCall { call, .. } = self.own_detached(caller, id).await?;
-        if self.ledger.forget_outcome(caller.tenant(), id).await? {
+        if self.detached_calls.forget_outcome(caller.tenant(), id).await? {
             return Ok(());
         }
         let reason = format!("the call is {}; cancel it instead", call.state.as_str());
         Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id))
     }
 
-    /// Tells those who follow calls here how far these have come elsewhere.
-    pub(super) async fn tell_followers(&self) -> Result<(), Refusal> {
-        let followed = self.detached_runs.followed();
-        // Where there is no other process, each run tells by itself.
-        if followed.is_empty() || !self.ledger.shares_approvals() {
-            return Ok(());
-        }
-        for (id, state) in self.ledger.detached_states(&followed).await? {
-            self.detached_runs.note(id, state);
-        }
-        Ok(())
-    }
-
     /// A call of the caller's own: made by it, or for it. What came of it is nobody else's.
     async fn own_detached(&self, caller: &Caller, id: InvocationId) -> Result<StoredCall, Refusal> {
-        let found = self.ledger.detached_call(caller.tenant(), id).await?;
+        let found = self.detached_calls.detached_call(caller.tenant(), id).await?;
         let is_own = |call: &DetachedCall| {
             call.actor == *caller.id() || call.agent == *caller.id() || caller.may(Permission::ActAs)
         };
@@ -151,14 +160,14 @@ impl Gate {
             return Ok(found);
         }
         // Whoever may see the record learns that there is nothing more; everybody else that there is nothing.
-        self.invocation(caller, id).await?;
+        self.administration.invocation(caller, id).await?;
         let reason = "the result of this call is not kept: the call was not detached, or its time is over";
         Err(Refusal::new(Code::ResultGone, reason).with("invocation_id", id))
     }
 
     /// Why there is nothing to be had of a call that has ended.
     async fn without_outcome(&self, call: &DetachedCall) -> Result<Refusal, Refusal> {
-        let record = self.ledger.invocation(&call.tenant, call.id).await?;
+        let record = self.invocations.invocation(&call.tenant, call.id).await?;
         if record.is_some_and(|record| record.status == InvocationStatus::Unknown) {
             let cut_off = Refusal::new(Code::OutcomeUnknown, "the gate stopped while the call was in flight");
             return Ok(Denial::unsettled(call.id, &cut_off).refusal);

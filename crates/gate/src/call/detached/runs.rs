@@ -20,7 +20,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 const MOST_ENDED: usize = 10_000;
 
 /// What runs, and who follows what.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Runs(Arc<State>);
 
 #[derive(Default)]

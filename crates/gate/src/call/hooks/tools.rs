@@ -11,6 +11,7 @@ use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::TenantId;
 use toolgate_model::service::ToolName;
 
+use super::Hooks;
 use super::executions::Begun;
 use super::names::NormalName;
 use super::{HookQuestion, UnknownTools};
@@ -18,7 +19,6 @@ use crate::builtin;
 use crate::call::ToolStanding;
 use crate::call::external::external_tool;
 use crate::catalog::Tool;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::Freshness;
 use crate::refusal::{Code, Refusal};
@@ -46,7 +46,7 @@ enum Known {
     Nothing,
 }
 
-impl Gate {
+impl Hooks {
     /// The tool of a question about a call.
     pub(super) async fn asked_tool(
         &self,
@@ -102,8 +102,8 @@ impl Gate {
 
     /// What is known of a name: by the grants of the agent, else by anything in the catalog.
     async fn known_to(&self, caller: &Caller, question: &HookQuestion, named: &str) -> Result<Known, Refusal> {
-        let (call, _) = self.begin(caller.clone(), self.request(question, named.to_owned(), Map::new()))?;
-        let refusal = match self.resolve(&call, Freshness::Newest).await {
+        let (call, _) = self.pipeline.begin(caller.clone(), self.request(question, named.to_owned(), Map::new()))?;
+        let refusal = match self.pipeline.resolve(&call, Freshness::Newest).await {
             Ok(resolved) => return Ok(resolved.first().map_or(Known::Name, |candidate| Known::Tool(candidate.tool))),
             Err(refusal) => refusal,
         };
@@ -137,7 +137,7 @@ impl Gate {
         if name.is_core() || own.is_some_and(|own| name.after(&own).is_some()) {
             return Ok(Known::Name);
         }
-        let catalog = self.catalog(tenant, Freshness::Newest).await?;
+        let catalog = self.catalogs.of(tenant, Freshness::Newest).await?;
         let mut is_known = false;
         for service in catalog.services() {
             let Some(rest) = name.after(&service.registered.definition.service) else { continue };
@@ -146,7 +146,7 @@ impl Gate {
             }
             is_known = true;
         }
-        let credentials = self.ledger.credentials_naming(tenant, name.qualified()).await?;
+        let credentials = self.credentials.credentials_naming(tenant, name.qualified()).await?;
         for credential in &credentials {
             let implicit = Connection::from_metadata(&credential.metadata)
                 .map(|connection| connection.implicit_tools(&credential.scopes_available))

@@ -11,11 +11,11 @@ use toolgate_model::guard::Content;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::time::Timestamp;
 
+use super::Hooks;
 use super::record::trace_ids;
 use super::tools::Named;
 use super::{AskForm, HookAnswer, HookQuestion, parked, run_of};
 use crate::call::{AskedHook, CallRequest, Denial, Modified, Own, Progress};
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::AskedApproval;
 use crate::refusal::{Code, Refusal};
@@ -27,7 +27,7 @@ pub(super) struct Walk {
     pub(super) content: Content<'static>,
 }
 
-impl Gate {
+impl Hooks {
     pub(super) fn request(&self, question: &HookQuestion, tool: String, parameters: Map<String, Value>) -> CallRequest {
         let session = question.event.session.as_deref().and_then(|session| SessionName::parse(session).ok());
         CallRequest {
@@ -42,7 +42,7 @@ impl Gate {
 
     /// Walks a question down the path.
     pub(super) async fn walk_question(
-        self: &Arc<Self>,
+        &self,
         caller: Caller,
         question: &HookQuestion,
         walk: Walk,
@@ -55,7 +55,7 @@ impl Gate {
         let mut answered = None;
         if let Some(approval) = self.parked.find(&key) {
             let now = self.clock.now();
-            match self.ledger.approval(caller.tenant(), approval).await? {
+            match self.approvals.approval(caller.tenant(), approval).await? {
                 Some(open) if open.status.is_open() && open.expires_at > now => {
                     return self.refuse_question(&caller, question, &waits_for(approval)).await;
                 }
@@ -97,7 +97,7 @@ impl Gate {
 
     /// What came of the question, and the approval that was asked for.
     async fn walk_to_the_end(
-        self: &Arc<Self>,
+        &self,
         caller: Caller,
         question: &HookQuestion,
         walk: Walk,
@@ -107,7 +107,7 @@ impl Gate {
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest { observer: Some(observer), ..request };
         let answered = own.answered.first().map(|asked| asked.approval);
-        let mut walking = Box::pin(self.invoke_with(caller, request, own));
+        let mut walking = Box::pin(self.pipeline.invoke_with(caller, request, own));
         let (mut asked, mut modified) = (None, None);
         let mut hear = |step| match step {
             // Nothing else of it is kept while the call waits.

@@ -1,12 +1,25 @@
-//! Commands on what the outside is told of approvals: how far it was told, by which process, and the one-time links that
-//! lead back.
+//! How far the events of approvals were sent to webhooks, and by which process.
 
-use toolgate_model::approval::LinkDigest;
-use toolgate_model::id::{ApprovalId, ProcessId};
+use async_trait::async_trait;
+use toolgate_model::id::ProcessId;
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
-use super::Mandate;
+use crate::refusal::Refusal;
+
+/// How far the events of approvals were sent to webhooks, and by which process.
+#[async_trait]
+pub trait ApprovalWebhooks: Send + Sync {
+    /// Starts at the end of every log, unless webhooks were started before.
+    async fn begin_webhooks(&self) -> Result<(), Refusal>;
+    /// Returns the tenants whose logs have events that were not sent yet.
+    async fn webhook_backlog(&self) -> Result<Vec<WebhookBacklog>, Refusal>;
+    /// Leases the webhook of a tenant; returns how many events of its log are done, or `None` where another process
+    /// holds the lease.
+    async fn lease_webhook(&self, command: LeaseWebhook) -> Result<Option<u64>, Refusal>;
+    /// Stores how far events were sent; returns false where another process holds the lease now.
+    async fn advance_webhook(&self, command: AdvanceWebhook) -> Result<bool, Refusal>;
+}
 
 /// How far the outside was told of a tenant's log, where the log goes on behind that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,28 +58,4 @@ pub struct AdvanceWebhook {
     pub position: u64,
     /// Until when it holds the lease; `None` gives it back.
     pub until: Option<Timestamp>,
-}
-
-/// Makes a link to an approval.
-#[derive(Debug, Clone)]
-pub struct CreateApprovalLink {
-    /// Whose.
-    pub tenant: TenantId,
-    /// To which.
-    pub approval: ApprovalId,
-    /// The digest of its token.
-    pub digest: LinkDigest,
-    /// Until when it can be used.
-    pub expires_at: Timestamp,
-    /// Now.
-    pub now: Timestamp,
-}
-
-/// Uses a link up: compare-and-set, the first use wins.
-#[derive(Debug, Clone)]
-pub struct RedeemApprovalLink {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// The digest of the token that was shown.
-    pub digest: LinkDigest,
 }

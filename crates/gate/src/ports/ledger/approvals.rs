@@ -1,14 +1,44 @@
-//! Commands on approvals, on what stands of them, and on the sessions that they belong to.
+//! Approvals.
 
-use std::time::Duration;
-
-use toolgate_model::approval::{Approval, ApprovalStatus, Attendance, Mode, SessionName, StandingApproval, Vote};
+use async_trait::async_trait;
+use toolgate_model::approval::{Approval, ApprovalStatus, StandingApproval, Vote};
 use toolgate_model::id::{ApprovalId, GrantId, InvocationId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Mandate, ParkCall, Stamp};
+use super::{Mandate, Page, PageRequest, ParkCall, Stamp};
+use crate::refusal::Refusal;
+
+/// Approvals, and the processes in which calls wait for them.
+#[async_trait]
+pub trait Approvals: Send + Sync {
+    /// Stores a pending approval. Refused where too many are pending already.
+    async fn request_approval(&self, command: RequestApproval) -> Result<(), Refusal>;
+    /// Counts a vote; returns the approval after it.
+    async fn decide_approval(&self, command: DecideApproval) -> Result<Approval, Refusal>;
+    /// Ends an approval if it is pending; returns it after that.
+    async fn end_approval(&self, command: EndApproval) -> Result<Approval, Refusal>;
+    async fn approval(&self, tenant: &TenantId, id: ApprovalId) -> Result<Option<Approval>, Refusal>;
+    /// Returns approvals, newest first.
+    async fn approvals(
+        &self,
+        tenant: &TenantId,
+        filter: ApprovalFilter,
+        page: PageRequest,
+    ) -> Result<Page<Approval>, Refusal>;
+    /// Returns the approvals that calls of this process waited for and that ended, each once.
+    async fn collect_approvals(&self, process: ProcessId) -> Result<Vec<Approval>, Refusal>;
+    /// Whether other processes may end approvals that this one waits for.
+    fn shares_approvals(&self) -> bool;
+    /// Ends approvals that have expired or whose process has died, and deletes the arguments of those that ended long
+    /// ago. Returns how many ended.
+    async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal>;
+    /// Stores the heartbeat of a process.
+    async fn beat(&self, command: Beat) -> Result<(), Refusal>;
+    /// Whether a live process has an approver for this tenant.
+    async fn is_attended(&self, tenant: &TenantId, now: Timestamp) -> Result<bool, Refusal>;
+}
 
 /// Writes down that a person is asked. From then on it can be answered.
 #[derive(Debug, Clone)]
@@ -81,52 +111,6 @@ pub struct ApprovalFilter {
     pub tool: Option<String>,
     /// By the call that waits.
     pub invocation: Option<InvocationId>,
-}
-
-/// Which standing approvals to list, newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StandingFilter {
-    /// By agent.
-    pub agent: Option<PrincipalId>,
-    /// By tool, with its service.
-    pub tool: Option<String>,
-    /// Only those that still cover something.
-    pub active_at: Option<Timestamp>,
-}
-
-/// Takes a standing approval back: no later admission rests on it.
-#[derive(Debug, Clone)]
-pub struct RevokeStanding {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// Which.
-    pub id: StandingApprovalId,
-}
-
-/// What holds for the calls of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SessionTerms {
-    /// Which calls pass without asking; `None` is as the gate says.
-    pub mode: Option<Mode>,
-    /// How long its calls wait; `None` is as the gate says.
-    pub wait: Option<Duration>,
-    /// Whether somebody must be there; `None` is as the gate says.
-    pub attendance: Option<Attendance>,
-}
-
-/// Sets what holds for the calls of a session.
-#[derive(Debug, Clone)]
-pub struct SetSessionTerms {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// Whose session.
-    pub owner: PrincipalId,
-    /// Which.
-    pub name: SessionName,
-    /// What holds.
-    pub terms: SessionTerms,
-    /// The modes before and after, as they are in effect, where they differ.
-    pub mode_change: Option<(Mode, Mode)>,
 }
 
 /// Shows that a process lives, and for whom it has somebody who can answer.

@@ -1,13 +1,47 @@
-//! Reading the audit log, and comparing it with what is known of it.
+//! The audit log: integration, reading, and comparison with the heads that are known.
 
 use std::fmt;
+use std::sync::Arc;
 
-use toolgate_model::checkpoint::TreeHead;
+use async_trait::async_trait;
+use toolgate_model::checkpoint::{SigningKey, TreeHead};
 use toolgate_model::context::ContextId;
+use toolgate_model::merkle::{TileCoordinate, Tiles};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::Stamp;
+use super::{Page, PageRequest, Stamp};
+use crate::refusal::Refusal;
+
+/// The audit log: a Merkle tree per tenant with signed heads.
+#[async_trait]
+pub trait AuditLog: Send + Sync {
+    /// Integrates committed events into the Merkle trees and signs new heads; returns the number of events.
+    async fn integrate(&self, signer: Arc<SigningKey>, now: Timestamp) -> Result<u64, Refusal>;
+    /// Returns integrated events, in order.
+    async fn events(
+        &self,
+        tenant: &TenantId,
+        filter: EventFilter,
+        page: PageRequest,
+    ) -> Result<Page<LoggedEvent>, Refusal>;
+    /// Returns what was added to these logs since they had these sizes. A log without additions is left out.
+    async fn log_news(&self, followed: Vec<(TenantId, Option<u64>)>) -> Result<Vec<LogNews>, Refusal>;
+    /// Returns the newest signed head; `None` while the log is empty.
+    async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal>;
+    /// Compares the logs with heads that were signed before, and keeps those heads if every log extends its own.
+    async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<Setback>, Refusal>;
+    /// Compares the logs with the heads that this process knows, and learns newer ones. If a log went back, nothing is
+    /// admitted, identified or signed from then on. Returns the time of the newest head.
+    async fn watch_heads(&self) -> Result<Option<Timestamp>, Refusal>;
+    /// Returns the heads that this process knows, with the number of changes that led to them; `None` if there were no
+    /// more changes than `seen`.
+    fn known_heads(&self, seen: u64) -> Option<(u64, Vec<LogHead>)>;
+    /// Records that an operator accepted a ledger that went back.
+    async fn record_rollback(&self, command: RecordRollback) -> Result<(), Refusal>;
+    /// Returns tiles of the log's tree.
+    async fn tiles(&self, tenant: &TenantId, coordinates: &[TileCoordinate]) -> Result<Tiles, Refusal>;
+}
 
 /// Which events to read. What is absent does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

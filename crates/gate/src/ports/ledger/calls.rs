@@ -1,25 +1,65 @@
-//! Commands on calls: admission, settlement, refusal; and the records that stay of them.
+//! Calls: the grants that they can go through, admission, settlement, refusal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde_json::Value;
 use toolgate_model::approval::BoundAction;
 use toolgate_model::connection::Connection;
-use toolgate_model::context::ContextId;
-use toolgate_model::credential::{Credential, ServiceName};
+use toolgate_model::credential::Credential;
 use toolgate_model::grant::{Authority, Grant, Lineage};
 use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId, ProcessId};
-use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
+use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::{Consent, CountedRun, Counts, FinishDetached, GrantRates, Mandate, Marks, Stamp};
+use super::{Consent, CountedRun, Counts, FinishDetached, GrantRates, Marks, RecordDecision, Stamp};
 use crate::refusal::Refusal;
+
+/// Grants with everything that a call through them needs.
+#[async_trait]
+pub trait GrantLookup: Send + Sync {
+    /// Returns the grants of an agent that have not ended by `now`.
+    async fn holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<Holdings>, Refusal>;
+    /// Returns one grant in whatever state it is.
+    async fn holding(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<Holding>>, Refusal>;
+    /// Returns the newest grants of an agent that have ended by `now`.
+    async fn ended_holdings(
+        &self,
+        tenant: &TenantId,
+        agent: &PrincipalId,
+        now: Timestamp,
+    ) -> Result<Vec<Arc<Holding>>, Refusal>;
+}
+
+/// Calls from their admission to their settlement, and those that are refused.
+#[async_trait]
+pub trait Calls: Send + Sync {
+    async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal>;
+    async fn settle(&self, command: Arc<Settle>) -> Result<(), Refusal>;
+    /// Records a refused call.
+    async fn record_denial(&self, command: RecordDenial) -> Result<(), Refusal>;
+    /// Counts refused calls that are not recorded one by one: each principal and code once, in their order.
+    async fn count_denials(&self, counts: Vec<DenialCount>) -> Result<(), Refusal>;
+    /// Records the counts that began before `before` in one event per principal; returns the number of calls.
+    async fn sum_up_denials(&self, before: Timestamp, now: Timestamp) -> Result<u64, Refusal>;
+    /// Records the decisions of guardians on an event that is not a call of the gate.
+    async fn record_decision(&self, command: RecordDecision) -> Result<(), Refusal>;
+    /// Settles calls as unknown that are past their deadline, or that an earlier run of the only process left in flight,
+    /// and deletes old idempotency keys. Returns the number of calls.
+    async fn close_calls(&self, now: Timestamp) -> Result<u64, Refusal>;
+}
 
 /// A point in the history of authority: who exists, what is granted, which services are registered. While it stands
 /// still, nothing of that has changed. Only one ledger's own points can be compared.
@@ -228,45 +268,4 @@ pub struct DenialCount {
     pub first: Timestamp,
     /// When the last of them was.
     pub last: Timestamp,
-}
-
-/// Writes down a call that its caller made by itself and reports.
-#[derive(Debug, Clone)]
-pub struct ReportInvocation {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// The grants of the lineage from the top down, each with its limit per hour: all must be usable, and it counts at
-    /// each.
-    pub lineage: Vec<(GrantId, Option<u64>)>,
-    /// The credential that it went through.
-    pub credential: CredentialId,
-    /// The call.
-    pub invocation: Invocation,
-}
-
-/// Which invocations to list, newest first. What is absent does not filter.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InvocationFilter {
-    /// By agent.
-    pub agent: Option<PrincipalId>,
-    /// By grant.
-    pub grant: Option<GrantId>,
-    /// By service.
-    pub service: Option<ServiceName>,
-    /// By tool.
-    pub tool: Option<String>,
-    /// By status.
-    pub status: Option<InvocationStatus>,
-    /// By intent.
-    pub intent: Option<ContextId>,
-    /// By task.
-    pub task: Option<ContextId>,
-    /// By the caller's name for it.
-    pub idempotency_key: Option<IdempotencyKey>,
-    /// From then on.
-    pub since: Option<Timestamp>,
-    /// Until before then.
-    pub until: Option<Timestamp>,
-    /// Only through grants on credentials in vaults of this owner.
-    pub vault_owner: Option<PrincipalId>,
 }

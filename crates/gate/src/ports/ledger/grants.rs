@@ -1,12 +1,33 @@
-//! Commands on grants.
+//! Grants.
 
+use async_trait::async_trait;
 use toolgate_model::credential::ServiceName;
-use toolgate_model::grant::{DelegationRequest, Grant, GrantStatus};
+use toolgate_model::grant::{DelegationRequest, Grant, GrantStatus, Lineage};
 use toolgate_model::id::{CredentialId, GrantId};
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Mandate, Revision};
+use super::{Mandate, Page, PageRequest, Revision};
+use crate::refusal::Refusal;
+
+#[async_trait]
+pub trait Grants: Send + Sync {
+    async fn create_grant(&self, command: CreateGrant) -> Result<(), Refusal>;
+    async fn delegate_grant(&self, command: DelegateGrant) -> Result<Grant, Refusal>;
+    /// Returns a grant with every grant that it was delegated from.
+    async fn lineage(&self, tenant: &TenantId, id: GrantId) -> Result<Option<Lineage>, Refusal>;
+    /// Returns the grants that match the filter, each with its lineage.
+    async fn grants(&self, tenant: &TenantId, filter: GrantFilter, page: PageRequest)
+    -> Result<Page<Lineage>, Refusal>;
+    /// Returns the grants below one, nearest levels first, at most `limit`.
+    async fn descendants(&self, tenant: &TenantId, id: GrantId, limit: u32) -> Result<Vec<Grant>, Refusal>;
+    /// Revokes a grant with everything below it.
+    async fn revoke_grant(&self, command: RevokeGrant) -> Result<Revoked, Refusal>;
+    async fn suspend_grant(&self, command: SuspendGrant) -> Result<Grant, Refusal>;
+    async fn resume_grant(&self, command: ResumeGrant) -> Result<Grant, Refusal>;
+    /// Records the expiry of grants and credentials, once each; returns how many.
+    async fn announce_expired(&self, now: Timestamp) -> Result<u64, Refusal>;
+}
 
 /// Makes a direct grant. The ledger checks in the same transaction that the credential is active and has the scopes.
 #[derive(Debug, Clone, PartialEq)]

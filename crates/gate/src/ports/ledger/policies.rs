@@ -1,14 +1,35 @@
-//! Commands on policies, and what the ledger knows of what an agent has done so far.
+//! Policies, and what the ledger knows of what an agent has done so far.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use toolgate_model::guard::{HookDecision, PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Generation, Mandate, Stamp};
+use super::{Freshness, Generation, Mandate, Page, PageRequest, Stamp};
+use crate::refusal::Refusal;
+
+/// Policies, and the history of an agent that they read.
+#[async_trait]
+pub trait Policies: Send + Sync {
+    /// Returns the active policies of a tenant.
+    async fn policies(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        freshness: Freshness,
+    ) -> Result<Arc<ActivePolicies>, Refusal>;
+    /// Activates other policies; returns the new version.
+    async fn apply_policies(&self, command: ApplyPolicies) -> Result<PolicySetVersion, Refusal>;
+    async fn policy_version(&self, tenant: &TenantId, version: u64) -> Result<Option<PolicySetVersion>, Refusal>;
+    /// Returns the versions of the policies of a tenant, newest first.
+    async fn policy_versions(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<PolicySetVersion>, Refusal>;
+    /// Returns what an agent has done so far.
+    async fn history(&self, query: &HistoryQuery) -> Result<History, Refusal>;
+}
 
 /// The policies of a tenant, as they stand.
 #[derive(Debug, Clone)]

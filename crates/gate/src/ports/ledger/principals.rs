@@ -1,45 +1,23 @@
-//! Commands on tenants, principals and keys.
+//! Principals.
 
-use toolgate_model::certificate::CertificateName;
+use async_trait::async_trait;
 use toolgate_model::descriptor::ToolId;
-use toolgate_model::id::KeyId;
-use toolgate_model::key::KeyDigest;
-use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, Tenant};
-use toolgate_model::text::Line;
-use toolgate_model::time::Timestamp;
+use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, TenantId};
 
-use super::{Mandate, Revision};
+use super::{Mandate, Page, PageRequest, Revision};
+use crate::refusal::Refusal;
 
-/// A key to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewKey {
-    /// Its name.
-    pub id: KeyId,
-    /// Whose it is.
-    pub principal: PrincipalId,
-    /// What it is looked up by.
-    pub digest: KeyDigest,
-    /// Its first letters, or the name of the certificate.
-    pub hint: String,
-    /// The client certificate that it stands for; there is nothing secret to present then.
-    pub certificate: Option<CertificateName>,
-    /// What people call it.
-    pub label: Option<Line>,
-    /// Until when it is accepted.
-    pub expires_at: Option<Timestamp>,
-}
-
-/// Makes a tenant, its administrator and the administrator's first key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CreateTenant {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// The tenant.
-    pub tenant: Tenant,
-    /// Its administrator.
-    pub administrator: Principal,
-    /// The administrator's key.
-    pub key: NewKey,
+#[async_trait]
+pub trait Principals: Send + Sync {
+    async fn create_principal(&self, command: CreatePrincipal) -> Result<(), Refusal>;
+    /// Returns removed principals too.
+    async fn principal(&self, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Refusal>;
+    /// Returns the principals that are not removed.
+    async fn principals(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<Principal>, Refusal>;
+    /// Returns the principal after the change.
+    async fn update_principal(&self, command: UpdatePrincipal) -> Result<Principal, Refusal>;
+    /// Removes a principal for good, with its keys and grants. Its id is never assigned again.
+    async fn remove_principal(&self, command: RemovePrincipal) -> Result<Removed, Refusal>;
 }
 
 /// Registers a principal.
@@ -86,22 +64,4 @@ pub struct Removed {
     pub grants: u64,
     /// From which revision on.
     pub revision: Revision,
-}
-
-/// Adds a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CreateKey {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// The key.
-    pub key: NewKey,
-}
-
-/// Ends a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RevokeKey {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// Which.
-    pub id: KeyId,
 }

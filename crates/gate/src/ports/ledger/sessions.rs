@@ -1,11 +1,24 @@
-//! Tool sessions: commands and records.
+//! Tool sessions.
 
+use async_trait::async_trait;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::Mandate;
+use crate::refusal::Refusal;
+
+#[async_trait]
+pub trait ToolSessions: Send + Sync {
+    async fn open_session(&self, command: OpenSession) -> Result<(), Refusal>;
+    async fn close_session(&self, command: CloseSession) -> Result<(), Refusal>;
+    /// Returns a tool session if it is open.
+    async fn session(&self, tenant: &TenantId, id: SessionId) -> Result<Option<ToolSession>, Refusal>;
+    /// Closes the tool sessions that have expired, and those that an earlier run of the only process left open; returns
+    /// how many.
+    async fn close_sessions(&self, now: Timestamp) -> Result<u64, Refusal>;
+}
 
 /// A multi-step use of a tool that has not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,28 @@
-//! Commands on vaults, credentials and what seals them.
+//! Vaults.
 
-use serde_json::{Map, Value};
-use toolgate_model::credential::{Credential, Vault};
+use async_trait::async_trait;
+use toolgate_model::credential::Vault;
 use toolgate_model::id::{CredentialId, VaultId};
-use toolgate_model::time::Timestamp;
+use toolgate_model::principal::{PrincipalId, TenantId};
 
-use super::{Mandate, Revision, Stamp};
-use crate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
+use super::{Mandate, Page, PageRequest, Revision};
+use crate::refusal::Refusal;
+
+#[async_trait]
+pub trait Vaults: Send + Sync {
+    async fn create_vault(&self, command: CreateVault) -> Result<(), Refusal>;
+    /// Returns a vault with the ids of its credentials.
+    async fn vault(&self, tenant: &TenantId, id: VaultId) -> Result<Option<(Vault, Vec<CredentialId>)>, Refusal>;
+    /// Returns vaults, each with the ids of its credentials.
+    async fn vaults(
+        &self,
+        tenant: &TenantId,
+        owner: Option<&PrincipalId>,
+        page: PageRequest,
+    ) -> Result<Page<(Vault, Vec<CredentialId>)>, Refusal>;
+    /// Deletes a vault with its credentials and their grants.
+    async fn delete_vault(&self, command: DeleteVault) -> Result<Deleted, Refusal>;
+}
 
 /// Makes a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,100 +51,4 @@ pub struct Deleted {
     pub grants: u64,
     /// From which revision on.
     pub revision: Revision,
-}
-
-/// Adds a credential.
-#[derive(Clone)]
-pub struct CreateCredential {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// The credential.
-    pub credential: Credential,
-    /// Its material, where it came with some.
-    pub sealed: Option<SealedMaterial>,
-}
-
-/// What becomes of the end of a credential whose material is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NewEnd {
-    /// This, or none.
-    At(Option<Timestamp>),
-    /// It stays, unless it is past: a person's fresh material for an expired credential starts over without an end.
-    Later,
-    /// It stays, also where it is past: what a credential renews by itself never outlives what a person has set.
-    Same,
-}
-
-/// Replaces material.
-#[derive(Clone)]
-pub struct RotateCredential {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// Which credential.
-    pub id: CredentialId,
-    /// The version that is replaced; another one now is a conflict.
-    pub expected_version: u32,
-    /// The new material, sealed for the version after it.
-    pub sealed: SealedMaterial,
-    /// The names of its fields.
-    pub material_fields: Vec<String>,
-    /// New metadata; `None` keeps what there is.
-    pub metadata: Option<Map<String, Value>>,
-    /// What becomes of its end.
-    pub end: NewEnd,
-    /// Until when the replaced version stays for calls already admitted.
-    pub retire_until: Timestamp,
-}
-
-/// Ends a credential.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RevokeCredential {
-    /// Who and when, and by which right.
-    pub stamp: Mandate,
-    /// Which.
-    pub id: CredentialId,
-    /// Why.
-    pub reason: String,
-}
-
-/// Sealed material with what it is bound to.
-#[derive(Clone)]
-pub struct SealedVersion {
-    /// What it belongs to.
-    pub binding: SealBinding,
-    /// The material.
-    pub sealed: SealedMaterial,
-}
-
-/// Stores a data key that was wrapped anew.
-#[derive(Clone)]
-pub struct Rewrap {
-    /// Which version.
-    pub binding: SealBinding,
-    /// The wrapped key as it was read; another one now means that somebody else was faster.
-    pub replaced: Vec<u8>,
-    /// The same material under the new wrapping.
-    pub sealed: SealedMaterial,
-}
-
-/// Records a finished rekey in the platform's log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordRekey {
-    /// Who and when.
-    pub stamp: Stamp,
-    /// The key in use now.
-    pub key: MasterKeyId,
-    /// How many data keys were wrapped anew.
-    pub rewrapped: u64,
-}
-
-/// How much a master key wraps.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyUsage {
-    /// Which key.
-    pub key: MasterKeyId,
-    /// How many data keys.
-    pub wraps: u64,
-    /// When it was retired, if it was.
-    pub retired_at: Option<Timestamp>,
 }

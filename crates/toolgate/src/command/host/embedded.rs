@@ -10,7 +10,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use toolgate_gate::authority::bootstrap::Bootstrap;
+use toolgate_gate::maintenance::bootstrap::Bootstrap;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_model::key::ApiKey;
 use toolgate_model::principal::TenantId;
@@ -46,16 +46,16 @@ impl EmbeddedGate {
             tracing::info!("the ledger is new; `toolgate recover` makes an administrator's token for it");
         }
         let url = format!("http://{}", started.address());
-        let administrator = started.gate().recover_administrator().await.map_err(StartError::from)?;
+        let administrator = started.gate().maintenance.recover_administrator().await.map_err(StartError::from)?;
         let gate = Arc::clone(started.gate());
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(serve(started, stopped));
         let key = make_principals(&url, &administrator).await;
         // Made for these few requests, and known to nobody else.
         let source = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let caller = gate.identify(Some(administrator.expose()), source, Freshness::Newest).await;
+        let caller = gate.authenticator.identify(Some(administrator.expose()), source, Freshness::Newest).await;
         let caller = caller.map_err(StartError::from)?;
-        gate.revoke_key(&caller, caller.key()).await.map_err(StartError::from)?;
+        gate.administration.revoke_key(&caller, caller.key()).await.map_err(StartError::from)?;
         Ok(Self { url, key: key?, stop, serving })
     }
 

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
+use super::Maintenance;
 use crate::authority::tenants::require_platform;
-use crate::gate::Gate;
 use crate::identify::Caller;
 use crate::ports::ledger::{KeyUsage, RecordRekey, Rewrap, SealedVersion, Stamp};
 use crate::ports::sealer::{MasterKeyId, SealError};
@@ -38,7 +38,7 @@ pub struct Rekeyed {
     pub damaged: u64,
 }
 
-impl Gate {
+impl Maintenance {
     /// Which master key wraps what.
     pub async fn key_status(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
         require_platform(caller)?;
@@ -48,16 +48,21 @@ impl Gate {
     /// Makes a new master key current, unless a rekey is still under way, and asks the maintenance to do the rest.
     pub async fn begin_rekey(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
         // The key provider knows no transaction that could check this, so it is checked right before.
-        require_platform(&self.identify_again(caller).await?)?;
+        require_platform(&self.authenticator.identify_again(caller).await?)?;
         let before = self.read_key_status().await?;
         if before.remaining() == 0 {
             // Known to the ledger even if it wraps nothing, so that it is retired and forgotten like any other.
-            self.ledger.register_key(&before.current).await?;
+            self.master_keys.register_key(&before.current).await?;
             let key = self.sealer.renew_key().await?;
             tracing::info!(key = key.0, "a new master key is current");
         }
         self.rekey_wanted.store(true, Ordering::Release);
         self.read_key_status().await
+    }
+
+    /// Whether a rekey is asked for; the asking is over with this answer.
+    pub fn take_rekey_request(&self) -> bool {
+        self.rekey_wanted.swap(false, Ordering::AcqRel)
     }
 
     /// Wraps everything under the current master key, then retires the others.
@@ -66,7 +71,7 @@ impl Gate {
         let mut done = Rekeyed::default();
         let mut after = None;
         loop {
-            let versions = self.ledger.sealed_under_other_keys(&current, after, BATCH).await?;
+            let versions = self.master_keys.sealed_under_other_keys(&current, after, BATCH).await?;
             let Some(last) = versions.last() else { break };
             after = Some(last.binding.subject);
             for version in versions {
@@ -77,8 +82,8 @@ impl Gate {
                 }
             }
         }
-        for usage in self.ledger.key_usage().await? {
-            if usage.key != current && self.ledger.retire_key(&usage.key, self.clock.now()).await? {
+        for usage in self.master_keys.key_usage().await? {
+            if usage.key != current && self.master_keys.retire_key(&usage.key, self.clock.now()).await? {
                 // Nothing is or ever will be stored under a retired key: see the ledger's master_keys.
                 self.sealer.forget_key(&usage.key).await?;
             }
@@ -86,7 +91,7 @@ impl Gate {
         if done.rewrapped > 0 {
             let stamp =
                 Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: self.clock.now() };
-            self.ledger.record_rekey(RecordRekey { stamp, key: current, rewrapped: done.rewrapped }).await?;
+            self.master_keys.record_rekey(RecordRekey { stamp, key: current, rewrapped: done.rewrapped }).await?;
         }
         Ok(done)
     }
@@ -96,7 +101,7 @@ impl Gate {
         match self.sealer.rewrap(&version.binding, &version.sealed).await {
             Ok(sealed) => {
                 let command = Rewrap { binding: version.binding, replaced: version.sealed.wrapped_key, sealed };
-                Ok(Some(self.ledger.rewrap(command).await?))
+                Ok(Some(self.master_keys.rewrap(command).await?))
             }
             Err(error @ (SealError::Damaged { .. } | SealError::KeyMissing { .. })) => {
                 tracing::warn!(%error, "left under its old master key");
@@ -107,6 +112,6 @@ impl Gate {
     }
 
     async fn read_key_status(&self) -> Result<KeyStatus, Refusal> {
-        Ok(KeyStatus { current: self.sealer.current_key().await?, usage: self.ledger.key_usage().await? })
+        Ok(KeyStatus { current: self.sealer.current_key().await?, usage: self.master_keys.key_usage().await? })
     }
 }

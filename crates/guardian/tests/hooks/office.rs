@@ -8,7 +8,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::{Admitted, AskForm, CallRequest, HookAnswer, HookQuestion, HookTerms, UnknownTools};
-use toolgate_gate::gate::{Gate, Ports, Settings};
 use toolgate_gate::identify::Caller;
 use toolgate_gate::ports::approver::{Approver, Unattended};
 use toolgate_gate::ports::entropy::random;
@@ -16,6 +15,7 @@ use toolgate_gate::ports::guardian::Guardian;
 use toolgate_gate::ports::ledger::{ApplyPolicies, ApplyService, Freshness, PolicyChange};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
 use toolgate_gate::ports::source::{Access, Execution, ServiceAnswer, Source};
+use toolgate_gate::{Gate, Ports, Settings};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
 use toolgate_guardian::policy::{CedarBook, PolicyEngine};
 use toolgate_model::credential::{Credential, ServiceName};
@@ -93,7 +93,7 @@ impl Source for FakeSource {
 impl Office {
     /// A gate with an agent in a tenant of its own.
     pub async fn open(fixture: &LedgerFixture, agent: impl FnOnce(&mut Principal)) -> Self {
-        let policies = PolicyEngine::new(Arc::clone(fixture.ledger()), Arc::new(fixture.clock().clone()));
+        let policies = PolicyEngine::new(fixture.ledger().clone(), Arc::new(fixture.clock().clone()));
         let guardian = Guardians::new(Arc::new(policies), Vec::new(), Arc::new(LogAlarm::default()));
         let tenant = fixture.tenant().await;
         Self::made_of(fixture, tenant, agent, Arc::new(guardian), Arc::new(FakeSource), Arc::new(Unattended)).await
@@ -140,7 +140,7 @@ impl Office {
     }
 
     pub async fn caller(&self) -> Caller {
-        self.gate.identify(Some(&self.key), HERE, Freshness::Newest).await.unwrap()
+        self.gate.authenticator.identify(Some(&self.key), HERE, Freshness::Newest).await.unwrap()
     }
 
     /// Registers a service.
@@ -197,7 +197,7 @@ impl Office {
     pub async fn invoke_refuses(&self, tool: &str, arguments: &Value) -> bool {
         let Value::Object(parameters) = arguments.clone() else { panic!("arguments are an object") };
         let request = CallRequest::new(tool.to_owned(), parameters, HERE);
-        match self.gate.invoke(self.caller().await, request).await {
+        match self.gate.pipeline.invoke(self.caller().await, request).await {
             Ok(answer) => answer.outcome.error.is_some(),
             Err(_) => true,
         }
@@ -255,7 +255,7 @@ impl Office {
     }
 
     pub async fn ask(&self, question: HookQuestion) -> HookAnswer {
-        self.gate.answer_hook(self.caller().await, question).await.unwrap()
+        self.gate.hooks.answer_hook(self.caller().await, question).await.unwrap()
     }
 
     /// Asks about a call of a tool with these arguments, by the terms that hold where nothing is agreed.

@@ -1,4 +1,4 @@
-//! The part of the ledger's port that is about detached calls.
+//! The port of detached calls.
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
@@ -10,11 +10,9 @@ use toolgate_model::id::{InvocationId, ProcessId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use crate::operation::detached::{
-    CancelDetached, Claiming, Finishing, ForgetOutcome, HasReady, ReadDetached, ReleaseDetached,
-};
-use crate::operation::detached_lists::{BATCH, EndCutOff, ForgetDetached, HasOverdue, ListDetached, ReadStates};
-use crate::sql_ledger::{Engine, SqlLedger};
+use super::detached::{CancelDetached, Claiming, Finishing, ForgetOutcome, HasReady, ReadDetached, ReleaseDetached};
+use super::detached_lists::{BATCH, EndCutOff, ForgetDetached, HasOverdue, ListDetached, ReadStates};
+use crate::ledger::{Engine, SqlLedger};
 
 #[async_trait]
 impl<E: Engine> DetachedCalls for SqlLedger<E> {

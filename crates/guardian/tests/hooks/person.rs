@@ -26,9 +26,9 @@ pub struct Person {
 
 impl Person {
     pub fn new(tenant: &TestTenant, decide: impl Fn(Approval) -> Deciding + Send + Sync + 'static) -> Self {
-        let (ledger, clock) = (Arc::clone(&tenant.ledger), Arc::new(tenant.clock.clone()));
+        let clock = Arc::new(tenant.clock.clone());
         let process = ProcessId::new(tenant.now(), random().unwrap());
-        let desk = Desk::new(ledger, clock, process, Arc::new(NoLinks));
+        let desk = Desk::new(tenant.ledger.clone(), tenant.ledger.clone(), clock, process, Arc::new(NoLinks));
         Self { desk, tenant: tenant.clone(), decide: Box::new(decide) }
     }
 

@@ -6,8 +6,8 @@ use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, Tenant, T
 use toolgate_model::secret::Secret;
 use toolgate_model::time::Timestamp;
 
-use super::principals::{new_key, stored_key};
-use crate::gate::Gate;
+use super::Maintenance;
+use crate::authority::principals::{new_key, stored_key};
 use crate::ids::Ids;
 use crate::ports::ledger::{CreateKey, CreateTenant, Mandate, NewKey, Stamp};
 use crate::refusal::{Code, Refusal};
@@ -27,12 +27,12 @@ pub enum Bootstrap {
     Generated(ApiKey),
 }
 
-impl Gate {
+impl Maintenance {
     /// Sets a new ledger up; on one that is, checks that the audit key is the one that its log was begun with.
     pub async fn bootstrap(&self, chosen: Option<&Secret>) -> Result<Bootstrap, Refusal> {
         self.check_audit_key().await?;
         let id = TenantId::default_tenant();
-        if self.ledger.tenant(&id).await?.is_some() {
+        if self.tenants.tenant(&id).await?.is_some() {
             return Ok(Bootstrap::Existing);
         }
         let now = self.clock.now();
@@ -50,7 +50,7 @@ impl Gate {
             administrator,
             key,
         };
-        match self.ledger.create_tenant(command).await {
+        match self.tenants.create_tenant(command).await {
             // Another replica was faster: its token holds.
             Err(refusal) if refusal.code() == Code::AlreadyExists => Ok(Bootstrap::Existing),
             other => other.map(|()| outcome),
@@ -63,13 +63,13 @@ impl Gate {
         let now = self.clock.now();
         let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), now)?;
         let stamp = Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: now };
-        self.ledger.create_key(CreateKey { stamp: Mandate::own(stamp), key }).await?;
+        self.keys.create_key(CreateKey { stamp: Mandate::own(stamp), key }).await?;
         Ok(secret)
     }
 
     async fn check_audit_key(&self) -> Result<(), Refusal> {
         let own = self.audit_key.public_key().to_string();
-        let begun_with = self.ledger.set_setting_once(AUDIT_KEY_SETTING, &own).await?;
+        let begun_with = self.state.set_setting_once(AUDIT_KEY_SETTING, &own).await?;
         if begun_with == own { Ok(()) } else { Err(other_audit_key(&own, &begun_with)) }
     }
 }

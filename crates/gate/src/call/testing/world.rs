@@ -1,0 +1,125 @@
+//! Ports besides the ledger: each does what a test tells it.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use serde_json::json;
+use toolgate_model::approval::{Approval, Coverage, Reach, StandingApproval, StandingWish};
+use toolgate_model::guard::Verdict;
+use toolgate_model::id::StandingApprovalId;
+use toolgate_model::principal::TenantId;
+use toolgate_model::secret::{Material, Secret};
+
+use crate::call::Admitted;
+use crate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Gone, Presentation, Reply, Risk, RiskLevel};
+use crate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
+use crate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
+use crate::ports::source::{Access, Execution, ServiceAnswer, Source};
+use crate::refusal::{Code, Refusal};
+
+/// What every credential opens to.
+pub(in crate::call) const SECRET: &str = "the secret of the credential";
+
+pub(super) struct FixedSealer;
+
+#[async_trait]
+impl Sealer for FixedSealer {
+    async fn seal(&self, _: &SealBinding, _: &Material) -> Result<SealedMaterial, SealError> {
+        Err(SealError::Provider { reason: "nothing is sealed here".to_owned() })
+    }
+
+    async fn unseal(&self, _: &SealBinding, _: &SealedMaterial) -> Result<Material, SealError> {
+        let mut material = Material::new();
+        material.insert("token".to_owned(), Secret::new(SECRET.to_owned()));
+        Ok(material)
+    }
+
+    async fn rewrap(&self, _: &SealBinding, sealed: &SealedMaterial) -> Result<SealedMaterial, SealError> {
+        Ok(sealed.clone())
+    }
+
+    async fn current_key(&self) -> Result<MasterKeyId, SealError> {
+        Ok(MasterKeyId("first".to_owned()))
+    }
+
+    async fn renew_key(&self) -> Result<MasterKeyId, SealError> {
+        self.current_key().await
+    }
+
+    async fn forget_key(&self, _: &MasterKeyId) -> Result<(), SealError> {
+        Ok(())
+    }
+
+    async fn check(&self) -> Result<(), SealError> {
+        Ok(())
+    }
+}
+
+pub(super) struct FixedSource;
+
+#[async_trait]
+impl Source for FixedSource {
+    async fn execute(&self, _: &Admitted, _: Option<Access<'_>>) -> Execution {
+        Ok(ServiceAnswer::said(json!({"done": true})))
+    }
+}
+
+/// Gives the same verdict on everything; without one it allows.
+#[derive(Default)]
+pub(in crate::call) struct FixedGuardian {
+    pub(in crate::call) verdict: Mutex<Option<Verdict>>,
+}
+
+#[async_trait]
+impl Guardian for FixedGuardian {
+    async fn judge(&self, _: &Hooked<'_>) -> Result<Ruling, Refusal> {
+        let verdict = self.verdict.lock().unwrap().clone().unwrap_or_else(Verdict::allow);
+        Ok(Ruling { verdict, decision: None, basis: PolicyBasis::default(), lacks_secrets: false })
+    }
+
+    async fn rehearse(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
+        Ok((self.judge(hooked).await?.verdict, Vec::new()))
+    }
+}
+
+/// Gives the same reply to everything that it is asked, and keeps that; without a reply it refuses.
+#[derive(Default)]
+pub(in crate::call) struct FixedApprover {
+    pub(in crate::call) reply: Mutex<Option<Reply>>,
+    pub(in crate::call) asked: Mutex<Vec<Ask>>,
+}
+
+#[async_trait]
+impl Approver for FixedApprover {
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, _: Gone) -> Result<Reply, Refusal> {
+        asked(&ask.approval);
+        self.asked.lock().unwrap().push(ask);
+        let reply = self.reply.lock().unwrap().clone();
+        reply.ok_or_else(|| Refusal::new(Code::ApprovalDenied, "the approver denied this call"))
+    }
+
+    fn resolved(&self, _: &Approval) {}
+
+    fn standing(&self, _: &Approval, _: &StandingWish) -> Result<(Coverage, Reach), String> {
+        Err("nothing stands here".to_owned())
+    }
+
+    fn covering(&self, _: &[StandingApproval], _: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
+        Err("nothing stands here".to_owned())
+    }
+
+    fn protects(&self, _: &Covered<'_>) -> Option<String> {
+        None
+    }
+
+    fn present(&self, _: &Approval, _: &[StandingApproval]) -> Presentation {
+        let risk = Risk { level: RiskLevel::High, notes: Vec::new() };
+        Presentation { risk, parts: Vec::new(), offers: Vec::new(), no_offer_reason: None }
+    }
+
+    fn attach(&self, _: &TenantId) -> Attached {
+        Box::new(())
+    }
+
+    async fn close(&self) {}
+}
