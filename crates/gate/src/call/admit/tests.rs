@@ -1,5 +1,7 @@
 //! What an admission writes down, and through which grant.
 
+use toolgate_model::arguments::{arguments_hash, without};
+
 use super::*;
 use crate::call::Kept;
 use crate::call::approve::Step;
