@@ -8,8 +8,8 @@ mod tests;
 use serde_json::Value;
 use toolgate_gate::ports::approver::Covered;
 use toolgate_model::approval::{
-    Approval, ApprovalSession, AskSource, Category, Coverage, CoverageWish, Reach, ReachWish, StandingApproval,
-    StandingWish,
+    Approval, ApprovalSession, AskSource, Category, Coverage, Reach, RequestedCoverage, RequestedReach,
+    StandingApproval, StandingRequest,
 };
 use toolgate_model::id::StandingApprovalId;
 
@@ -21,11 +21,11 @@ use crate::shell::{Prefix, Surroundings, covered, read};
 use crate::visible::visible;
 
 /// What would stand by this wish of somebody who says yes, or why nothing can; the yes for the single call stays.
-pub fn standing(approval: &Approval, wish: &StandingWish, links: &dyn Links) -> Result<(Coverage, Reach), String> {
+pub fn standing(approval: &Approval, wish: &StandingRequest, links: &dyn Links) -> Result<(Coverage, Reach), String> {
     require_coverable(approval, links)?;
     let coverage = match &wish.coverage {
-        CoverageWish::Tool => Coverage::Tool,
-        CoverageWish::Prefix(text) => Coverage::Prefix(words_for(approval, text)?),
+        RequestedCoverage::Tool => Coverage::Tool,
+        RequestedCoverage::Prefix(text) => Coverage::Prefix(words_for(approval, text)?),
     };
     Ok((coverage, reach(approval.session.as_ref(), wish.reach)?))
 }
@@ -137,16 +137,16 @@ pub(crate) fn require_coverable(approval: &Approval, links: &dyn Links) -> Resul
 }
 
 /// How far an answer reaches; where nothing is wished, its session if there is one.
-pub(crate) fn reach(session: Option<&ApprovalSession>, wish: Option<ReachWish>) -> Result<Reach, String> {
+pub(crate) fn reach(session: Option<&ApprovalSession>, wish: Option<RequestedReach>) -> Result<Reach, String> {
     let of_session =
         |session: &ApprovalSession| Reach::Session { owner: session.owner.clone(), name: session.name.clone() };
     match wish {
         None => Ok(session.map_or(Reach::User, of_session)),
-        Some(ReachWish::User) => Ok(Reach::User),
-        Some(ReachWish::Session) => {
+        Some(RequestedReach::User) => Ok(Reach::User),
+        Some(RequestedReach::Session) => {
             session.map(of_session).ok_or_else(|| "the call belongs to no session; choose another reach".to_owned())
         }
-        Some(ReachWish::Workspace) => session
+        Some(RequestedReach::Workspace) => session
             .and_then(|session| session.workspace.clone())
             .map(Reach::Workspace)
             .ok_or_else(|| "the call's session names no workspace; choose another reach".to_owned()),

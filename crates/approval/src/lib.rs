@@ -5,8 +5,8 @@
 //! comes from the clock that it is given.
 
 mod arguments;
+mod broker;
 pub mod coverage;
-mod desk;
 #[cfg(test)]
 mod fixture;
 mod glance;
@@ -18,5 +18,5 @@ pub mod risk;
 pub mod shell;
 pub mod visible;
 
-pub use self::desk::Desk;
+pub use self::broker::ApprovalBroker;
 pub use self::links::{Links, NoLinks};

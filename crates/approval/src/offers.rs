@@ -145,7 +145,7 @@ mod tests {
     use crate::coverage::standing;
     use crate::fixture::{approval, command};
     use crate::links::NoLinks;
-    use toolgate_model::approval::{CoverageWish, StandingWish};
+    use toolgate_model::approval::{RequestedCoverage, StandingRequest};
 
     fn offers(approval: &Approval) -> Vec<Offer> {
         super::offers(approval, &NoLinks)
@@ -226,8 +226,8 @@ mod tests {
             let offers = offers(&call);
             assert_eq!(offers.len(), 2, "{line}");
             let text = offers[1].scope.pointer("/always_prefix/prefix").and_then(Value::as_str).unwrap();
-            let coverage = CoverageWish::Prefix(text.to_owned());
-            let wish = StandingWish { coverage, reach: None, expires_in_seconds: None, max_uses: None };
+            let coverage = RequestedCoverage::Prefix(text.to_owned());
+            let wish = StandingRequest { coverage, reach: None, expires_in_seconds: None, max_uses: None };
             assert!(standing(&call, &wish, &NoLinks).is_ok(), "{line}");
             assert_eq!((offers[1].matches.len(), offers[1].does_not_match.len()), (3, 3), "{line}");
         }

@@ -16,7 +16,7 @@ pub(crate) use self::character::is_honest;
 pub use self::harmless::Surroundings;
 pub use self::objection::Objection;
 pub use self::prefix::{Prefix, PrefixError};
-pub use self::reader::{Joint, MAX_BYTES, MAX_COMMANDS, PlainCommand, Word, read};
+pub use self::reader::{MAX_BYTES, MAX_COMMANDS, PlainCommand, Separator, Word, read};
 
 /// Whether a command line may run without asking, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

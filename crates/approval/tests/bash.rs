@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::thread;
 
-use toolgate_approval::shell::{Joint, PlainCommand, Prefix, Surroundings, covered, read};
+use toolgate_approval::shell::{PlainCommand, Prefix, Separator, Surroundings, covered, read};
 
 use self::generator::Generator;
 use self::recorder::{Run, record};
@@ -101,12 +101,12 @@ fn begins_as_granted(line: &str, granted: &[Prefix]) -> bool {
 fn reached(commands: &[PlainCommand], succeed: bool) -> impl Iterator<Item = &PlainCommand> {
     let mut reached = true;
     commands.iter().filter(move |command| {
-        match command.joint {
-            Joint::First | Joint::Then => reached = true,
-            Joint::And => reached = succeed,
-            Joint::Or => reached = !succeed,
+        match command.separator {
+            Separator::First | Separator::Then => reached = true,
+            Separator::And => reached = succeed,
+            Separator::Or => reached = !succeed,
             // As the command before it in the pipeline.
-            Joint::Pipe => {}
+            Separator::Pipe => {}
         }
         reached
     })

@@ -1,18 +1,18 @@
 //! OWASP AOS 0.1.0, and AOS as Joch speaks it. In one role others ask us ([`read`], [`write()`]); in the other we ask a
-//! guardian ([`ask`], [`read_answer`]). Every form that AOS's text, schema and examples disagree on is read; one of
+//! guardian ([`ask`], [`read_response`]). Every form that AOS's text, schema and examples disagree on is read; one of
 //! them is written.
 
-pub use self::answer::{Decided, Given, read_answer};
 pub use self::ask::ask;
+pub use self::guardian_response::{GuardianDecision, GuardianResponse, read_response};
 pub use self::request::{HookQuestion, Incoming, Message, Ping, read};
-pub use self::response::{Answer, ModifiedForm, write, write_error, write_pong};
+pub use self::response::{ModifiedForm, Response, write, write_error, write_pong};
 
 mod a2a;
-mod answer;
 mod ask;
 mod change;
 mod context;
 mod fields;
+mod guardian_response;
 mod inputs;
 mod mcp;
 mod outputs;

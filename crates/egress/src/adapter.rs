@@ -16,7 +16,7 @@ use toolgate_model::service::{RenderedRequest, ToolName};
 use toolgate_model::time::Timestamp;
 use url::Url;
 
-use crate::body::{DEFAULT_BODY_LIMIT, InboundAnswer};
+use crate::body::{DEFAULT_BODY_LIMIT, InboundResponse};
 use crate::client::{GuardedClient, OutboundRequest};
 use crate::error::SendError;
 use toolgate_model::redaction::Redactor;
@@ -33,7 +33,7 @@ mod webhook;
 mod tests;
 
 /// What one call needs to be carried out: its own secret and nothing else.
-pub(crate) struct Errand<'a> {
+pub(crate) struct OutboundCall<'a> {
     pub(crate) invocation: InvocationId,
     pub(crate) credential: CredentialId,
     pub(crate) auth_type: AuthType,
@@ -56,19 +56,19 @@ pub(crate) trait Adapter: Send + Sync {
     async fn carry_out(
         &self,
         client: &GuardedClient,
-        errand: Errand<'_>,
+        outbound: OutboundCall<'_>,
         redactor: &mut Redactor,
-    ) -> Result<InboundAnswer, SourceFailure>;
+    ) -> Result<InboundResponse, SourceFailure>;
 }
 
-impl Errand<'_> {
+impl OutboundCall<'_> {
     /// Sends the rendered request with these further headers, to this URL where it differs.
     pub(crate) async fn send(
         &self,
         client: &GuardedClient,
         url: &Url,
         further: Vec<(HeaderName, HeaderValue)>,
-    ) -> Result<InboundAnswer, SourceFailure> {
+    ) -> Result<InboundResponse, SourceFailure> {
         let mut headers = self.headers()?;
         let body = match &self.request.body {
             Some(body) => {
@@ -104,7 +104,7 @@ impl Errand<'_> {
         url: &Url,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<InboundAnswer, SourceFailure> {
+    ) -> Result<InboundResponse, SourceFailure> {
         let outbound = OutboundRequest {
             pool: self.credential.into(),
             method,

@@ -63,10 +63,10 @@ impl AddressPolicy {
     /// INVARIANT: an IPv6 address that carries an IPv4 address never reaches more than the IPv4 address may.
     fn exempts_v6(&self, outer: Ipv6Addr) -> bool {
         let named = self.names(IpAddr::V6(outer));
-        match carried(outer) {
+        match embedded(outer) {
             None => named,
-            Some(Carried { inner, by: Carrier::Compatible }) => self.names(IpAddr::V4(inner)),
-            Some(Carried { inner, by: Carrier::Translator }) => named && self.check(IpAddr::V4(inner)).is_ok(),
+            Some(EmbeddedV4 { inner, by: Embedding::Compatible }) => self.names(IpAddr::V4(inner)),
+            Some(EmbeddedV4 { inner, by: Embedding::Translator }) => named && self.check(IpAddr::V4(inner)).is_ok(),
         }
     }
 
@@ -76,30 +76,30 @@ impl AddressPolicy {
 }
 
 /// An IPv4 address inside an IPv6 address.
-struct Carried {
+struct EmbeddedV4 {
     inner: Ipv4Addr,
-    by: Carrier,
+    by: Embedding,
 }
 
-enum Carrier {
+enum Embedding {
     /// `::a.b.c.d`: another spelling of the IPv4 address.
     Compatible,
     /// A prefix behind which some machine translates or unwraps to IPv4.
     Translator,
 }
 
-fn carried(outer: Ipv6Addr) -> Option<Carried> {
+fn embedded(outer: Ipv6Addr) -> Option<EmbeddedV4> {
     let [a, b, c, d, e, f, g, h] = outer.segments();
     let v4 = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
     let (inner, by) = match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0] if g != 0 || h > 1 => (v4(g, h), Carrier::Compatible),
-        [0x64, 0xff9b, 0 | 1, ..] => (v4(g, h), Carrier::Translator),
-        [0x2002, high, low, ..] => (v4(high, low), Carrier::Translator),
+        [0, 0, 0, 0, 0, 0] if g != 0 || h > 1 => (v4(g, h), Embedding::Compatible),
+        [0x64, 0xff9b, 0 | 1, ..] => (v4(g, h), Embedding::Translator),
+        [0x2002, high, low, ..] => (v4(high, low), Embedding::Translator),
         // Teredo stores the client's address with every bit turned over.
-        [0x2001, 0, ..] => (v4(!g, !h), Carrier::Translator),
+        [0x2001, 0, ..] => (v4(!g, !h), Embedding::Translator),
         _ => return None,
     };
-    Some(Carried { inner, by })
+    Some(EmbeddedV4 { inner, by })
 }
 
 fn canonical(network: IpNet) -> IpNet {

@@ -21,7 +21,7 @@ pub const DEFAULT_BODY_LIMIT: usize = 1024 * 1024;
 
 /// What a service answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InboundAnswer {
+pub struct InboundResponse {
     /// The status. A redirect is an answer like any other; it is not followed.
     pub status: u16,
     /// The headers, without those that told how a compressed body was packed.
@@ -33,7 +33,7 @@ pub struct InboundAnswer {
 }
 
 /// Reads an answer to its end or to the limit.
-pub(crate) async fn read(response: Response<Incoming>, limit: usize) -> Result<InboundAnswer, SendError> {
+pub(crate) async fn read(response: Response<Incoming>, limit: usize) -> Result<InboundResponse, SendError> {
     let (head, mut body) = response.into_parts();
     let mut headers = head.headers;
     check_framing(head.status.as_u16(), &headers)?;
@@ -50,7 +50,7 @@ pub(crate) async fn read(response: Response<Incoming>, limit: usize) -> Result<I
         }
     }
     let (body, truncated) = reader.finish()?;
-    Ok(InboundAnswer { status: head.status.as_u16(), headers, body, truncated })
+    Ok(InboundResponse { status: head.status.as_u16(), headers, body, truncated })
 }
 
 /// What to tell about a connection that brought no proper answer, without repeating anything that came over it.
@@ -62,12 +62,12 @@ pub(crate) fn broken(error: &hyper::Error) -> SendError {
     } else {
         "broke off before its end"
     };
-    SendError::BrokenAnswer { reason }
+    SendError::BrokenResponse { reason }
 }
 
 /// Refuses answers whose end two readers could see in different places.
 fn check_framing(status: u16, headers: &HeaderMap) -> Result<(), SendError> {
-    let refused = |reason| Err(SendError::BrokenAnswer { reason });
+    let refused = |reason| Err(SendError::BrokenResponse { reason });
     if status == 101 {
         return refused("switches to another protocol, which nobody asked for");
     }
@@ -181,4 +181,4 @@ impl<D: Write> Packed<D> {
 }
 
 const BROKEN_PACKING: SendError =
-    SendError::BrokenAnswer { reason: "says that it is compressed, but cannot be expanded" };
+    SendError::BrokenResponse { reason: "says that it is compressed, but cannot be expanded" };

@@ -15,7 +15,7 @@ use toolgate_model::constraint::HostSet;
 use url::{Position, Url};
 
 use crate::address::AddressPolicy;
-use crate::body::{self, InboundAnswer};
+use crate::body::{self, InboundResponse};
 use crate::connector::Connector;
 use crate::destination::Destination;
 use crate::error::{SendError, Stage};
@@ -66,7 +66,7 @@ impl GuardedClient {
     }
 
     /// Sends a request once and reads its answer.
-    pub async fn send(&self, request: OutboundRequest<'_>) -> Result<InboundAnswer, SendError> {
+    pub async fn send(&self, request: OutboundRequest<'_>) -> Result<InboundResponse, SendError> {
         let route = Route {
             key: request.pool,
             destination: Destination::check(request.url, &self.connector.policy, request.hosts)?,
@@ -75,14 +75,14 @@ impl GuardedClient {
         };
         let message = message(request.method, request.url, &route.destination, request.headers, request.body)?;
         let (connection, response) = self.exchange(&route, message).await?;
-        let answer = timeout_at(route.deadline, body::read(response, request.body_limit))
+        let response = timeout_at(route.deadline, body::read(response, request.body_limit))
             .await
             .map_err(|_| SendError::TimedOut { stage: Stage::Body })??;
         // What is left of a truncated answer would be taken for the next one: that connection is dropped.
-        if !answer.truncated {
+        if !response.truncated {
             self.pool.put(connection);
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// Sends the message over a waiting connection or a new one, up to the head of the answer.
@@ -100,14 +100,14 @@ impl GuardedClient {
         }
         while let Some(connection) = self.pool.take(route.key, &route.destination, route.ca_certificate, now) {
             match attempt(connection, message, route.deadline).await? {
-                Attempt::Answered(connection, response) => return Ok((connection, response)),
+                Attempt::Responded(connection, response) => return Ok((connection, response)),
                 Attempt::Unsent(unsent) => message = unsent,
             }
         }
         let sender = self.connector.open(&route.destination, route.ca_certificate, route.key, route.deadline).await?;
         let connection = Connection::new(sender, route.key, &route.destination, route.ca_certificate);
         match attempt(connection, message, route.deadline).await? {
-            Attempt::Answered(connection, response) => Ok((connection, response)),
+            Attempt::Responded(connection, response) => Ok((connection, response)),
             Attempt::Unsent(_) => Err(SendError::ConnectFailed {
                 host: route.destination.host.to_owned(),
                 kind: io::ErrorKind::ConnectionAborted,
@@ -126,7 +126,7 @@ struct Route<'a> {
 
 /// What became of a message.
 enum Attempt {
-    Answered(Connection, Response<Incoming>),
+    Responded(Connection, Response<Incoming>),
     Unsent(Request<Full<Bytes>>),
 }
 
@@ -136,8 +136,8 @@ async fn attempt(
     deadline: Instant,
 ) -> Result<Attempt, SendError> {
     let sent = timeout_at(deadline, connection.sender.try_send_request(message)).await;
-    match sent.map_err(|_| SendError::TimedOut { stage: Stage::Answer })? {
-        Ok(response) => Ok(Attempt::Answered(connection, response)),
+    match sent.map_err(|_| SendError::TimedOut { stage: Stage::Response })? {
+        Ok(response) => Ok(Attempt::Responded(connection, response)),
         Err(mut error) => match error.take_message() {
             Some(unsent) => Ok(Attempt::Unsent(unsent)),
             None => Err(body::broken(&error.into_error())),

@@ -26,7 +26,7 @@ use crate::tls::{self, Trust};
 /// How many addresses of a name are tried.
 const ATTEMPTS: usize = 8;
 /// How long an address may take while there is another one to try.
-const ATTEMPT_PATIENCE: Duration = Duration::from_secs(3);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// The most that is held back of an answer whose head has not ended or whose body nobody reads yet.
 const READ_BUFFER: usize = 64 * 1024;
 
@@ -89,11 +89,11 @@ async fn connect(
     let mut kind = io::ErrorKind::AddrNotAvailable;
     let mut waiting = addresses.iter().take(ATTEMPTS).peekable();
     while let Some(address) = waiting.next() {
-        let patience = if waiting.peek().is_some() { deadline.min(now() + ATTEMPT_PATIENCE) } else { deadline };
-        match timeout_at(patience, connect_one(SocketAddr::new(*address, destination.port))).await {
+        let attempt_deadline = if waiting.peek().is_some() { deadline.min(now() + ATTEMPT_TIMEOUT) } else { deadline };
+        match timeout_at(attempt_deadline, connect_one(SocketAddr::new(*address, destination.port))).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => kind = error.kind(),
-            Err(_) if patience == deadline => return Err(SendError::TimedOut { stage: Stage::Connect }),
+            Err(_) if attempt_deadline == deadline => return Err(SendError::TimedOut { stage: Stage::Connect }),
             Err(_) => kind = io::ErrorKind::TimedOut,
         }
     }

@@ -10,15 +10,17 @@ use http::header;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use toolgate_gate::call::{Admitted, Target};
+use toolgate_gate::call::{Admitted, AdmittedAction};
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::source::{Access, Execution, FailureKind, Reservation, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::ports::source::{
+    Access, Execution, FailureKind, Reservation, ServiceResponse, Source, SourceFailure,
+};
 use toolgate_gate::{Code, Refusal};
 use toolgate_model::connection::AdapterName;
 use toolgate_model::strict_json;
 
-use crate::adapter::{Adapter, Errand, OAuth2, Rest, Webhook, not_executable};
-use crate::body::InboundAnswer;
+use crate::adapter::{Adapter, OAuth2, OutboundCall, Rest, Webhook, not_executable};
+use crate::body::InboundResponse;
 use crate::client::GuardedClient;
 use crate::fetch;
 use crate::offload::{Late, Offload};
@@ -66,12 +68,15 @@ impl Source for Connectors {
     }
 
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
-        match (call.target(), access) {
-            (Some(Target::Connector { credential, connection, adapter: name, placement, request }), Some(access)) => {
+        match (call.action(), access) {
+            (
+                Some(AdmittedAction::Connector { credential, connection, adapter: name, placement, request }),
+                Some(access),
+            ) => {
                 let mut redactor = access.redactor;
                 let hosts = call.allowed_hosts();
                 let deadline = deadline_after(call.deadline());
-                let errand = Errand {
+                let outbound = OutboundCall {
                     invocation: call.invocation().id,
                     credential: credential.id,
                     auth_type: credential.auth_type,
@@ -86,9 +91,9 @@ impl Source for Connectors {
                     material: access.material,
                     renewal: access.renewal,
                 };
-                let answered = adapter(name).carry_out(&self.client, errand, &mut redactor).await;
-                match answered {
-                    Ok(answer) => judge(call, answer, redactor, deadline, &self.offload).await,
+                let outcome = adapter(name).carry_out(&self.client, outbound, &mut redactor).await;
+                match outcome {
+                    Ok(response) => judge(call, response, redactor, deadline, &self.offload).await,
                     Err(mut failure) => {
                         redactor.redact_text(&mut failure.reason);
                         if let Some(result) = &mut failure.result {
@@ -98,21 +103,23 @@ impl Source for Connectors {
                     }
                 }
             }
-            (Some(Target::Fetch(request)), _) => {
+            (Some(AdmittedAction::Fetch(request)), _) => {
                 let invocation = call.invocation();
                 let pool = PoolKey::of_agent(&invocation.tenant, &invocation.agent);
                 fetch::fetch(&self.client, pool, request, deadline_after(call.deadline())).await
             }
-            (Some(Target::Conformance { fails: false }), _) => Ok(ServiceAnswer::said(json!({}))),
-            (Some(Target::Conformance { fails: true }), _) => {
+            (Some(AdmittedAction::Conformance { fails: false }), _) => Ok(ServiceResponse::said(json!({}))),
+            (Some(AdmittedAction::Conformance { fails: true }), _) => {
                 let failure = SourceFailure { sent: true, ..not_executable("the tool was asked to fail") };
                 Err(SourceFailure { kind: FailureKind::Service, ..failure })
             }
             // INVARIANT: the gate gives these to others.
-            (Some(Target::Workspace | Target::Question { .. } | Target::External), _) => {
+            (Some(AdmittedAction::Workspace | AdmittedAction::Question { .. } | AdmittedAction::External), _) => {
                 Err(not_executable("it is no tool of a service"))
             }
-            (None | Some(Target::Connector { .. }), _) => Err(not_executable("the credential's metadata is wrong")),
+            (None | Some(AdmittedAction::Connector { .. }), _) => {
+                Err(not_executable("the credential's metadata is wrong"))
+            }
         }
     }
 }
@@ -127,25 +134,25 @@ fn adapter(name: AdapterName) -> &'static dyn Adapter {
 
 async fn judge(
     call: &Admitted,
-    answer: InboundAnswer,
+    response: InboundResponse,
     redactor: Redactor,
     deadline: Instant,
     offload: &Offload,
-) -> Result<ServiceAnswer, SourceFailure> {
-    let (status, truncated) = (answer.status, answer.truncated);
-    let result = if answer.body.len() <= LARGE {
-        result(answer, &redactor)
+) -> Result<ServiceResponse, SourceFailure> {
+    let (status, truncated) = (response.status, response.truncated);
+    let result = if response.body.len() <= LARGE {
+        result(response, &redactor)
     } else {
         // A large answer, above all one made to be hard to read, must not keep other calls waiting.
         let invocation = call.invocation();
         let agent = (&invocation.tenant, &invocation.agent);
-        offload.run(agent, deadline, move || result(answer, &redactor)).await.map_err(|late| match late {
+        offload.run(agent, deadline, move || result(response, &redactor)).await.map_err(|late| match late {
             Late::Deadline => SourceFailure { timed_out: true, ..unreadable(status, Late::Deadline) },
             Late::Broken => unreadable(status, Late::Broken),
         })?
     };
     if call.is_success(status) {
-        return Ok(ServiceAnswer { http_status: status, result, truncated });
+        return Ok(ServiceResponse { http_status: status, result, truncated });
     }
     Err(SourceFailure {
         kind: FailureKind::Service,
@@ -176,17 +183,17 @@ fn unreadable(status: u16, why: Late) -> SourceFailure {
 
 /// What the service said, without the secret: JSON as it is, anything else wrapped. So is JSON that cannot be kept as it
 /// is, because a number would lose digits or a key appears twice: its text loses nothing.
-pub(crate) fn result(answer: InboundAnswer, redactor: &Redactor) -> Value {
-    let mut body = answer.body;
+pub(crate) fn result(response: InboundResponse, redactor: &Redactor) -> Value {
+    let mut body = response.body;
     if body.is_empty() {
         return Value::Null;
     }
-    let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = response.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // A service that speaks of text means text, even where it could be read as JSON.
-    let is_json = !answer.truncated && !content_type.is_some_and(|kind| kind.starts_with("text/plain"));
+    let is_json = !response.truncated && !content_type.is_some_and(|kind| kind.starts_with("text/plain"));
     let parsed = if is_json { strict_json::parse(&body).ok() } else { None };
     let mut result = parsed.unwrap_or_else(|| {
-        if answer.truncated {
+        if response.truncated {
             redactor.redact_cut_off(&mut body);
             drop_half_character(&mut body);
         } else {
@@ -224,7 +231,7 @@ mod tests {
         let redactor = Redactor::new(&material);
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        result(InboundAnswer { status: 200, headers, body: body.as_bytes().to_vec(), truncated: false }, &redactor)
+        result(InboundResponse { status: 200, headers, body: body.as_bytes().to_vec(), truncated: false }, &redactor)
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub enum SendError {
     },
     /// What came back is not an answer.
     #[error("the service's answer {reason}")]
-    BrokenAnswer {
+    BrokenResponse {
         /// In what way.
         reason: &'static str,
     },
@@ -139,9 +139,9 @@ impl SendError {
             | Self::Tls { .. } => false,
             Self::TimedOut { stage } => match stage {
                 Stage::Start | Stage::Resolve | Stage::Connect | Stage::Tls => false,
-                Stage::Answer | Stage::Body => true,
+                Stage::Response | Stage::Body => true,
             },
-            Self::BrokenAnswer { .. } | Self::UnsupportedEncoding => true,
+            Self::BrokenResponse { .. } | Self::UnsupportedEncoding => true,
         }
     }
 }
@@ -158,7 +158,7 @@ pub enum Stage {
     /// While TLS was set up.
     Tls,
     /// While the request was sent or the beginning of its answer awaited.
-    Answer,
+    Response,
     /// While the answer's body was read.
     Body,
 }
@@ -170,7 +170,7 @@ impl fmt::Display for Stage {
             Self::Resolve => "while the service's name was looked up",
             Self::Connect => "while a connection was made",
             Self::Tls => "while TLS was set up",
-            Self::Answer => "before the service answered",
+            Self::Response => "before the service answered",
             Self::Body => "before the service's answer was complete",
         })
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
-use toolgate_gate::ports::source::{ServiceAnswer, SourceFailure};
+use toolgate_gate::ports::source::{ServiceResponse, SourceFailure};
 use toolgate_model::service::RenderedRequest;
 
 use crate::adapter::{failure, not_executable};
@@ -21,7 +21,7 @@ pub(crate) async fn fetch(
     pool: PoolKey,
     request: &RenderedRequest,
     deadline: Instant,
-) -> Result<ServiceAnswer, SourceFailure> {
+) -> Result<ServiceResponse, SourceFailure> {
     let unusable = |_| not_executable("the request cannot be written");
     let mut headers = HeaderMap::with_capacity(request.headers.len() + 1);
     for (name, value) in &request.headers {
@@ -48,13 +48,13 @@ pub(crate) async fn fetch(
         ca_certificate: None,
         body_limit: DEFAULT_BODY_LIMIT,
     };
-    let answer = client.send(outbound).await.map_err(|error| failure(&error))?;
-    let (status, truncated) = (answer.status, answer.truncated);
-    let headers = shown(&answer.headers);
+    let response = client.send(outbound).await.map_err(|error| failure(&error))?;
+    let (status, truncated) = (response.status, response.truncated);
+    let headers = shown(&response.headers);
     // There is no secret in it that the gate knows of.
-    let body = result(answer, &Redactor::none());
+    let body = result(response, &Redactor::none());
     let result = json!({"status": status, "headers": headers, "body": body});
-    Ok(ServiceAnswer { http_status: status, result, truncated })
+    Ok(ServiceResponse { http_status: status, result, truncated })
 }
 
 /// The headers of an answer; those that set cookies are for browsers.

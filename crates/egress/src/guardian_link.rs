@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use thiserror::Error;
-use toolgate_gate::ports::guardian_link::{Link, LinkAnswer, LinkFailure};
+use toolgate_gate::ports::guardian_link::{Link, LinkFailure, LinkResponse};
 use toolgate_model::secret::Secret;
 use url::Url;
 use zeroize::Zeroizing;
@@ -94,7 +94,7 @@ impl GuardianLink {
 
 #[async_trait]
 impl Link for GuardianLink {
-    async fn post(&self, question: Vec<u8>, patience: Duration) -> Result<LinkAnswer, LinkFailure> {
+    async fn post(&self, question: Vec<u8>, timeout: Duration) -> Result<LinkResponse, LinkFailure> {
         let request = OutboundRequest {
             pool: PoolKey::Guardian,
             method: Method::POST,
@@ -102,17 +102,17 @@ impl Link for GuardianLink {
             // INVARIANT: they could be written when this link was made.
             headers: self.headers().map_err(|_| LinkFailure::Connect)?,
             body: Bytes::from(question),
-            deadline: now() + patience,
+            deadline: now() + timeout,
             hosts: &[],
             ca_certificate: self.ca_certificate.as_deref(),
             body_limit: self.body_limit,
         };
-        let answer = self.client.send(request).await.map_err(|error| failure_of(&error))?;
-        if answer.truncated {
+        let response = self.client.send(request).await.map_err(|error| failure_of(&error))?;
+        if response.truncated {
             return Err(LinkFailure::Oversize);
         }
-        let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        Ok(LinkAnswer { status: answer.status, content_type: content_type.map(str::to_owned), body: answer.body })
+        let content_type = response.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        Ok(LinkResponse { status: response.status, content_type: content_type.map(str::to_owned), body: response.body })
     }
 }
 
@@ -132,7 +132,7 @@ fn failure_of(error: &SendError) -> LinkFailure {
         | SendError::ConnectFailed { .. } => LinkFailure::Connect,
         SendError::BadCertificate | SendError::NoRoots | SendError::Tls { .. } => LinkFailure::Tls,
         SendError::TimedOut { .. } | SendError::LookupTimedOut { .. } => LinkFailure::Timeout,
-        SendError::BrokenAnswer { .. } | SendError::UnsupportedEncoding => LinkFailure::Broken,
+        SendError::BrokenResponse { .. } | SendError::UnsupportedEncoding => LinkFailure::Broken,
     }
 }
 

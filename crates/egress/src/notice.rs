@@ -20,7 +20,7 @@ use crate::time::deadline_after;
 mod tests;
 
 /// How long an exchange may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of an answer is read: enough to use the connection again where somebody says no more than thanks.
 const BODY_LIMIT: usize = 4 * 1024;
 
@@ -83,7 +83,7 @@ impl Notifier {
             url: &self.url,
             headers,
             body: Bytes::copy_from_slice(notice.body.as_bytes()),
-            deadline: deadline_after(PATIENCE),
+            deadline: deadline_after(TIMEOUT),
             hosts: &[],
             ca_certificate: None,
             body_limit: BODY_LIMIT,

@@ -99,7 +99,7 @@ mod tests {
         let offload = Arc::new(Offload::new());
         let ((tenant, one), (_, other)) = (agent("one"), agent("other"));
         let (release, work) = held();
-        let holding = {
+        let held_grant = {
             let (offload, tenant, one) = (Arc::clone(&offload), tenant.clone(), one.clone());
             tokio::spawn(async move { offload.run((&tenant, &one), deadline_after(LONG), move || work.recv()).await })
         };
@@ -110,6 +110,6 @@ mod tests {
         assert_eq!(offload.run((&tenant, &one), now(), || 1).await, Err(Late::Deadline), "one at a time");
         assert_eq!(offload.run((&tenant, &other), deadline_after(LONG), || 2).await, Ok(2));
         drop(release);
-        assert!(holding.await.unwrap().is_ok());
+        assert!(held_grant.await.unwrap().is_ok());
     }
 }

@@ -105,7 +105,7 @@ impl Connection {
 
 /// The waiting connections.
 pub(crate) struct Pool {
-    shelves: Mutex<Shelves>,
+    idle_connections: Mutex<IdleConnections>,
     most: usize,
 }
 
@@ -116,7 +116,7 @@ impl Default for Pool {
 }
 
 #[derive(Default)]
-struct Shelves {
+struct IdleConnections {
     /// INVARIANT: within a shelf, the one that waits longest comes first.
     by_key: HashMap<(PoolKey, Id), Vec<Connection>>,
     /// INVARIANT: the number of connections on all shelves.
@@ -127,7 +127,7 @@ struct Shelves {
 impl Pool {
     /// One in which so many connections wait at most.
     pub(crate) fn keeping(most: usize) -> Self {
-        Self { shelves: Mutex::default(), most: most.clamp(1, TOTAL_LIMIT) }
+        Self { idle_connections: Mutex::default(), most: most.clamp(1, TOTAL_LIMIT) }
     }
 
     /// The connection that fits and came back last. One whose last exchange is not quite over yet is left to others.
@@ -138,14 +138,14 @@ impl Pool {
         ca_certificate: Option<&str>,
         now: Instant,
     ) -> Option<Connection> {
-        let mut shelves = self.shelves();
-        let Shelves { by_key, count, .. } = &mut *shelves;
-        let shelf = by_key.get_mut(&(key, here()))?;
-        for position in (0..shelf.len()).rev() {
-            let connection = shelf.get(position)?;
+        let mut idle_connections = self.idle_connections();
+        let IdleConnections { by_key, count, .. } = &mut *idle_connections;
+        let idle_list = by_key.get_mut(&(key, here()))?;
+        for position in (0..idle_list.len()).rev() {
+            let connection = idle_list.get(position)?;
             let spent = connection.is_spent(now);
             if spent || (connection.sender.is_ready() && connection.leads_to(destination, ca_certificate)) {
-                let connection = shelf.remove(position);
+                let connection = idle_list.remove(position);
                 *count -= 1;
                 if !spent {
                     return Some(connection);
@@ -162,41 +162,43 @@ impl Pool {
         if connection.is_spent(now) {
             return;
         }
-        let mut shelves = self.shelves();
-        if shelves.count >= self.most {
-            shelves.drop_longest_waiting();
+        let mut idle_connections = self.idle_connections();
+        if idle_connections.count >= self.most {
+            idle_connections.drop_longest_waiting();
         }
-        let shelf = shelves.by_key.entry((connection.key, here())).or_default();
-        let full = shelf.len() >= CREDENTIAL_LIMIT;
+        let idle_list = idle_connections.by_key.entry((connection.key, here())).or_default();
+        let full = idle_list.len() >= CREDENTIAL_LIMIT;
         if full {
-            shelf.remove(0);
+            idle_list.remove(0);
         }
-        shelf.push(connection);
-        shelves.count += usize::from(!full);
-        if !std::mem::replace(&mut shelves.swept, true) {
+        idle_list.push(connection);
+        idle_connections.count += usize::from(!full);
+        if !std::mem::replace(&mut idle_connections.swept, true) {
             tokio::spawn(sweep(Arc::downgrade(self)));
         }
     }
 
-    fn shelves(&self) -> MutexGuard<'_, Shelves> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle_connections(&self) -> MutexGuard<'_, IdleConnections> {
+        self.idle_connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelves {
+impl IdleConnections {
     fn drop_longest_waiting(&mut self) {
-        let waiting = self.by_key.values_mut().filter(|shelf| !shelf.is_empty());
-        if let Some(shelf) = waiting.min_by_key(|shelf| shelf.first().map(|connection| connection.idle_since)) {
-            shelf.remove(0);
+        let waiting = self.by_key.values_mut().filter(|idle_list| !idle_list.is_empty());
+        if let Some(idle_list) =
+            waiting.min_by_key(|idle_list| idle_list.first().map(|connection| connection.idle_since))
+        {
+            idle_list.remove(0);
             self.count -= 1;
         }
     }
 
     /// Closes what waited too long; answers whether anything is left.
     fn sweep(&mut self, now: Instant) -> bool {
-        self.by_key.retain(|_, shelf| {
-            shelf.retain(|connection| !connection.is_spent(now));
-            !shelf.is_empty()
+        self.by_key.retain(|_, idle_list| {
+            idle_list.retain(|connection| !connection.is_spent(now));
+            !idle_list.is_empty()
         });
         self.count = self.by_key.values().map(Vec::len).sum();
         self.swept = self.count > 0;
@@ -217,7 +219,7 @@ async fn sweep(pool: Weak<Pool>) {
     loop {
         ticks.tick().await;
         let Some(pool) = pool.upgrade() else { return };
-        if !pool.shelves().sweep(now()) {
+        if !pool.idle_connections().sweep(now()) {
             return;
         }
     }

@@ -19,7 +19,7 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{FieldRule, LoggingRule, ToolDefinition, ToolName};
 use toolgate_model::text::{Label, Line};
 
-use crate::catalog::{Backing, Tool};
+use crate::catalog::{Tool, ToolKind};
 use crate::settings::MachineTools;
 
 /// The name of the guarded fetch, without the scope of its id.
@@ -31,7 +31,7 @@ pub const WORKSPACE: &str = "toolgate-workspace";
 /// What stands before their names in a call.
 const WORKSPACE_PREFIX: &str = "x-host-toolgate-workspace.";
 /// The longest that one of them may take.
-const LONGEST_WORKSPACE_CALL: Duration = Duration::from_secs(660);
+const MAX_WORKSPACE_CALL: Duration = Duration::from_secs(660);
 /// The methods that it takes.
 pub const HTTP_FETCH_METHODS: [&str; 6] = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"];
 
@@ -136,12 +136,12 @@ fn workspace_tool(stated: &WorkspaceTool) -> Option<Builtin> {
         egress: Some(Egress::HostOwned),
         parameters: Some(stated.parameters.clone()),
         // The tool has limits of its own; this one is for when they fail.
-        timeout: Some(LONGEST_WORKSPACE_CALL),
+        timeout: Some(MAX_WORKSPACE_CALL),
         ..ToolDefinition::of_scope(Scope::parse("workspace").ok()?)
     };
-    let backing = if stated.is_question { Backing::Question } else { Backing::Workspace(stated.category) };
+    let kind = if stated.is_question { ToolKind::Question } else { ToolKind::Workspace(stated.category) };
     let (service, name) = (ServiceName::parse(WORKSPACE).ok()?, ToolName::parse(stated.name).ok()?);
-    let tool = Tool::built_in(service, name, Arc::new(definition), backing).of_source(SourceKind::HostExtension);
+    let tool = Tool::built_in(service, name, Arc::new(definition), kind).of_source(SourceKind::HostExtension);
     let mut fields = tool.descriptor().ok()?.fields().clone();
     if let Some(auth) = &mut fields.auth {
         auth.credential_ref = false;
@@ -215,7 +215,7 @@ fn http_fetch() -> Option<Builtin> {
     // What the log calls it is the two together, with a dot between.
     let (service, short) = HTTP_FETCH.split_once('.')?;
     let (service, short) = (ServiceName::parse(service).ok()?, ToolName::parse(short).ok()?);
-    let tool = Tool::built_in(service, short, Arc::new(definition), Backing::Fetch);
+    let tool = Tool::built_in(service, short, Arc::new(definition), ToolKind::Fetch);
     Some(Builtin { tool: Arc::new(tool), descriptor: Arc::new(descriptor.ok()?) })
 }
 

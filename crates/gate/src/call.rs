@@ -16,33 +16,34 @@ use crate::identify::Caller;
 use crate::ports::ledger::{DetachedState, Freshness};
 use crate::refusal::{Code, Refusal, Stage};
 
-pub use self::admit::{Admitted, Target};
+pub use self::admit::{Admitted, AdmittedAction};
+pub use self::conformance::{Conformance, ConformanceCall};
 pub use self::denial::Denial;
 pub use self::detached::{DetachedReader, DetachedView, Follower};
 pub use self::explain::{Explanation, Question, Step};
-pub use self::external::{ExternalCall, ExternalLeave};
-pub use self::hooks::{AskForm, HookAnswer, HookQuestion, HookTerms, Hooks, UnknownTools};
+pub use self::external::{ExternalCall, ExternalPermit};
+pub use self::hooks::{AskForm, HookQuestion, HookResponse, HookTerms, Hooks, UnknownTools};
 pub use self::pipeline::Pipeline;
 pub use self::presence::{Presence, Waiting};
 pub use self::progress::{Modified, Observer, Progress};
 pub use self::request::CallRequest;
-pub use self::seams::{Conformance, Rehearsal};
-pub use self::settle::{CallAnswer, CallError, CallOutcome};
+pub use self::settle::{CallError, CallOutcome, CallResult};
 
 pub(crate) use self::request::{AskedHook, Call, ToolStanding};
-use self::request::{Own, require_permitted};
+use self::request::{CallOptions, require_permitted};
 
 mod action;
 mod admit;
 mod approve;
 pub(crate) mod authorize;
+mod conformance;
 mod constrain;
 mod denial;
 pub(crate) mod detached;
+mod eligible;
 mod execute;
 mod explain;
 mod external;
-mod fit;
 mod guard;
 mod hooks;
 mod inspect;
@@ -53,7 +54,6 @@ pub(crate) mod refused;
 mod renewals;
 mod request;
 mod resolve;
-mod seams;
 mod sessions;
 mod settle;
 mod stored;
@@ -69,8 +69,8 @@ const COUNTED_JUDGEMENTS: u32 = 64;
 
 /// How far a refused call came, for its record.
 #[derive(Clone, Default)]
-struct Reached {
-    found: Option<fit::Candidate>,
+struct RunState {
+    found: Option<eligible::Candidate>,
     grant: Option<GrantId>,
     decision: Option<Box<HookDecision>>,
 }
@@ -79,29 +79,29 @@ struct Reached {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Invoked {
     /// It was executed.
-    Answered(Box<CallAnswer>),
+    Completed(Box<CallResult>),
     /// It goes on without its connection.
     Detached(InvocationId),
 }
 
 /// What came of running a call.
-pub(crate) enum Ran {
+pub(crate) enum RunOutcome {
     /// It has ended.
-    Done(Box<Result<CallAnswer, Denial>>),
+    Done(Box<Result<CallResult, Denial>>),
     /// It waits in the ledger, or is run on from there.
     Parked(InvocationId),
 }
 
-impl Ran {
+impl RunOutcome {
     fn refused(denial: Denial) -> Self {
         Self::Done(Box::new(Err(denial)))
     }
 }
 
 /// How far a call came in one go.
-enum Walked {
+enum PassOutcome {
     /// To its end. A call that was admitted is never refused any more: what goes wrong then leaves it unsettled.
-    Done(Box<Result<CallAnswer, Denial>>),
+    Done(Box<Result<CallResult, Denial>>),
     /// To an approver, for whom it waits in the ledger.
     Parked,
     /// To where it would wait on its connection.
@@ -115,26 +115,26 @@ enum Walked {
 
 /// What a call keeps from one go to the next.
 #[derive(Default)]
-struct Kept {
+struct RetryState {
     /// What people have approved, each for what was shown.
-    answered: Vec<approve::Answered>,
+    answered: Vec<approve::GivenApproval>,
     /// Its turn among the calls that are judged by the same counts.
     turn: Option<turns::Turn>,
 }
 
 impl Pipeline {
     /// Walks a call down the path.
-    pub async fn invoke(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<CallAnswer, Denial> {
-        self.invoke_with(caller, request, Own::default()).await
+    pub async fn invoke(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<CallResult, Denial> {
+        self.invoke_with(caller, request, CallOptions::default()).await
     }
 
     /// The same for a caller that can do without its connection: where the operator says so, a call that must wait for an
     /// approver is detached.
     pub async fn invoke_or_detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Invoked, Denial> {
-        let own = Own { may_detach: true, ..Own::default() };
-        match self.run_in_task(caller, request, own).await? {
-            Ran::Done(outcome) => outcome.map(|answer| Invoked::Answered(Box::new(answer))),
-            Ran::Parked(id) => Ok(Invoked::Detached(id)),
+        let options = CallOptions { may_detach: true, ..CallOptions::default() };
+        match self.run_in_task(caller, request, options).await? {
+            RunOutcome::Done(outcome) => outcome.map(|result| Invoked::Completed(Box::new(result))),
+            RunOutcome::Parked(id) => Ok(Invoked::Detached(id)),
         }
     }
 
@@ -143,18 +143,25 @@ impl Pipeline {
         self: &Arc<Self>,
         caller: Caller,
         request: CallRequest,
-        own: Own,
-    ) -> Result<CallAnswer, Denial> {
-        match self.run_in_task(caller, request, own).await? {
-            Ran::Done(outcome) => *outcome,
+        options: CallOptions,
+    ) -> Result<CallResult, Denial> {
+        match self.run_in_task(caller, request, options).await? {
+            RunOutcome::Done(outcome) => *outcome,
             // INVARIANT: only what may be detached is.
-            Ran::Parked(id) => Err(Denial::refused(Some(id), Refusal::new(Code::Internal, "the call was detached"))),
+            RunOutcome::Parked(id) => {
+                Err(Denial::refused(Some(id), Refusal::new(Code::Internal, "the call was detached")))
+            }
         }
     }
 
     /// Runs a call in a task of its own: a caller that disconnects takes back a call that is not admitted yet, and neither
     /// its refusal nor its settlement is lost with the connection.
-    async fn run_in_task(self: &Arc<Self>, caller: Caller, request: CallRequest, own: Own) -> Result<Ran, Denial> {
+    async fn run_in_task(
+        self: &Arc<Self>,
+        caller: Caller,
+        request: CallRequest,
+        options: CallOptions,
+    ) -> Result<RunOutcome, Denial> {
         // A transport that knows whether its caller still waits runs the call in such a task already.
         let (waiting, presence) = match &request.presence {
             Some(presence) => (None, presence.clone()),
@@ -164,8 +171,8 @@ impl Pipeline {
             }
         };
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
-        let Own { tool: own_tool, asked, takes_changes, waits, answered, may_detach } = own;
-        let call = Call { own_tool, asked, takes_changes, waits, answered, may_detach, presence, ..call };
+        let CallOptions { tool: uncataloged_tool, asked, takes_changes, waits, answered, may_detach } = options;
+        let call = Call { uncataloged_tool, asked, takes_changes, waits, answered, may_detach, presence, ..call };
         let (tenant, id) = (call.caller.tenant().clone(), call.id);
         let (pipeline, in_flight) = (Arc::clone(self), self.in_flight.token());
         let running = async move {
@@ -182,26 +189,26 @@ impl Pipeline {
         }
     }
 
-    async fn run(self: &Arc<Self>, mut call: Call, permitted: Result<(), Refusal>) -> Ran {
+    async fn run(self: &Arc<Self>, mut call: Call, permitted: Result<(), Refusal>) -> RunOutcome {
         let permitted = match permitted.and_then(|()| self.refused_calls.check(&call.caller, call.arrived)) {
             Ok(()) => self.join_session(&mut call).await,
             refused => refused,
         };
         let call = Arc::new(call);
-        let mut reached = Reached::default();
-        let walked = match permitted {
-            Ok(()) => self.walk(&call, &mut reached).await,
+        let mut run_state = RunState::default();
+        let outcome = match permitted {
+            Ok(()) => self.run_stages(&call, &mut run_state).await,
             Err(refusal) => Err(refusal.at(Stage::Identify)),
         };
-        let walked = match walked {
-            Ok(Walked::Detach) => self.detach_begun(&call).await.map_err(|refusal| refusal.at(Stage::Approve)),
-            Ok(Walked::Done(outcome)) => Ok(Ran::Done(outcome)),
-            Ok(Walked::Parked | Walked::Again { .. }) => Ok(Ran::Parked(call.id)),
+        let outcome = match outcome {
+            Ok(PassOutcome::Detach) => self.detach_begun(&call).await.map_err(|refusal| refusal.at(Stage::Approve)),
+            Ok(PassOutcome::Done(outcome)) => Ok(RunOutcome::Done(outcome)),
+            Ok(PassOutcome::Parked | PassOutcome::Again { .. }) => Ok(RunOutcome::Parked(call.id)),
             Err(refusal) => Err(refusal),
         };
-        match walked {
+        match outcome {
             Ok(ran) => ran,
-            Err(refusal) => Ran::refused(self.record_denial(&call, reached, refusal).await),
+            Err(refusal) => RunOutcome::refused(self.record_denial(&call, run_state, refusal).await),
         }
     }
 
@@ -215,20 +222,20 @@ impl Pipeline {
     }
 
     /// Runs the stages; a refusal comes from before the admission.
-    async fn walk(self: &Arc<Self>, call: &Arc<Call>, reached: &mut Reached) -> Result<Walked, Refusal> {
+    async fn run_stages(self: &Arc<Self>, call: &Arc<Call>, run_state: &mut RunState) -> Result<PassOutcome, Refusal> {
         let mut call = Arc::clone(call);
-        let mut kept = Kept::default();
+        let mut retry_state = RetryState::default();
         let mut freshness = Freshness::Recent;
         let mut left = JUDGEMENTS;
         while left > 0 {
-            let counted = match self.walk_once(&call, freshness, &mut kept, reached).await? {
-                Walked::Again { counted } => counted,
-                walked => return Ok(walked),
+            let counted = match self.run_pass(&call, freshness, &mut retry_state, run_state).await? {
+                PassOutcome::Again { counted } => counted,
+                outcome => return Ok(outcome),
             };
             left -= 1;
-            if counted && kept.turn.is_none() {
+            if counted && retry_state.turn.is_none() {
                 // From here on only calls of other replicas can come between the judgement and the admission.
-                kept.turn = Some(self.turns.take(call.caller.tenant(), &call.agent).await);
+                retry_state.turn = Some(self.turns.take(call.caller.tenant(), &call.agent).await);
                 left = COUNTED_JUDGEMENTS;
             }
             let caller =
@@ -242,25 +249,25 @@ impl Pipeline {
     }
 
     /// Decides on each action that the call may come to, and makes the call as the first whose grants have room for it.
-    async fn walk_once(
+    async fn run_pass(
         self: &Arc<Self>,
         call: &Arc<Call>,
         mut freshness: Freshness,
-        kept: &mut Kept,
-        reached: &mut Reached,
-    ) -> Result<Walked, Refusal> {
-        let constrained = match self.check(call, freshness, reached).await {
+        retry_state: &mut RetryState,
+        run_state: &mut RunState,
+    ) -> Result<PassOutcome, Refusal> {
+        let constrained = match self.check(call, freshness, run_state).await {
             Ok(constrained) => constrained,
             // What is refused is refused on the newest state: a grant that was just given must be seen.
             Err(_) => {
                 freshness = Freshness::Newest;
-                self.check(call, freshness, reached).await?
+                self.check(call, freshness, run_state).await?
             }
         };
         let mut refused = None;
         for alternative in constrained.into_alternatives() {
             let is_first = refused.is_none();
-            match self.walk_as(call, alternative, is_first, freshness, kept, reached).await {
+            match self.run_alternative(call, alternative, is_first, freshness, retry_state, run_state).await {
                 // Another grant may have room, or may still stand.
                 Err(refusal)
                     if matches!(refusal.stage(), Some(Stage::Approve | Stage::Admit))
@@ -268,7 +275,7 @@ impl Pipeline {
                 {
                     refused = refused.or(Some(refusal));
                 }
-                walked => return walked,
+                outcome => return outcome,
             }
         }
         let nothing = || Refusal::new(Code::GrantNotFound, "there is no grant for this call").at(Stage::Admit);
@@ -276,24 +283,24 @@ impl Pipeline {
     }
 
     /// Makes the call as this action, once guardians and people have decided on exactly this one.
-    async fn walk_as(
+    async fn run_alternative(
         self: &Arc<Self>,
         call: &Arc<Call>,
-        alternative: fit::Alternative,
+        alternative: eligible::Alternative,
         is_first: bool,
         freshness: Freshness,
-        kept: &mut Kept,
-        reached: &mut Reached,
-    ) -> Result<Walked, Refusal> {
-        reached.grant = alternative.first.candidate.grant();
+        retry_state: &mut RetryState,
+        run_state: &mut RunState,
+    ) -> Result<PassOutcome, Refusal> {
+        run_state.grant = alternative.first.candidate.grant();
         let guarded =
-            self.guard(call, alternative, freshness, reached).await.map_err(|refusal| refusal.at(Stage::Guard))?;
-        let approved = match self.approve(call, guarded, is_first, kept).await {
+            self.guard(call, alternative, freshness, run_state).await.map_err(|refusal| refusal.at(Stage::Guard))?;
+        let approved = match self.approve(call, guarded, is_first, retry_state).await {
             Ok(approve::Step::Approved(approved)) => *approved,
             // Time has passed: what holds now is what counts.
-            Ok(approve::Step::Again) => return Ok(Walked::Again { counted: false }),
-            Ok(approve::Step::Parked) => return Ok(Walked::Parked),
-            Ok(approve::Step::Detach) => return Ok(Walked::Detach),
+            Ok(approve::Step::Again) => return Ok(PassOutcome::Again { counted: false }),
+            Ok(approve::Step::Parked) => return Ok(PassOutcome::Parked),
+            Ok(approve::Step::Detach) => return Ok(PassOutcome::Detach),
             Err(refusal) => return Err(refusal.at(Stage::Approve)),
         };
         let counted = approved.judged.basis.counts.is_some();
@@ -307,25 +314,25 @@ impl Pipeline {
         let (admitted, opened) = match self.admit(call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
             admit::Outcome::Admitted(admitted, opened) => {
                 if let Some(modified) = modified {
-                    call.tell(|| Progress::Modified(Box::new(modified)));
+                    call.notify(|| Progress::Modified(Box::new(modified)));
                 }
-                call.tell(|| Progress::Admitted(call.id));
+                call.notify(|| Progress::Admitted(call.id));
                 if call.detached {
                     self.detached_runs.note(call.id, DetachedState::Running);
                 }
                 (*admitted, opened)
             }
-            admit::Outcome::Replayed(answer) => return Ok(Walked::Done(Box::new(Ok(*answer)))),
-            admit::Outcome::Stale => return Ok(Walked::Again { counted }),
+            admit::Outcome::Replayed(result) => return Ok(PassOutcome::Done(Box::new(Ok(*result)))),
+            admit::Outcome::Stale => return Ok(PassOutcome::Again { counted }),
         };
         // The next call of the agent may be judged while this one is executed.
-        kept.turn = None;
+        retry_state.turn = None;
         // From here on the call goes on to its settlement, even when the caller is gone.
-        Ok(Walked::Done(Box::new(self.carry_out(admitted, opened).await)))
+        Ok(PassOutcome::Done(Box::new(self.carry_out(admitted, opened).await)))
     }
 
     /// Everything after the admission. No failure in here is a refusal: the call may have been carried out.
-    async fn carry_out(&self, admitted: Admitted, opened: execute::Opened) -> Result<CallAnswer, Denial> {
+    async fn carry_out(&self, admitted: Admitted, opened: execute::Opened) -> Result<CallResult, Denial> {
         let id = admitted.invocation().id;
         let execution = self.execute(&admitted, opened).await;
         let inspected = self.inspect(&admitted, execution).await;
@@ -340,12 +347,12 @@ impl Pipeline {
         &self,
         call: &Call,
         freshness: Freshness,
-        reached: &mut Reached,
+        run_state: &mut RunState,
     ) -> Result<constrain::Constrained, Refusal> {
         let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
-        reached.found = resolved.first();
+        run_state.found = resolved.first();
         let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
-        reached.grant = authorized.preferred();
+        run_state.grant = authorized.preferred();
         self.constrain(call, authorized).map_err(|refusal| refusal.at(Stage::Constrain))
     }
 }

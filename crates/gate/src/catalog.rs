@@ -22,7 +22,7 @@ use crate::refusal::Refusal;
 
 /// What carries a tool out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backing {
+pub enum ToolKind {
     /// A service over HTTP, with a credential that a grant opens.
     Connector,
     /// The guarded client, for whoever may fetch: no credential, no grant.
@@ -40,7 +40,7 @@ pub enum Backing {
     },
 }
 
-impl Backing {
+impl ToolKind {
     /// How the tool is reached.
     pub fn transport(self) -> Transport {
         match self {
@@ -64,9 +64,9 @@ pub struct Tool {
     /// Where the service is, as its definition says.
     pub base_url: Option<BaseUrl>,
     /// What carries it out.
-    pub backing: Backing,
+    pub kind: ToolKind,
     /// What would carry it out if it were called through the gate; `None` where `backing` says so.
-    governed_as: Option<Backing>,
+    governed_as: Option<ToolKind>,
     /// What backs it, in the words of the catalog.
     pub source: SourceKind,
     /// The scopes that the agent itself must hold, as they were written.
@@ -85,7 +85,7 @@ impl Tool {
             name,
             definition,
             base_url: None,
-            backing: Backing::Connector,
+            kind: ToolKind::Connector,
             governed_as: None,
             source: SourceKind::Connector,
             schema: OnceLock::new(),
@@ -94,8 +94,8 @@ impl Tool {
     }
 
     /// A tool that needs no grant.
-    pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, backing: Backing) -> Self {
-        Self { backing, ..Self::implicit(service, name, definition) }
+    pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, kind: ToolKind) -> Self {
+        Self { kind, ..Self::implicit(service, name, definition) }
     }
 
     /// The same, carried out by another runtime. It keeps its id, and whatever is checked before the gate would carry
@@ -107,7 +107,7 @@ impl Tool {
             name: self.name.clone(),
             definition: Arc::clone(&self.definition),
             base_url: self.base_url.clone(),
-            backing: Backing::External(self.category()),
+            kind: ToolKind::External(self.category()),
             governed_as: Some(self.governed_as()),
             source: self.source,
             required_scopes: self.required_scopes.clone(),
@@ -127,36 +127,36 @@ impl Tool {
     }
 
     /// What carries it out when it is called through the gate.
-    pub fn governed_as(&self) -> Backing {
-        self.governed_as.unwrap_or(self.backing)
+    pub fn governed_as(&self) -> ToolKind {
+        self.governed_as.unwrap_or(self.kind)
     }
 
     /// Its id: that of the catalog, or for a tool that only another runtime has, the one under which an allowlist can
     /// name it. `None` for a tool of the conformance seams.
     pub fn id(&self) -> Option<ToolId> {
         match self.governed_as() {
-            Backing::Connector => ToolId::of_service(self.source, &self.service, &self.name),
-            Backing::Fetch => ToolId::parse("openwop:http.fetch").ok(),
-            Backing::Workspace(_) | Backing::Question | Backing::External(_) => {
+            ToolKind::Connector => ToolId::of_service(self.source, &self.service, &self.name),
+            ToolKind::Fetch => ToolId::parse("openwop:http.fetch").ok(),
+            ToolKind::Workspace(_) | ToolKind::Question | ToolKind::External(_) => {
                 ToolId::of_service(SourceKind::HostExtension, &self.service, &self.name)
             }
-            Backing::Conformance { .. } => None,
+            ToolKind::Conformance { .. } => None,
         }
     }
 
     /// Whether somebody else carries it out.
     pub fn is_external(&self) -> bool {
-        matches!(self.backing, Backing::External(_))
+        matches!(self.kind, ToolKind::External(_))
     }
 
     /// What kind of a call one of it is.
     pub fn category(&self) -> Category {
-        match self.backing {
-            Backing::Workspace(category) | Backing::External(category) => category,
-            Backing::Question => Category::Info,
+        match self.kind {
+            ToolKind::Workspace(category) | ToolKind::External(category) => category,
+            ToolKind::Question => Category::Info,
             _ if self.definition.tier() == SafetyTier::Exec => Category::Exec,
             // What is somebody else's says of itself what it likes.
-            Backing::Connector | Backing::Fetch | Backing::Conformance { .. } => Category::Mcp,
+            ToolKind::Connector | ToolKind::Fetch | ToolKind::Conformance { .. } => Category::Mcp,
         }
     }
 
@@ -164,8 +164,8 @@ impl Tool {
     pub(crate) fn is_listed_for(&self, agent: Option<&Principal>) -> bool {
         // Only who has an allowlist pays for it.
         let Some(agent) = agent.filter(|agent| agent.tool_allowlist.is_some()) else { return true };
-        match self.backing {
-            Backing::Conformance { .. } => true,
+        match self.kind {
+            ToolKind::Conformance { .. } => true,
             // What has no id cannot be on any list.
             _ => self.id().is_some_and(|id| agent.may_see(&id)),
         }
@@ -239,7 +239,7 @@ impl Service {
                 name: name.clone(),
                 definition: Arc::new(tool.clone()),
                 base_url: definition.base_url.clone(),
-                backing: Backing::Connector,
+                kind: ToolKind::Connector,
                 governed_as: None,
                 source: definition.source,
                 schema: OnceLock::new(),

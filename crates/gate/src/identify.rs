@@ -13,7 +13,7 @@ use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::time::Timestamp;
 
 use crate::ports::clock::Clock;
-use crate::ports::ledger::{Freshness, Generation, Keys, Mandate, Principals, Stamp};
+use crate::ports::ledger::{AuditContext, Freshness, Generation, Keys, Mandate, Principals};
 use crate::refusal::{Code, Refusal};
 
 use self::attempts::Attempts;
@@ -100,8 +100,8 @@ impl Caller {
     }
 
     /// The audit context of what the caller does.
-    pub(crate) fn stamp(&self, now: Timestamp) -> Stamp {
-        Stamp { tenant: self.tenant().clone(), actor: self.id().clone(), time: now }
+    pub(crate) fn audit(&self, now: Timestamp) -> AuditContext {
+        AuditContext { tenant: self.tenant().clone(), actor: self.id().clone(), time: now }
     }
 
     /// Refuses to hand out, or to make a key for, scopes beyond its own. An administrator of the tenant may act for every

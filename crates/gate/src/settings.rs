@@ -93,7 +93,7 @@ const SESSIONS_OF_PRINCIPAL: u32 = 100;
 const STORED_RESULTS: u64 = 256 * 1024 * 1024;
 
 /// How many approvals of one agent may be open where nothing else is said: as many as an approver can look through.
-pub const MOST_OF_AGENT: u32 = 20;
+pub const MAX_OF_AGENT: u32 = 20;
 
 impl Default for ApprovalSettings {
     fn default() -> Self {
@@ -103,7 +103,7 @@ impl Default for ApprovalSettings {
             mode: Mode::default(),
             mode_changes: false,
             highest_mode: Mode::Force,
-            most_of_agent: MOST_OF_AGENT,
+            most_of_agent: MAX_OF_AGENT,
         }
     }
 }

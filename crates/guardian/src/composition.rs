@@ -12,15 +12,15 @@ use toolgate_gate::refusal::Refusal;
 use toolgate_model::guard::{Content, Dialect, GuardMode, PolicyRef, Verdict, VerdictKind, WouldBe};
 
 pub use self::alarm::{Alarm, LogAlarm};
-use self::hearing::Hearing;
-use self::record::Minutes;
+use self::consultation::Consultation;
+use self::record::DecisionRecord;
 use crate::remote::RemoteGuardian;
 use crate::time::now;
 
 mod alarm;
-mod hearing;
+mod consultation;
+mod participant;
 mod record;
-mod seat;
 mod words;
 
 #[cfg(test)]
@@ -99,26 +99,26 @@ impl Guardian for Guardians {
         if hooked.secrets.is_none() && (first.lacks_secrets || leaves || is_asked) {
             return Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: true });
         }
-        let seats: Vec<_> = match &first.verdict {
+        let participants: Vec<_> = match &first.verdict {
             // Nobody else is asked: it is a no whatever they say.
             Verdict::Deny(_) => Vec::new(),
             Verdict::Pass { .. } => self.concerned(hooked).collect(),
         };
-        if seats.is_empty() && !first.concerned && !is_asked && first.verdict == Verdict::allow() {
+        if participants.is_empty() && !first.concerned && !is_asked && first.verdict == Verdict::allow() {
             return Ok(Ruling { verdict: first.verdict, decision: None, basis, lacks_secrets: false });
         }
-        let mut minutes = Minutes::new(hooked, &first, started.elapsed());
-        let verdict = if seats.is_empty() {
+        let mut decision_record = DecisionRecord::new(hooked, &first, started.elapsed());
+        let verdict = if participants.is_empty() {
             first.verdict
         } else {
-            let hearing = Hearing::new(hooked, self, seats, &mut minutes);
-            hearing.run(first.verdict).await?
+            let consultation = Consultation::new(hooked, self, participants, &mut decision_record);
+            consultation.run(first.verdict).await?
         };
-        let decision = Some(Box::new(minutes.decision(&verdict)));
+        let decision = Some(Box::new(decision_record.decision(&verdict)));
         Ok(Ruling { verdict, decision, basis, lacks_secrets: false })
     }
 
-    async fn rehearse(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
+    async fn dry_run(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
         let judgement = self.policy.judge(hooked, &hooked.event.content).await?;
         let others = self.concerned(hooked).map(|guardian| guardian.settings().name.clone()).collect();
         Ok((judgement.verdict, others))

@@ -28,7 +28,7 @@ mod tests;
 
 /// Cutting something out may bring other things together, so a text is looked at again. One that does not come to rest
 /// after so many times is replaced as a whole.
-const MOST_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Detectors {
         let mut redacted = self.redact_once(text)?;
         // A marker is longer than many a thing that it stands for; a text that is blown up will not come to rest.
         let longest = text.len().saturating_mul(8).saturating_add(64);
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             if redacted.len() > longest {
                 break;
             }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use toolgate_dialect::aos::{Decided, Given, ask, read_answer};
-use toolgate_gate::ports::guardian_link::{Link, LinkAnswer, LinkFailure};
+use toolgate_dialect::aos::{GuardianDecision, GuardianResponse, ask, read_response};
+use toolgate_gate::ports::guardian_link::{Link, LinkFailure, LinkResponse};
 use toolgate_model::guard::{Content, Dialect, FailureClass, GuardMode, HookEvent, OnFailure, PolicyRef};
 
 use self::breaker::Breaker;
@@ -95,22 +95,22 @@ pub struct RemoteGuardian {
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct RemoteResult {
     /// What the guardian said.
-    pub said: Result<Said, Failed>,
+    pub said: Result<RemoteDecision, Failed>,
     /// Why, in its words.
     pub reason: Option<String>,
     /// By which of its rules.
     pub policy: Option<PolicyRef>,
     /// How long it had.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// How long it took.
     pub latency: Duration,
 }
 
 /// What a guardian said.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum RemoteDecision {
     /// That it may be as it is.
     Allow,
     /// That it must not be.
@@ -167,7 +167,7 @@ impl RemoteGuardian {
 
     /// Prepares a question and asks it.
     #[cfg(test)]
-    pub(crate) async fn ask(&self, event: &HookEvent<'_>, secrets: &[&[u8]], until: Instant) -> Asked {
+    pub(crate) async fn ask(&self, event: &HookEvent<'_>, secrets: &[&[u8]], until: Instant) -> RemoteResult {
         self.prepare(event, secrets).ask(until).await
     }
 
@@ -182,7 +182,12 @@ impl RemoteGuardian {
         Ok(Question { outgoing, id, body })
     }
 
-    async fn put(&self, event: &HookEvent<'_>, question: Question<'_>, deadline: Instant) -> Result<Heard, Failed> {
+    async fn put(
+        &self,
+        event: &HookEvent<'_>,
+        question: Question<'_>,
+        deadline: Instant,
+    ) -> Result<ParsedDecision, Failed> {
         let Question { outgoing, id, body } = question;
         if now() >= deadline {
             return Err(FailureClass::Timeout.into());
@@ -191,36 +196,36 @@ impl RemoteGuardian {
         let place = timeout_at(deadline, self.places.acquire()).await;
         let Ok(Ok(_place)) = place else { return Err(FailureClass::Busy.into()) };
         let exchanged = timeout_at(deadline, self.exchange(body, deadline)).await.unwrap_or(Err(FailureClass::Timeout));
-        let given = exchanged.and_then(|answer| read_answer(&answer.body, &id, &outgoing.event));
+        let given = exchanged.and_then(|response| read_response(&response.body, &id, &outgoing.event));
         match &given {
             // One that says what cannot be used is there all the same: leaving it alone could turn its no into a pass.
             Err(class) if !class.always_denies() => turn.failed(),
-            _ => turn.answered(),
+            _ => turn.responded(),
         }
-        Ok(heard(given?, event, &outgoing)?)
+        Ok(parse_decision(given?, event, &outgoing)?)
     }
 
-    async fn exchange(&self, question: Vec<u8>, deadline: Instant) -> Result<LinkAnswer, FailureClass> {
-        let patience = || deadline.saturating_duration_since(now());
+    async fn exchange(&self, question: Vec<u8>, deadline: Instant) -> Result<LinkResponse, FailureClass> {
+        let timeout = || deadline.saturating_duration_since(now());
         let again = self.settings.retries_connecting.then(|| question.clone());
-        let answer = match (self.link.post(question, patience()).await, again) {
-            (Err(LinkFailure::Connect), Some(question)) => self.link.post(question, patience()).await,
-            (answer, _) => answer,
+        let response = match (self.link.post(question, timeout()).await, again) {
+            (Err(LinkFailure::Connect), Some(question)) => self.link.post(question, timeout()).await,
+            (response, _) => response,
         };
-        let answer = answer.map_err(|failure| match failure {
+        let response = response.map_err(|failure| match failure {
             LinkFailure::Connect => FailureClass::Connect,
             LinkFailure::Tls => FailureClass::Tls,
             LinkFailure::Timeout => FailureClass::Timeout,
             LinkFailure::Oversize => FailureClass::Oversize,
             LinkFailure::Broken => FailureClass::Malformed,
         })?;
-        if answer.status != 200 {
+        if response.status != 200 {
             return Err(FailureClass::Status);
         }
-        if !answer.content_type.as_deref().is_some_and(is_json) {
+        if !response.content_type.as_deref().is_some_and(is_json) {
             return Err(FailureClass::ContentType);
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// An id that no other question to this guardian has, as far as one process can tell.
@@ -245,32 +250,36 @@ struct Question<'a> {
 
 impl Prepared<'_> {
     /// Asks. Over at the given time, and earlier if the guardian's own time is.
-    pub async fn ask(self, until: Instant) -> Asked {
+    pub async fn ask(self, until: Instant) -> RemoteResult {
         let Self { guardian, event, question, preparing } = self;
         let started = now();
-        let patience = until.saturating_duration_since(started).min(guardian.settings.timeout);
+        let timeout = until.saturating_duration_since(started).min(guardian.settings.timeout);
         let given = match question {
-            Ok(question) => guardian.put(event, question, started + patience).await,
+            Ok(question) => guardian.put(event, question, started + timeout).await,
             Err(failed) => Err(failed),
         };
         let (said, reason, policy) = match given {
             Err(failed) => (Err(failed), None, None),
             Ok((said, reason, policy)) => (Ok(said), reason, policy),
         };
-        Asked { said, reason, policy, patience, latency: preparing + started.elapsed() }
+        RemoteResult { said, reason, policy, timeout, latency: preparing + started.elapsed() }
     }
 }
 
-type Heard = (Said, Option<String>, Option<PolicyRef>);
+type ParsedDecision = (RemoteDecision, Option<String>, Option<PolicyRef>);
 
-fn heard(given: Given, event: &HookEvent<'_>, outgoing: &Outgoing<'_>) -> Result<Heard, FailureClass> {
+fn parse_decision(
+    given: GuardianResponse,
+    event: &HookEvent<'_>,
+    outgoing: &Outgoing<'_>,
+) -> Result<ParsedDecision, FailureClass> {
     let said = match given.decision {
-        Decided::Allow => Said::Allow,
-        Decided::Deny => Said::Deny,
-        Decided::Modify(answered) => {
-            let content = outgoing.restored(answered).ok_or(FailureClass::BadModify)?;
+        GuardianDecision::Allow => RemoteDecision::Allow,
+        GuardianDecision::Deny => RemoteDecision::Deny,
+        GuardianDecision::Modify(responded) => {
+            let content = outgoing.restored(responded).ok_or(FailureClass::BadModify)?;
             // One that changes nothing agrees.
-            if content == event.content { Said::Allow } else { Said::Modify(Box::new(content)) }
+            if content == event.content { RemoteDecision::Allow } else { RemoteDecision::Modify(Box::new(content)) }
         }
     };
     Ok((said, given.reason, given.policy))

@@ -78,7 +78,7 @@ mod tests {
         Timestamp::from_millis(1_000_000 + millis).unwrap()
     }
 
-    fn holding(sees_every_change: bool) -> Cache<u8, &'static str> {
+    fn held_grant(sees_every_change: bool) -> Cache<u8, &'static str> {
         let cache = Cache::new(sees_every_change);
         cache.put(1, Arc::new("one"), 7, at(0));
         cache
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn an_entry_ends_with_the_generation_it_was_read_at() {
         for sees_every_change in [true, false] {
-            let cache = holding(sees_every_change);
+            let cache = held_grant(sees_every_change);
             assert!(cache.get(&1, 7, at(0), Freshness::Recent).is_some());
             assert!(cache.get(&1, 8, at(0), Freshness::Recent).is_none());
         }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn where_others_write_too_an_entry_is_never_the_newest_and_grows_old() {
-        let cache = holding(false);
+        let cache = held_grant(false);
         assert!(cache.get(&1, 7, at(999), Freshness::Recent).is_some());
         assert!(cache.get(&1, 7, at(1000), Freshness::Recent).is_none());
         assert!(cache.get(&1, 7, at(-1), Freshness::Recent).is_none(), "the clock went back");
@@ -104,6 +104,6 @@ mod tests {
 
     #[test]
     fn the_only_writer_knows_that_nothing_changed() {
-        assert!(holding(true).get(&1, 7, at(1_000_000), Freshness::Newest).is_some());
+        assert!(held_grant(true).get(&1, 7, at(1_000_000), Freshness::Newest).is_some());
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use toolgate_gate::ports::ledger::{
-    ActivePolicies, Admission, Admit, Generation, Holdings, Ledger, Registry, SealedVersion, Settle,
+    ActivePolicies, Admission, Admit, Generation, HeldGrants, Ledger, Registry, SealedVersion, Settle,
 };
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::id::CredentialId;
@@ -46,7 +46,7 @@ pub trait Engine: Send + Sync + 'static {
 pub struct SqlLedger<E> {
     pub(crate) engine: E,
     pub(crate) callers: Cache<KeyDigest, (Arc<Principal>, KeyRecord)>,
-    pub(crate) holdings: Cache<(TenantId, PrincipalId), Holdings>,
+    pub(crate) held_grants: Cache<(TenantId, PrincipalId), HeldGrants>,
     pub(crate) registries: Cache<TenantId, Registry>,
     pub(crate) policies: Cache<TenantId, ActivePolicies>,
     pub(crate) sealed: Cache<CredentialId, SealedVersion>,
@@ -69,7 +69,7 @@ impl<E: Engine> SqlLedger<E> {
         Self {
             engine,
             callers: Cache::new(exact),
-            holdings: Cache::new(exact),
+            held_grants: Cache::new(exact),
             registries: Cache::new(exact),
             policies: Cache::new(exact),
             sealed: Cache::new(exact),

@@ -36,7 +36,7 @@ pub mod grant_lists;
 pub mod grant_rows;
 pub mod grants;
 pub mod heads;
-pub mod holdings;
+pub mod held_grants;
 pub mod invocations;
 pub mod keys;
 pub mod listing;
@@ -78,13 +78,13 @@ pub trait Operation: Send + Sync + 'static {
 
 /// An operation on many commands of one kind that gives each its answer. Where it fails as a whole, each command can be
 /// run by itself.
-pub trait Joint: Operation<Output = Vec<Self::Answer>> + Sized {
+pub trait BatchOperation: Operation<Output = Vec<Self::Reply>> + Sized {
     /// What is to be done.
     type Command: Send + 'static;
     /// One command, with what could be made ready for it.
     type Part: Send + 'static;
     /// What one command is answered.
-    type Answer: Send + 'static;
+    type Reply: Send + 'static;
 
     /// Makes ready what needs no transaction.
     fn ready(command: Self::Command) -> Result<Self::Part, Failure>;

@@ -12,21 +12,21 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 
+use self::address::DatabaseAddress;
 use self::batch::Batches;
 use self::lease::Lease;
-use self::place::Place;
 use self::transaction::{PostgresTransaction, sql_error};
 use crate::ledger::Engine;
 use crate::migration::{POSTGRES, TooNew, outstanding};
 use crate::operation::admission::AdmitAll;
 use crate::operation::settlement::SettleAll;
-use crate::operation::{Joint, Operation};
+use crate::operation::{BatchOperation, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
 
+mod address;
 mod batch;
 mod change;
 mod lease;
-mod place;
 mod tls;
 mod transaction;
 
@@ -72,7 +72,7 @@ pub struct PostgresEngine {
 struct Connections {
     pool: Pool,
     tls: Option<MakeRustlsConnect>,
-    place: Arc<Place>,
+    address: Arc<DatabaseAddress>,
     timeout: Duration,
     generation: Arc<AtomicU64>,
 }
@@ -84,12 +84,12 @@ impl PostgresEngine {
     pub async fn open(url: &str, connections: usize, timeout: Duration) -> Result<Self, OpenError> {
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(error.to_string()))?;
-        place::set_timeouts(&mut config);
-        let place = Arc::new(Place::of(&config));
+        address::set_timeouts(&mut config);
+        let address = Arc::new(DatabaseAddress::of(&config));
         let tls = tls::connector(&config)?;
         let of_calls = pool(config.clone(), tls.clone(), BATCHING, timeout)?;
         let pool = pool(config, tls.clone(), connections.saturating_sub(BATCHING).max(1), timeout)?;
-        let connections = Connections { pool, tls, place, timeout, generation: Arc::new(AtomicU64::new(1)) };
+        let connections = Connections { pool, tls, address, timeout, generation: Arc::new(AtomicU64::new(1)) };
         connections.check_server().await?;
         connections.migrate().await?;
         let admitting = Connections { pool: of_calls, ..connections.clone() };
@@ -109,8 +109,8 @@ impl PostgresEngine {
 }
 
 /// Which server and database a URL names, and as whom; without the password.
-pub fn place(url: &str) -> Option<String> {
-    url.parse().ok().map(|config| Place::of(&config).to_string())
+pub fn address(url: &str) -> Option<String> {
+    url.parse().ok().map(|config| DatabaseAddress::of(&config).to_string())
 }
 
 impl Connections {
@@ -143,7 +143,7 @@ impl Connections {
     }
 
     async fn client(&self) -> Result<deadpool_postgres::Object, SqlError> {
-        self.pool.get().await.map_err(|error| SqlError::Unavailable(self.place.failure(&error)))
+        self.pool.get().await.map_err(|error| SqlError::Unavailable(self.address.failure(&error)))
     }
 
     async fn write_once<O: Operation>(&self, operation: &O) -> Result<O::Output, Failure> {
@@ -158,7 +158,7 @@ impl Connections {
             }
             Err(_) => {
                 self.close_silent(lease);
-                Err(if committing.into_inner() { unconfirmed(&self.place.silent()) } else { self.silent() })
+                Err(if committing.into_inner() { unconfirmed(&self.address.silent()) } else { self.silent() })
             }
         }
     }
@@ -191,7 +191,7 @@ impl Connections {
     }
 
     fn silent(&self) -> Failure {
-        SqlError::Unavailable(self.place.silent()).into()
+        SqlError::Unavailable(self.address.silent()).into()
     }
 }
 
@@ -281,7 +281,7 @@ impl Engine for PostgresEngine {
     }
 }
 
-fn together<J: Joint>(commands: Vec<J::Command>) -> Result<J, Refusal> {
+fn together<J: BatchOperation>(commands: Vec<J::Command>) -> Result<J, Refusal> {
     let parts = commands.into_iter().map(J::ready).collect::<Result<_, _>>().map_err(Failure::into_refusal)?;
     Ok(J::of(parts))
 }

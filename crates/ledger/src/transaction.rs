@@ -18,7 +18,7 @@ macro_rules! values {
 pub(crate) use values;
 
 /// A statement that answers rows, with its parameters.
-pub type Question = (String, Vec<Value>);
+pub type Query = (String, Vec<Value>);
 
 /// One transaction, or one consistent read.
 pub trait Transaction: Send {
@@ -38,13 +38,13 @@ pub trait Transaction: Send {
     fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send;
 
     /// Runs statements in this order and answers the rows of each. Where there is a way to go, all go it together.
-    fn query_each(&mut self, questions: &[Question]) -> impl Future<Output = Result<Vec<Vec<Row>>, SqlError>> + Send {
+    fn query_each(&mut self, queries: &[Query]) -> impl Future<Output = Result<Vec<Vec<Row>>, SqlError>> + Send {
         async move {
-            let mut answers = Vec::with_capacity(questions.len());
-            for (sql, parameters) in questions {
-                answers.push(self.query(sql, parameters).await?);
+            let mut results = Vec::with_capacity(queries.len());
+            for (sql, parameters) in queries {
+                results.push(self.query(sql, parameters).await?);
             }
-            Ok(answers)
+            Ok(results)
         }
     }
 

@@ -57,8 +57,8 @@ mod contract {
     mod expiry;
     mod freshness;
     mod grants;
+    mod held_grants;
     mod history;
-    mod holdings;
     mod hooks;
     mod idempotency;
     mod invocations;

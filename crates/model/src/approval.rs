@@ -12,16 +12,18 @@ use crate::time::Timestamp;
 
 pub use self::action::BoundAction;
 pub use self::decision::{Channel, DecideError, Decided, Decider, Decision, Vote};
-pub use self::happening::ApprovalHappening;
+pub use self::event::ApprovalEvent;
 pub use self::link::{LinkDigest, LinkToken, LinkTokenError};
 pub use self::mode::{Category, Mode};
-pub use self::rule::{ApprovalRule, Attendance, DEFAULT_WAIT, LONGEST_WAIT, RuleError};
+pub use self::rule::{ApprovalRule, Attendance, DEFAULT_WAIT, MAX_WAIT, RuleError};
 pub use self::session::{ApprovalSession, CallLabel, SessionName, Workspace};
-pub use self::standing::{Coverage, CoverageWish, Reach, ReachWish, StandingApproval, StandingState, StandingWish};
+pub use self::standing::{
+    Coverage, Reach, RequestedCoverage, RequestedReach, StandingApproval, StandingRequest, StandingState,
+};
 
 mod action;
 mod decision;
-mod happening;
+mod event;
 mod link;
 mod mode;
 mod rule;

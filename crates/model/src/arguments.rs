@@ -22,7 +22,7 @@ mod tests;
 pub const REDACTED: &str = "[redacted]";
 
 /// Shorter ones are not looked for by value: they would be found in ordinary words.
-pub(crate) const SHORTEST_SECRET: usize = 6;
+pub(crate) const MIN_SECRET: usize = 6;
 
 /// The arguments of a call as its record may hold them, without the secrets of the call. Their canonical text, their redacted
 /// form and their hash are made once.
@@ -81,7 +81,7 @@ pub fn redacted<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> 
 /// The arguments without these secrets, whatever they look like and wherever they stand. What only looks like a secret
 /// stays: whether it is kept is for the tool's logging rule to say.
 pub fn without<'a>(parameters: &'a Value, secrets: &[&[u8]]) -> Cow<'a, Value> {
-    let long_enough = |secret: &&&[u8]| secret.len() >= SHORTEST_SECRET;
+    let long_enough = |secret: &&&[u8]| secret.len() >= MIN_SECRET;
     let mut known = secrets.iter().filter(long_enough).filter_map(|secret| std::str::from_utf8(secret).ok()).peekable();
     if known.peek().is_none() {
         return Cow::Borrowed(parameters);

@@ -5,7 +5,7 @@
 use aws_lc_rs::hmac;
 use serde_json::{Map, Value};
 
-use crate::arguments::SHORTEST_SECRET;
+use crate::arguments::MIN_SECRET;
 use crate::checkpoint::SigningKey;
 
 /// What a caller is shown in the place of an argument, or of a name, that may hold a secret.
@@ -23,8 +23,8 @@ const CALLS: [&str; 2] = ["callId", "invocation_id"];
 pub fn short_parameters(parameters: &Map<String, Value>, is_declared: impl Fn(&str) -> bool) -> Map<String, Value> {
     let shown = |value: &Value| match value {
         Value::Null | Value::Bool(_) => value.clone(),
-        Value::Number(number) if number.to_string().len() < SHORTEST_SECRET => value.clone(),
-        Value::String(text) if text.len() < SHORTEST_SECRET => value.clone(),
+        Value::Number(number) if number.to_string().len() < MIN_SECRET => value.clone(),
+        Value::String(text) if text.len() < MIN_SECRET => value.clone(),
         _ => Value::from(WITHHELD),
     };
     let seen = |(name, value): (&String, &Value)| match is_declared(name) {

@@ -9,8 +9,8 @@ use crate::id::KeyId;
 use crate::key::KeyDigest;
 
 /// The longest SPIFFE id, and the longest trust domain, that the standard allows.
-const LONGEST_ID: usize = 2048;
-const LONGEST_TRUST_DOMAIN: usize = 255;
+const MAX_ID: usize = 2048;
+const MAX_TRUST_DOMAIN: usize = 255;
 
 /// What a client certificate is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize)]
@@ -69,13 +69,13 @@ impl fmt::Display for CertificateName {
 impl SpiffeId {
     /// Reads an id; the reason says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        if text.len() > LONGEST_ID {
+        if text.len() > MAX_ID {
             return Err("a SPIFFE id has at most 2048 bytes");
         }
         let rest = text.strip_prefix("spiffe://").ok_or("a SPIFFE id begins with `spiffe://`")?;
         let (trust_domain, path) = rest.split_once('/').unwrap_or((rest, ""));
         let domain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
-        if trust_domain.is_empty() || trust_domain.len() > LONGEST_TRUST_DOMAIN || !trust_domain.bytes().all(domain) {
+        if trust_domain.is_empty() || trust_domain.len() > MAX_TRUST_DOMAIN || !trust_domain.bytes().all(domain) {
             return Err("the trust domain of a SPIFFE id is lower-case letters, digits, dots, dashes and underscores");
         }
         if path.is_empty() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::approval::ApprovalHappening;
+use crate::approval::ApprovalEvent;
 use crate::canonical::ObjectWriter;
 use crate::certificate::CertificateName;
 use crate::context::{ContextId, GrantContext};
@@ -32,7 +32,7 @@ mod tool_invoked;
 
 /// What happened, with the data that the protocol names for it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Happening {
+pub enum EventPayload {
     /// A principal was registered.
     AgentCreated {
         /// Who.
@@ -65,7 +65,7 @@ pub enum Happening {
         permissions: Option<PermissionSet>,
     },
     /// Something that happened to an approval.
-    Approval(Box<ApprovalHappening>),
+    Approval(Box<ApprovalEvent>),
     /// A call was accepted that outlives its connection.
     CallDetached {
         /// The call.
@@ -307,14 +307,14 @@ pub enum Happening {
     },
 }
 
-impl Happening {
+impl EventPayload {
     /// The event's type.
     pub fn name(&self) -> &'static str {
         match self {
             Self::AgentCreated { .. } => "agent.created",
             Self::AgentRemoved { .. } => "agent.removed",
             Self::AgentUpdated { .. } => "agent.updated",
-            Self::Approval(happening) => happening.name(),
+            Self::Approval(payload) => payload.name(),
             Self::CallDetached { .. } => "call.detached",
             Self::CredentialCreated { .. } => "credential.created",
             Self::CredentialExpired { .. } => "credential.expired",
@@ -365,7 +365,7 @@ impl Happening {
                 }
                 data
             }
-            Self::Approval(happening) => happening.data(),
+            Self::Approval(payload) => payload.data(),
             Self::ToolDenialsCounted(denials) => denials.data(),
             Self::HookDecided(decision) => decision.data(),
             Self::PoliciesChanged { version, change, subject, rules, shadowed, digest, note } => json!({
@@ -470,7 +470,7 @@ pub struct Event {
     /// When.
     pub time: Timestamp,
     /// What.
-    pub happening: Happening,
+    pub payload: EventPayload,
 }
 
 impl Event {
@@ -482,9 +482,9 @@ impl Event {
         if let Some(agent) = &self.agent {
             event.text("agent_id", agent.as_str());
         }
-        match &self.happening {
-            Happening::AgentToolCalled(called) => event.object("data", |data| called.write(data)),
-            Happening::ToolInvoked(invoked) => event.object("data", |data| invoked.write(data)),
+        match &self.payload {
+            EventPayload::AgentToolCalled(called) => event.object("data", |data| called.write(data)),
+            EventPayload::ToolInvoked(invoked) => event.object("data", |data| invoked.write(data)),
             other => event.value("data", &other.data()),
         }
         event.shown("id", self.id);
@@ -501,7 +501,7 @@ impl Event {
         }
         event.text("tenant", self.tenant.as_str());
         event.shown("timestamp", self.time);
-        event.text("type", self.happening.name());
+        event.text("type", self.payload.name());
         event.end();
         out
     }

@@ -12,14 +12,14 @@ use crate::time::Timestamp;
 mod tests;
 
 /// How many requests a period may allow, and how many a full bucket may hold.
-const MOST_REQUESTS: u64 = 1_000_000;
+const MAX_REQUESTS: u64 = 1_000_000;
 /// The longest period, in seconds: a month.
-const LONGEST_PERIOD: u64 = 31 * 86_400;
+const MAX_PERIOD: u64 = 31 * 86_400;
 /// The longest time in which an empty bucket may fill, in seconds: a year.
-const LONGEST_FILLING: u64 = 366 * 86_400;
+const MAX_FILLING: u64 = 366 * 86_400;
 /// Into how many parts a state divides a millisecond.
 ///
-/// INVARIANT: more than [`MOST_REQUESTS`], so that a part numbered in units of 1/`requests` always fits.
+/// INVARIANT: more than [`MAX_REQUESTS`], so that a part numbered in units of 1/`requests` always fits.
 const PARTS: i64 = 1 << 20;
 
 /// A bucket of `burst` tokens that fills at `requests` tokens per period. A request takes one token.
@@ -37,13 +37,13 @@ pub struct RateLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RateLimitError {
     /// No requests, or too many.
-    #[error("requests must be from 1 to {MOST_REQUESTS}; to allow none, take the grant or the tool away")]
+    #[error("requests must be from 1 to {MAX_REQUESTS}; to allow none, take the grant or the tool away")]
     Requests,
     /// No period, or too long a one.
-    #[error("per_seconds must be from 1 to {LONGEST_PERIOD}")]
+    #[error("per_seconds must be from 1 to {MAX_PERIOD}")]
     Period,
     /// No burst, or too large a one.
-    #[error("burst must be from 1 to {MOST_REQUESTS}")]
+    #[error("burst must be from 1 to {MAX_REQUESTS}")]
     Burst,
     /// At this rate the burst never comes back in practice.
     #[error("a used up burst would take more than a year to come back; make burst smaller or the rate higher")]
@@ -62,11 +62,11 @@ pub struct Wait(Duration);
 impl RateLimit {
     /// So many requests in so many seconds, `burst` of them at once; where it is not given, all of them.
     pub fn new(requests: u64, per_seconds: u64, burst: Option<u64>) -> Result<Self, RateLimitError> {
-        let burst = within(burst.unwrap_or(requests), MOST_REQUESTS).ok_or(RateLimitError::Burst);
-        let requests = within(requests, MOST_REQUESTS).ok_or(RateLimitError::Requests)?;
-        let per_seconds = within(per_seconds, LONGEST_PERIOD).ok_or(RateLimitError::Period)?;
+        let burst = within(burst.unwrap_or(requests), MAX_REQUESTS).ok_or(RateLimitError::Burst);
+        let requests = within(requests, MAX_REQUESTS).ok_or(RateLimitError::Requests)?;
+        let per_seconds = within(per_seconds, MAX_PERIOD).ok_or(RateLimitError::Period)?;
         let burst = burst?;
-        if u64::from(burst) * u64::from(per_seconds) > LONGEST_FILLING * u64::from(requests) {
+        if u64::from(burst) * u64::from(per_seconds) > MAX_FILLING * u64::from(requests) {
             return Err(RateLimitError::Filling);
         }
         Ok(Self { requests, per_seconds, burst })

@@ -8,11 +8,11 @@ use crate::router::Route;
 
 pub use self::profile::{HookProfile, HookSettings};
 
-mod answer;
 mod asking;
 mod endpoint;
 mod profile;
 mod question;
+mod response;
 
 /// The routes of this protocol, which need a key.
 pub fn routes() -> Vec<Route> {

@@ -21,7 +21,7 @@ use crate::openintent::error::Denied;
 use crate::router::App;
 
 /// How long a body may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -111,7 +111,7 @@ fn is_json(request: &Request) -> Result<(), Refusal> {
 /// Reads the bytes of a body, and waits for its turn to be parsed where it is large.
 pub(crate) async fn read(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let share = request.extensions().get::<Arc<BodyShare>>().cloned();
-    let collected = tokio::time::timeout(PATIENCE, collect(request.into_body(), limit, share.as_deref())).await;
+    let collected = tokio::time::timeout(TIMEOUT, collect(request.into_body(), limit, share.as_deref())).await;
     let bytes = collected.map_err(|_| Refusal::new(Code::MalformedJson, "the body took too long to arrive"))??;
     if let Some(share) = share {
         share.parse(&bytes).await?;

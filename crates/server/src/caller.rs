@@ -16,9 +16,9 @@ use toolgate_model::key::{KeyDigest, digest_of};
 use toolgate_model::principal::PrincipalId;
 
 use crate::body::Nothing;
-use crate::limiter::Stranger;
+use crate::limiter::UnverifiedKey;
 use crate::listener::client_certificate::VerifiedCertificate;
-use crate::listener::places::Place;
+use crate::listener::slots::Slot;
 use crate::openintent::error::Denied;
 use crate::parameters;
 use crate::router::App;
@@ -28,7 +28,7 @@ use crate::router::App;
 pub struct Peer {
     /// Its address: that of the connection, or what a trusted proxy says.
     pub address: IpAddr,
-    place: Option<Arc<Place>>,
+    slot: Option<Arc<Slot>>,
     /// The certificate of its own that it presented on this connection.
     pub(crate) certificate: Option<Arc<VerifiedCertificate>>,
 }
@@ -58,14 +58,14 @@ impl<'a> Credential<'a> {
 }
 
 impl Peer {
-    pub(crate) fn new(address: IpAddr, place: Arc<Place>) -> Self {
-        Self { address, place: Some(place), certificate: None }
+    pub(crate) fn new(address: IpAddr, slot: Arc<Slot>) -> Self {
+        Self { address, slot: Some(slot), certificate: None }
     }
 
     /// One without a connection.
     #[cfg(test)]
     pub(crate) fn at(address: IpAddr) -> Self {
-        Self { address, place: None, certificate: None }
+        Self { address, slot: None, certificate: None }
     }
 
     fn certificate(&self) -> Option<&CertificateName> {
@@ -74,13 +74,13 @@ impl Peer {
 
     /// Whether only probes are served on its connection.
     pub(crate) fn is_reserved(&self) -> bool {
-        self.place.as_ref().is_some_and(|place| place.is_reserved())
+        self.slot.as_ref().is_some_and(|slot| slot.is_reserved())
     }
 
     /// A key on its connection was verified.
     fn verified(&self) {
-        if let Some(place) = &self.place {
-            place.verified();
+        if let Some(slot) = &self.slot {
+            slot.verified();
         }
     }
 }
@@ -148,8 +148,8 @@ pub(crate) async fn identify(
     let identified = app.gate.authenticator.identify_client(presented, source.certificate(), source.address, freshness);
     let caller = identified.await.inspect_err(|refusal| app.metrics.refused_key(refusal.code()))?;
     source.verified();
-    if let Some(stranger) = parts.extensions.remove::<Stranger>() {
-        stranger.accepted();
+    if let Some(unverified_key) = parts.extensions.remove::<UnverifiedKey>() {
+        unverified_key.accepted();
     }
     let agent = single(&parts.headers, "x-agent-id")?.map(PrincipalId::parse).transpose();
     Ok((caller, agent.map_err(|_| invalid_header("X-Agent-ID must be an agent's id"))?))

@@ -20,9 +20,9 @@ use toolgate_model::permission::Permission;
 use crate::router::App;
 
 /// After how long a comment shows that the connection lives.
-const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
-const SIGN_OF_LIFE: &str = ": keepalive\n\n";
-const FAREWELL: &str = ": the stream ends here; come back with the id of the last event\n\n";
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEPALIVE: &str = ": keepalive\n\n";
+const END_OF_STREAM: &str = ": the stream ends here; come back with the id of the last event\n\n";
 
 /// What is followed, and how far.
 pub(crate) trait Following: Send + 'static {
@@ -88,7 +88,7 @@ impl<F: Following> Streaming<F> {
             // A refusal is told by the answer to the request with which the client comes back.
             Ok(None) | Err(_) => {
                 self.ended = true;
-                Some(FAREWELL.to_owned())
+                Some(END_OF_STREAM.to_owned())
             }
         }
     }
@@ -96,7 +96,7 @@ impl<F: Following> Streaming<F> {
     /// Waits for events, but not for ever; `None` when the stream is to end.
     async fn events_or_sign(&mut self) -> Result<Option<String>, Refusal> {
         let shutdown = Arc::clone(&self.app.shutdown);
-        let mut sign_due = pin!(shutdown.drains_within(BETWEEN_SIGNS));
+        let mut sign_due = pin!(shutdown.drains_within(KEEPALIVE_INTERVAL));
         loop {
             if !self.up_to_date {
                 if let Some(page) = self.following.page(&self.app, &self.caller).await? {
@@ -113,7 +113,7 @@ impl<F: Following> Streaming<F> {
             }
         }
         self.caller = self.app.gate.streams.identify_follower(&self.caller).await?;
-        Ok(Some(SIGN_OF_LIFE.to_owned()))
+        Ok(Some(KEEPALIVE.to_owned()))
     }
 
     async fn shown(&mut self, page: F::Page) -> Result<Option<String>, Refusal> {

@@ -21,8 +21,8 @@ mod tests;
 mod token;
 
 /// The longest line that is read, without its end.
-pub const LONGEST_LINE: usize = 8 * 1024 * 1024;
+pub const MAX_LINE: usize = 8 * 1024 * 1024;
 /// How much of what a host sent is told back to it in an error, in bytes.
-pub const LONGEST_ECHO: usize = 120;
+pub const MAX_ECHO: usize = 120;
 /// How many commands wait at most. A host that sends more has to wait itself; none is dropped.
 pub const COMMAND_QUEUE: usize = 64;

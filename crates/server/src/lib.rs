@@ -10,7 +10,6 @@ pub mod caller;
 mod event_stream;
 mod held_body;
 pub mod host;
-pub mod lanes;
 pub mod limiter;
 pub mod listener;
 pub mod openapi;
@@ -21,8 +20,9 @@ pub mod parameters;
 pub mod policies;
 pub mod router;
 pub mod shutdown;
+pub mod workers;
 
-pub use lanes::Lanes;
 pub use limiter::Limiter;
 pub use listener::{Endpoint, Limits, Serving, serve};
 pub use router::{App, router};
+pub use workers::WorkerRuntimes;

@@ -63,7 +63,7 @@ pub enum Scope {
 /// A request that passed with a key that is not known here yet. This travels with the request until the gate has accepted
 /// the key; where it is dropped, the request stays counted for its address.
 #[derive(Clone)]
-pub struct Stranger {
+pub struct UnverifiedKey {
     limiter: Arc<Limiter>,
     digest: KeyDigest,
     network: SourceNetwork,
@@ -73,14 +73,14 @@ pub struct Stranger {
 
 struct Tables {
     keys: Buckets<KeyDigest>,
-    strangers: Buckets<SourceNetwork>,
+    unverified_keys: Buckets<SourceNetwork>,
     without_key: Buckets<SourceNetwork>,
 }
 
 impl Limiter {
     /// With this limit for each key and each address.
     pub fn new(limit: RateLimit, clock: Arc<dyn Clock>) -> Self {
-        Self::holding(CAPACITY, limit, clock)
+        Self::held_grant(CAPACITY, limit, clock)
     }
 
     /// Counts a request with this credential, which nobody has checked, from this address.
@@ -88,7 +88,7 @@ impl Limiter {
         self: &Arc<Self>,
         credential: Option<Credential<'_>>,
         address: IpAddr,
-    ) -> Result<Option<Stranger>, Limited> {
+    ) -> Result<Option<UnverifiedKey>, Limited> {
         let network = SourceNetwork::of(address);
         let digest = credential.map(Credential::digest);
         let mut tables = self.tables();
@@ -101,14 +101,15 @@ impl Limiter {
         if let Some(taken) = tables.keys.take_known(&digest, now) {
             return taken.map(|()| None).map_err(|wait| Limited { scope: Scope::Key, wait });
         }
-        let place = tables.strangers.take(network, now).map_err(|wait| Limited { scope: Scope::Address, wait })?;
-        Ok(Some(Stranger { limiter: Arc::clone(self), digest, network, place, since: now }))
+        let place =
+            tables.unverified_keys.take(network, now).map_err(|wait| Limited { scope: Scope::Address, wait })?;
+        Ok(Some(UnverifiedKey { limiter: Arc::clone(self), digest, network, place, since: now }))
     }
 
-    fn holding(capacity: usize, limit: RateLimit, clock: Arc<dyn Clock>) -> Self {
+    fn held_grant(capacity: usize, limit: RateLimit, clock: Arc<dyn Clock>) -> Self {
         let tables = Tables {
             keys: Buckets::new(capacity, limit),
-            strangers: Buckets::new(capacity, limit),
+            unverified_keys: Buckets::new(capacity, limit),
             without_key: Buckets::new(capacity, limit),
         };
         Self { clock, tables: Mutex::new(tables) }
@@ -119,7 +120,7 @@ impl Limiter {
     }
 }
 
-impl Stranger {
+impl UnverifiedKey {
     /// The gate has accepted the key: the request counts for the key, and no longer for the address.
     ///
     /// Requests that came before the first of a key was accepted have passed already. The key owes for them as much as
@@ -129,7 +130,7 @@ impl Stranger {
         let now = self.limiter.clock.now();
         // With no room for it the key goes on as a stranger.
         if tables.keys.make_known(self.digest, now) {
-            tables.strangers.give_back(&self.network, self.place, self.since, now);
+            tables.unverified_keys.give_back(&self.network, self.place, self.since, now);
         }
     }
 }

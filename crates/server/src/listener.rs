@@ -14,11 +14,11 @@ use self::accepting::Backoff;
 use self::activity::{Activity, Timeouts};
 use self::client_certificate::VerifiedCertificate;
 use self::connection::Shared;
-use self::places::{NoPlace, Places};
+use self::slots::{NoSlot, Slots};
 use self::stream::{Stream, Transport};
 use crate::caller::Peer;
-use crate::lanes::Lanes;
 use crate::shutdown::{Phase, Shutdown};
+use crate::workers::WorkerRuntimes;
 
 pub use self::forwarded::{ForwardedHeader, TrustedProxies};
 pub use self::tls::{ClientCertificates, Tls, TlsError, TlsSettings};
@@ -29,9 +29,9 @@ pub(crate) mod client_certificate;
 mod connection;
 mod forwarded;
 mod offload;
-pub(crate) mod places;
 mod prefetched;
 mod proxy_protocol;
+pub(crate) mod slots;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -101,7 +101,7 @@ pub struct Serving {
 }
 
 /// Serves until the shutdown drains, then lets the requests in flight finish.
-pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, lanes: &Lanes) {
+pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, workers: &WorkerRuntimes) {
     let Serving { router, limits, proxies, shutdown } = serving;
     let mut builder = Builder::new(TokioExecutor::new());
     // The connection itself watches its deadlines, in every protocol alike.
@@ -109,21 +109,22 @@ pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, lanes: &Lanes) {
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(100).max_header_list_size(32 * 1024);
     builder.http2().keep_alive_interval(limits.idle_timeout / 3).keep_alive_timeout(limits.head_timeout);
     let shared = Arc::new(Shared { router, builder, shutdown: Arc::clone(&shutdown), proxies });
-    let places = Arc::new(Places::new(limits.connections, limits.connections_of_address));
+    let slots = Arc::new(Slots::new(limits.connections, limits.connections_of_address));
     let timeouts = Timeouts { head: limits.head_timeout, idle: limits.idle_timeout };
-    let doors = endpoints.into_iter().map(|endpoint| {
-        let door = Door { endpoint, shared: Arc::clone(&shared), places: Arc::clone(&places), timeouts };
+    let accepting = endpoints.into_iter().map(|endpoint| {
+        let bound_endpoint =
+            BoundEndpoint { endpoint, shared: Arc::clone(&shared), slots: Arc::clone(&slots), timeouts };
         let shutdown = &shutdown;
         async move {
             tokio::select! {
                 () = drains(shutdown) => {}
-                () = door.accept_all(lanes) => {}
+                () = bound_endpoint.accept_all(workers) => {}
             }
-            door.accept_last(lanes);
+            bound_endpoint.accept_last(workers);
         }
     });
-    futures_util::future::join_all(doors).await;
-    if tokio::time::timeout(limits.drain_timeout, places.all_returned()).await.is_err() {
+    futures_util::future::join_all(accepting).await;
+    if tokio::time::timeout(limits.drain_timeout, slots.all_returned()).await.is_err() {
         tracing::warn!("some requests did not end in time");
     }
 }
@@ -136,17 +137,17 @@ async fn drains(shutdown: &Shutdown) {
 }
 
 /// One endpoint with what its connections need.
-struct Door {
+struct BoundEndpoint {
     endpoint: Endpoint,
     shared: Arc<Shared>,
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     timeouts: Timeouts,
 }
 
-impl Door {
-    async fn accept_all(&self, lanes: &Lanes) {
+impl BoundEndpoint {
+    async fn accept_all(&self, workers: &WorkerRuntimes) {
         let mut backoff = Backoff::default();
-        let mut turned_away = TurnedAway::default();
+        let mut rejected = RejectedConnections::default();
         loop {
             let accepted = match self.accept().await {
                 Ok(accepted) => accepted,
@@ -158,34 +159,34 @@ impl Door {
                 }
             };
             backoff.accepted();
-            self.begin(accepted, lanes, &mut turned_away);
+            self.begin(accepted, workers, &mut rejected);
         }
     }
 
     /// Serves connections that clients have made and that nobody has accepted. Closing the endpoint would reset them, and a
     /// proxy does not repeat a request that it has sent.
-    fn accept_last(&self, lanes: &Lanes) {
-        let mut turned_away = TurnedAway::default();
+    fn accept_last(&self, workers: &WorkerRuntimes) {
+        let mut rejected = RejectedConnections::default();
         match accepting::waiting(&self.endpoint) {
-            Ok(waiting) => waiting.into_iter().for_each(|accepted| self.begin(accepted, lanes, &mut turned_away)),
+            Ok(waiting) => waiting.into_iter().for_each(|accepted| self.begin(accepted, workers, &mut rejected)),
             Err(error) => tracing::warn!(%error, "connections that were made last could not be accepted"),
         }
     }
 
     /// Serves a connection on one of the lanes, if there is a place for it.
-    fn begin(&self, accepted: Accepted, lanes: &Lanes, turned_away: &mut TurnedAway) {
-        let place = match self.places.take(self.counted(&accepted)) {
-            Ok(place) => place,
-            Err(why) => return turned_away.one(why),
+    fn begin(&self, accepted: Accepted, workers: &WorkerRuntimes, rejected: &mut RejectedConnections) {
+        let slot = match self.slots.take(self.counted(&accepted)) {
+            Ok(slot) => slot,
+            Err(why) => return rejected.one(why),
         };
-        let Some(lane) = lanes.place() else { return };
-        let timeouts = match place.is_reserved() {
+        let Some(worker) = workers.slot() else { return };
+        let timeouts = match slot.is_reserved() {
             // Those who want more than a probe must not hold these up either.
             true => Timeouts { head: self.timeouts.head.min(PROBE_TIMEOUT), idle: PROBE_TIMEOUT },
             false => self.timeouts,
         };
-        let peer = Peer::new(accepted.address(), Arc::clone(&place));
-        let transport = match accepted.on(&lane.handle) {
+        let peer = Peer::new(accepted.address(), Arc::clone(&slot));
+        let transport = match accepted.on(&worker.handle) {
             Ok(transport) => transport,
             Err(error) => return tracing::warn!(%error, "a connection could not be taken over"),
         };
@@ -198,12 +199,12 @@ impl Door {
             deadline: Instant::now() + timeouts.head,
             peer,
         };
-        let (handle, offload) = (lane.handle.clone(), lane.aside.clone());
+        let (handle, offload) = (worker.handle.clone(), worker.offload.clone());
         let task = handle.spawn(async move {
             task.run(transport, offload).await;
-            drop(lane);
+            drop(worker);
         });
-        place.belongs_to(task.abort_handle(), activity);
+        slot.belongs_to(task.abort_handle(), activity);
     }
 
     async fn accept(&self) -> std::io::Result<Accepted> {
@@ -309,15 +310,15 @@ impl Connecting {
 
 /// Connections that found no place: the first of a while is logged, with how many there were since.
 #[derive(Default)]
-struct TurnedAway {
+struct RejectedConnections {
     count: u64,
     logged: Option<Instant>,
 }
 
-impl TurnedAway {
+impl RejectedConnections {
     const PAUSE: Duration = Duration::from_secs(10);
 
-    fn one(&mut self, why: NoPlace) {
+    fn one(&mut self, why: NoSlot) {
         self.count += 1;
         if self.logged.is_some_and(|logged| logged.elapsed() < Self::PAUSE) {
             return;
@@ -325,8 +326,8 @@ impl TurnedAway {
         let count = std::mem::take(&mut self.count);
         self.logged = Some(Instant::now());
         match why {
-            NoPlace::Full => tracing::warn!(count, "connections were closed: server.max_connections are open"),
-            NoPlace::Address => tracing::warn!(
+            NoSlot::Full => tracing::warn!(count, "connections were closed: server.max_connections are open"),
+            NoSlot::Address => tracing::warn!(
                 count,
                 "connections were closed: their address has server.max_connections_per_address open without a verified key"
             ),

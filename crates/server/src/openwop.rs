@@ -8,13 +8,13 @@ use crate::router::Route;
 
 mod approval_gate;
 mod caller;
+mod conformance;
 mod discovery;
 pub mod error;
 mod events;
 pub mod openapi;
 mod reading;
 mod runs;
-mod seams;
 mod sessions;
 mod stream;
 mod tools;
@@ -25,7 +25,7 @@ pub struct Settings {
     /// How the list of tools looks.
     pub tool_list: ToolList,
     /// Whether the seams of the conformance suite are there.
-    pub seams: bool,
+    pub conformance: bool,
 }
 
 /// How the list of tools looks: the protocol's texts contradict each other.
@@ -55,8 +55,8 @@ pub fn routes() -> Vec<Route> {
 }
 
 /// The routes of the conformance suite, which are there only where the operator says so.
-pub fn seam_routes() -> Vec<Route> {
-    seams::routes()
+pub fn conformance_routes() -> Vec<Route> {
+    conformance::routes()
 }
 
 /// The routes that need no key: they tell nothing about tenants.

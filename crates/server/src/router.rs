@@ -63,8 +63,8 @@ pub fn guarded_routes() -> Vec<Route> {
 /// The router over the gate.
 pub fn router(app: Arc<App>) -> Router {
     let mut router: Router<Arc<App>> = Router::new();
-    let seams = if app.openwop.seams { openwop::seam_routes() } else { Vec::new() };
-    let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(seams);
+    let conformance = if app.openwop.conformance { openwop::conformance_routes() } else { Vec::new() };
+    let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(conformance);
     let open = operations::routes().into_iter().chain(approvals::open_routes());
     for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()) {
         router = router.route(route.path, route.handler);

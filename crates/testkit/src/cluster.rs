@@ -108,10 +108,10 @@ impl PrivateCluster {
     pub fn start(&mut self) -> Result<(), ClusterError> {
         if self.guard.is_none() {
             // The server, told to stop, waits this long for whoever has connected and has not yet said who they are.
-            let patience = "-c authentication_timeout=10";
+            let timeout = "-c authentication_timeout=10";
             let fsync = if self.durability == Durability::Disk { "on" } else { "off" };
             let options = format!(
-                "-p {} -c listen_addresses={} -c unix_socket_directories= -c max_connections=200 -c fsync={fsync} {patience}",
+                "-p {} -c listen_addresses={} -c unix_socket_directories= -c max_connections=200 -c fsync={fsync} {timeout}",
                 self.port,
                 Ipv4Addr::LOCALHOST,
             );

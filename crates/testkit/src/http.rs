@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// A test that waits longer than this for an answer has found a fault.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +62,9 @@ pub fn send(
 /// Sends bytes as they are and reads until the other side closes.
 pub fn send_raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     assert!(address.ip().is_loopback(), "tests speak to loopback only, not to {address}");
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let written = stream.write_all(bytes);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);

@@ -33,7 +33,7 @@ pub use reply::{Body, Reply};
 pub use token_server::{CLIENT_ID, CLIENT_SECRET, TokenServer};
 
 /// A test that waits longer than this for an upstream has found a fault.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running service.
 pub struct Upstream {
@@ -101,13 +101,13 @@ impl Upstream {
 
     /// Waits until so many requests have arrived since the start. Panics when they do not.
     pub fn wait_for(&self, count: usize) {
-        let state = self.shared.wait_while(PATIENCE, |state| state.received.len() < count);
+        let state = self.shared.wait_while(TIMEOUT, |state| state.received.len() < count);
         assert!(state.received.len() >= count, "of {count} requests {} arrived", state.received.len());
     }
 
     /// Waits until so many connections have ended since the start. Panics when they do not.
     pub fn wait_for_ended_connections(&self, count: usize) {
-        let state = self.shared.wait_while(PATIENCE, |state| state.ended() < count);
+        let state = self.shared.wait_while(TIMEOUT, |state| state.ended() < count);
         assert!(state.ended() >= count, "of {count} connections {} ended", state.ended());
     }
 }
@@ -122,7 +122,7 @@ impl Drop for Upstream {
             }
         });
         // Threads of connections end by themselves; one that is inside a test's closure could be waited for in vain.
-        let woken = TcpStream::connect_timeout(&self.address, PATIENCE).is_ok();
+        let woken = TcpStream::connect_timeout(&self.address, TIMEOUT).is_ok();
         if let Some(listening) = self.listening.take()
             && (woken || listening.is_finished())
         {
@@ -163,8 +163,8 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn wait_while(&self, patience: Duration, condition: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        let waited = self.changed.wait_timeout_while(self.lock(), patience, |state| condition(state));
+    fn wait_while(&self, timeout: Duration, condition: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, |state| condition(state));
         waited.expect("a lock under which nothing panics").0
     }
 

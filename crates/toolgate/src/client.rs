@@ -25,11 +25,11 @@ pub use self::steps::answered;
 pub const DEFAULT_URL: &str = "http://127.0.0.1:7300";
 
 /// How long a connection may take to come about.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an answer may take. Revoking a very large tree is the slowest thing there is.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest answer that is held in memory; exports are not.
-const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+const RESPONSE_LIMIT: usize = 64 * 1024 * 1024;
 
 /// Why there is no answer to work with.
 #[derive(Debug, Error)]
@@ -44,7 +44,7 @@ pub enum ClientError {
     },
     /// What answers is no gate.
     #[error("{url} answered {status}, but not as a Toolgate does; check --url or TOOLGATE_URL")]
-    Stranger {
+    UnexpectedServer {
         /// The gate's URL.
         url: String,
         /// What it answered.
@@ -84,7 +84,7 @@ impl ClientError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::BrokenOff { .. } | Self::Unreachable { .. } => true,
-            Self::Refused { status, .. } | Self::Stranger { status, .. } => {
+            Self::Refused { status, .. } | Self::UnexpectedServer { status, .. } => {
                 status.is_server_error() || status.as_u16() == 429
             }
             Self::Tls(_) | Self::Token | Self::Url(_) => false,
@@ -97,7 +97,7 @@ pub struct Client {
     http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
     url: String,
     authorization: HeaderValue,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Client {
@@ -109,19 +109,19 @@ impl Client {
         authorization.set_sensitive(true);
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(CONNECT_PATIENCE));
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
         let tls = hyper_rustls::HttpsConnectorBuilder::new()
             .with_provider_and_platform_verifier(rustls::crypto::aws_lc_rs::default_provider())
             .map_err(|error| ClientError::Tls(error.to_string()))?;
         let connector = tls.https_or_http().enable_http1().wrap_connector(tcp);
         let http = HttpClient::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { http, url, authorization, patience: ANSWER_PATIENCE })
+        Ok(Self { http, url, authorization, timeout: RESPONSE_TIMEOUT })
     }
 
     /// The same, waiting this long for an answer: a person may have to give it.
     #[must_use]
-    pub fn waiting(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn waiting(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Asks for something.
@@ -151,7 +151,7 @@ impl Client {
         let answer = self.open_with(Some(prefer), Method::POST, path, Some(body)).await?;
         let status = answer.status();
         let bytes = self.in_time(self.collect(answer.into_body())).await?;
-        serde_json::from_slice(&bytes).map_err(|_| ClientError::Stranger { url: self.url.clone(), status })
+        serde_json::from_slice(&bytes).map_err(|_| ClientError::UnexpectedServer { url: self.url.clone(), status })
     }
 
     /// Changes something with a body that holds secrets.
@@ -195,7 +195,7 @@ impl Client {
             return Ok((status, Value::Null));
         }
         let value = serde_json::from_slice(&bytes);
-        let value = value.map_err(|_| ClientError::Stranger { url: self.url.clone(), status })?;
+        let value = value.map_err(|_| ClientError::UnexpectedServer { url: self.url.clone(), status })?;
         Ok((status, value))
     }
 
@@ -241,17 +241,17 @@ impl Client {
             Ok(body) if body.pointer("/error/code").is_some() => {
                 Err(ClientError::Refused { status, body: Box::new(body) })
             }
-            _ => Err(ClientError::Stranger { url: self.url.clone(), status }),
+            _ => Err(ClientError::UnexpectedServer { url: self.url.clone(), status }),
         }
     }
 
     async fn collect(&self, body: Incoming) -> Result<Bytes, ClientError> {
-        let collected = Limited::new(body, ANSWER_LIMIT).collect().await;
+        let collected = Limited::new(body, RESPONSE_LIMIT).collect().await;
         collected.map(http_body_util::Collected::to_bytes).map_err(|error| self.broken_off(&error.to_string()))
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-        match tokio::time::timeout(self.patience, work).await {
+        match tokio::time::timeout(self.timeout, work).await {
             Ok(outcome) => outcome,
             Err(_) => Err(self.broken_off("it took too long")),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolgate_approval::Desk;
+use toolgate_approval::ApprovalBroker;
 use toolgate_approval::coverage::is_protected_place;
 use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
@@ -29,7 +29,7 @@ use toolgate_server::limiter::{BodyMemory, InFlightLimit};
 use toolgate_server::listener::{TlsError, TrustedProxies};
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
-use toolgate_server::{App, Lanes, Limiter, Serving, router, serve};
+use toolgate_server::{App, Limiter, Serving, WorkerRuntimes, router, serve};
 use toolgate_vault::{KeyError, VaultSealer};
 use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
@@ -176,7 +176,7 @@ pub enum StartError {
 }
 
 /// Runs the gate until it is asked to end.
-pub async fn run(configuration: Configuration, lanes: &Lanes) -> Result<(), StartError> {
+pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Result<(), StartError> {
     let mut stop = StopSignals::listen()?;
     let (started, bootstrap) = start(&configuration).await?;
     announce(&configuration, started.address(), bootstrap);
@@ -194,14 +194,14 @@ pub async fn run(configuration: Configuration, lanes: &Lanes) -> Result<(), Star
         }
         tracing::info!("finishing the requests in flight");
     };
-    started.serve(lanes, stopped).await;
+    started.serve(workers, stopped).await;
     tracing::info!("toolgate has ended");
     Ok(())
 }
 
 /// Starts the gate: it listens, and nobody is answered yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, desk, webhooks, metrics, known } = open_gate(configuration).await?;
+    let Opened { gate, broker, webhooks, metrics, known } = open_gate(configuration).await?;
     gate.maintenance.check_key_provider().await?;
     let rollback = known.compare(configuration, &gate).await?;
 
@@ -224,8 +224,8 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         tracing::warn!(left_open, "tool sessions were open when the gate last stopped; they are closed as failed");
     }
     // Before anything can wait: another gate must see that this one lives, and what waited in an earlier life is over.
-    desk.beat().await?;
-    let orphaned = despite_damage(desk.reap().await)?;
+    broker.heartbeat().await?;
+    let orphaned = despite_damage(broker.reap().await)?;
     if orphaned > 0 {
         tracing::warn!(orphaned, "calls waited for an answer when the gate last stopped; they were never run");
     }
@@ -252,7 +252,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         shutdown: Arc::new(Shutdown::default()),
     });
     let work = Work { webhooks, tls: endpoints.tls.clone(), integrate_every: configuration.integrate_every, heads };
-    let maintenance = Maintenance::start(&app, &desk, work);
+    let maintenance = Maintenance::start(&app, &broker, work);
     let proxies = configuration.network.proxies.clone();
     Ok((Started { app, limits, proxies, endpoints, maintenance }, bootstrap))
 }
@@ -289,9 +289,9 @@ impl Started {
     }
 
     /// Answers in these lanes until `stop` is ready, and then for as long as something is under way.
-    pub async fn serve(self, lanes: &Lanes, stop: impl Future<Output = ()>) {
+    pub async fn serve(self, workers: &WorkerRuntimes, stop: impl Future<Output = ()>) {
         let Self { app, limits, proxies, endpoints, mut maintenance } = self;
-        maintenance.continue_detached(lanes.offload());
+        maintenance.continue_detached(workers.offload());
         let Endpoints { all, socket, .. } = endpoints;
         let stopped = async {
             stop.await;
@@ -302,7 +302,7 @@ impl Started {
         };
         let serving =
             Serving { router: router(Arc::clone(&app)), limits, proxies, shutdown: Arc::clone(&app.shutdown) };
-        tokio::join!(serve(all, serving, lanes), stopped);
+        tokio::join!(serve(all, serving, workers), stopped);
         drop(socket);
         // Calls whose callers have gone away are still to be settled.
         app.gate.pipeline.finish_calls().await;
@@ -321,7 +321,7 @@ pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError
 /// A gate that is not yet served.
 struct Opened {
     gate: Gate,
-    desk: Arc<Desk>,
+    broker: Arc<ApprovalBroker>,
     /// Whom approvals are told to, where anybody is.
     webhooks: Option<Arc<Webhooks>>,
     metrics: Arc<Metrics>,
@@ -341,7 +341,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let workspace = open_workspace(configuration)?;
     let process = ProcessId::new(clock.now(), random().map_err(Refusal::from)?);
     let links = FileLinks::new(workspace.as_ref().map(|workspace| workspace.root().to_path_buf()));
-    let desk = Arc::new(Desk::new(ledger.clone(), ledger.clone(), clock.clone(), process, Arc::new(links)));
+    let broker = Arc::new(ApprovalBroker::new(ledger.clone(), ledger.clone(), clock.clone(), process, Arc::new(links)));
     let mut settings = configuration.settings.clone();
     if let (Some(workspace), Some(wanted)) = (&workspace, &configuration.workspace) {
         settings.machine = MachineTools {
@@ -357,7 +357,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
             approvals: ledger.clone(),
             log: ledger.clone(),
             clock: clock.clone(),
-            approver: Arc::clone(&desk) as Arc<dyn Approver>,
+            approver: Arc::clone(&broker) as Arc<dyn Approver>,
             process,
             notifier: Notifier::new(guarded_client(configuration), settings.url.clone(), Arc::clone(&settings.key)),
             details: settings.details,
@@ -375,10 +375,10 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         clock,
         guardian: Arc::new(guardians),
         policy_book: Arc::new(CedarBook),
-        approver: Arc::clone(&desk) as Arc<dyn Approver>,
+        approver: Arc::clone(&broker) as Arc<dyn Approver>,
         process,
     };
-    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), desk, webhooks, metrics, known })
+    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), broker, webhooks, metrics, known })
 }
 
 /// A way out that reaches what the operator allows.

@@ -15,7 +15,7 @@ use toolgate_model::principal::TenantId;
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
 use toolgate_server::openwop::{self, ToolList};
-use toolgate_workspace::{Bounds, SandboxWish};
+use toolgate_workspace::{Bounds, SandboxRequirement};
 use tracing_subscriber::filter::Targets;
 
 pub use self::environment::Environment;
@@ -145,7 +145,7 @@ pub struct WorkspaceSettings {
     /// Whether commands may use the network.
     pub network: bool,
     /// How much of a sandbox they must have.
-    pub sandbox: SandboxWish,
+    pub sandbox: SandboxRequirement,
     /// How much a command may take.
     pub bounds: Bounds,
 }
@@ -225,7 +225,7 @@ impl Loaded {
     /// Gathers the configuration.
     pub fn load(flags: &Flags, mut environment: Environment) -> Result<Self, ConfigurationError> {
         let resolved = resolve(flags, &environment)?;
-        let mut warnings = environment.strangers();
+        let mut warnings = environment.unknown_variables();
         warnings.extend(resolved.warnings().map(str::to_owned));
         let described = resolved.described();
         let file = resolved.file().cloned();
@@ -286,7 +286,7 @@ impl Configuration {
             guardians,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment)?,
-            openwop: openwop::Settings { tool_list, seams: resolved.switch(&keys::SEAMS) },
+            openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },
             log_format,
             log_level,
             admin_token: take_secret(environment, "TOOLGATE_ADMIN_TOKEN")?,
@@ -325,9 +325,9 @@ fn detached(resolved: &mut Resolved) -> Result<DetachedSettings, ConfigurationEr
 fn workspace(resolved: &mut Resolved) -> Result<Option<WorkspaceSettings>, ConfigurationError> {
     let Some(root) = resolved.optional_path(&keys::WORKSPACE_ROOT) else { return Ok(None) };
     let sandbox = match resolved.text(&keys::WORKSPACE_SANDBOX)?.as_str() {
-        "off" => SandboxWish::Off,
-        "where_possible" => SandboxWish::WherePossible,
-        _ => SandboxWish::Required,
+        "off" => SandboxRequirement::Off,
+        "where_possible" => SandboxRequirement::WherePossible,
+        _ => SandboxRequirement::Required,
     };
     let tenants = resolved.words(&keys::WORKSPACE_TENANTS).unwrap_or_default();
     let tenants = tenants.iter().map(|tenant| TenantId::parse(tenant).map_err(|_| missing(&keys::WORKSPACE_TENANTS)));

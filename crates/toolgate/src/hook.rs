@@ -21,7 +21,7 @@ mod tests;
 pub const BLOCKED: u8 = 2;
 
 /// The longest reason that is handed on.
-const LONGEST_REASON: usize = 4_000;
+const MAX_REASON: usize = 4_000;
 
 /// Where clients keep the settings that name this hook, and where Toolgate keeps its own.
 const SETTINGS: [&str; 5] = [".claude/", ".codex/", ".gemini/", ".cursor/", ".config/toolgate/"];
@@ -41,7 +41,7 @@ pub enum HookClient {
 
 /// What a client says.
 #[derive(Debug, PartialEq)]
-pub enum Heard {
+pub enum HookInput {
     /// A tool is about to be used.
     Call {
         /// The client's name for the moment, which decides how it wants to be answered.
@@ -85,7 +85,7 @@ pub enum Category {
 
 /// Whether the call may go on.
 #[derive(Debug, PartialEq, Eq)]
-pub struct HookAnswer {
+pub struct HookResponse {
     /// Whether it may.
     pub allow: bool,
     /// Why, or why not.
@@ -136,31 +136,31 @@ impl HookClient {
     }
 
     /// Understands what the client wrote to the hook.
-    pub fn read(self, input: &[u8]) -> Result<Heard, InputError> {
+    pub fn read(self, input: &[u8]) -> Result<HookInput, InputError> {
         let fields = Fields::new(self.name(), strict_json::parse(input)?)?;
-        let mut heard = match self {
+        let mut input = match self {
             Self::ClaudeCode => claude_code::read(fields),
             Self::Codex => codex::read(fields),
             Self::Gemini => gemini::read(fields),
             Self::Cursor => cursor::read(fields),
         }?;
-        if let Heard::Call { call, .. } = &mut heard
+        if let HookInput::Call { call, .. } = &mut input
             && call.category == Category::Edit
             && call.touches_settings()
         {
             // INVARIANT: no mode that lets edits pass lets one pass that could take the hook away.
             call.category = Category::Exec;
         }
-        Ok(heard)
+        Ok(input)
     }
 
     /// The answer to a call in the client's words.
-    pub fn reply(self, event: &str, answer: &HookAnswer) -> Reply {
+    pub fn reply(self, event: &str, answer: &HookResponse) -> Reply {
         // A no without a reason is an error of the hook to Codex, which then goes on.
         let reason = match answer.reason.trim() {
             "" if answer.allow => "allowed by Toolgate".to_owned(),
             "" => "denied by Toolgate".to_owned(),
-            reason => clean(reason).chars().take(LONGEST_REASON).collect(),
+            reason => clean(reason).chars().take(MAX_REASON).collect(),
         };
         let stdout = match self {
             Self::ClaudeCode => claude_code::answer(event, answer.allow, &reason),
@@ -180,11 +180,11 @@ impl HookClient {
             Self::Gemini => gemini::PRE_TOOL,
             Self::Cursor => cursor::PRE_TOOL,
         };
-        self.reply(event, &HookAnswer::deny(reason))
+        self.reply(event, &HookResponse::deny(reason))
     }
 }
 
-impl HookAnswer {
+impl HookResponse {
     /// A no.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self { allow: false, reason: reason.into() }

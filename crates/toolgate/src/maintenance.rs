@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
-use toolgate_approval::Desk;
+use toolgate_approval::ApprovalBroker;
 use toolgate_gate::Refusal;
 use toolgate_server::App;
 use toolgate_server::listener::Tls;
@@ -20,20 +20,20 @@ use toolgate_server::operations::tasks::Tasks;
 use toolgate_server::shutdown::Phase;
 
 use crate::heads_file::HeadsKeeper;
-use crate::webhooks::{LOOK_EVERY, Tellings, Webhooks};
+use crate::webhooks::{POLL_INTERVAL, WebhookDeliveries, Webhooks};
 
 /// How long after its end a task is started again.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
-const HEAR_EVERY: Duration = Duration::from_millis(100);
-const KEEP_HEADS_EVERY: Duration = Duration::from_secs(1);
-const LOOK_FOR_NEWS_EVERY: Duration = Duration::from_millis(100);
-const CONTINUE_EVERY: Duration = Duration::from_millis(250);
-const REAP_EVERY: Duration = Duration::from_secs(30);
-const BEAT_EVERY: Duration = Duration::from_secs(5);
-const FLUSH_KEY_USES_EVERY: Duration = Duration::from_secs(15);
-const RELOAD_EVERY: Duration = Duration::from_secs(10);
-const LOOK_FOR_REKEY_EVERY: Duration = Duration::from_secs(1);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+const DECISION_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const SAVE_HEADS_INTERVAL: Duration = Duration::from_secs(1);
+const NEWS_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const CONTINUE_INTERVAL: Duration = Duration::from_millis(250);
+const REAP_INTERVAL: Duration = Duration::from_secs(30);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
+const FLUSH_KEY_USES_INTERVAL: Duration = Duration::from_secs(15);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
+const REKEY_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What there is to do beside what every gate does.
 pub struct Work {
@@ -56,7 +56,7 @@ pub struct Maintenance {
 
 impl Maintenance {
     /// Starts it.
-    pub fn start(app: &Arc<App>, desk: &Arc<Desk>, work: Work) -> Self {
+    pub fn start(app: &Arc<App>, broker: &Arc<ApprovalBroker>, work: Work) -> Self {
         let Work { webhooks, tls, integrate_every, heads } = work;
         let (stop, stopped) = watch::channel(false);
         let mut tasks = Supervisor { app: Arc::clone(app), stopped, loops: JoinSet::new() };
@@ -65,15 +65,15 @@ impl Maintenance {
         tasks.start("heads", move |app, stopped| keep_heads(app, Arc::clone(&kept), stopped));
         tasks.start("sweep", sweep);
         tasks.start("key-uses", flush_key_uses);
-        let of_desk = Arc::clone(desk);
-        tasks.start("decisions", move |app, stopped| hear_answers(app, Arc::clone(&of_desk), stopped));
+        let shared_broker = Arc::clone(broker);
+        tasks.start("decisions", move |app, stopped| poll_decisions(app, Arc::clone(&shared_broker), stopped));
         tasks.start("streams", look_for_news);
-        let of_desk = Arc::clone(desk);
-        tasks.start("reap", move |app, stopped| reap(app, Arc::clone(&of_desk), stopped));
-        let of_desk = Arc::clone(desk);
-        tasks.start("heartbeat", move |app, stopped| beat(app, Arc::clone(&of_desk), stopped));
+        let shared_broker = Arc::clone(broker);
+        tasks.start("reap", move |app, stopped| reap(app, Arc::clone(&shared_broker), stopped));
+        let shared_broker = Arc::clone(broker);
+        tasks.start("heartbeat", move |app, stopped| heartbeat(app, Arc::clone(&shared_broker), stopped));
         if let Some(webhooks) = webhooks {
-            tasks.start("webhooks", move |app, stopped| tell(app, Arc::clone(&webhooks), stopped));
+            tasks.start("webhooks", move |app, stopped| deliver_webhooks(app, Arc::clone(&webhooks), stopped));
         }
         if let Some(tls) = tls {
             tasks.start("certificates", move |app, stopped| reload_certificates(app, Arc::clone(&tls), stopped));
@@ -112,7 +112,7 @@ async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool
 async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Receiver<bool>) {
     let mut comparing = Watched::new(&app, "comparing the ledger with its signed heads");
     let mut keeping = Watched::new(&app, "keeping the signed heads");
-    let mut ticks = Ticks::new(&app, "heads", KEEP_HEADS_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "heads", SAVE_HEADS_INTERVAL, stopped);
     while ticks.next().await {
         comparing.note(app.gate.maintenance.watch_heads().await);
         keeping.note(heads.keep(&app.gate).await);
@@ -121,7 +121,7 @@ async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Rece
 
 async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "announcing what has expired");
-    let mut ticks = Ticks::new(&app, "sweep", SWEEP_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "sweep", SWEEP_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(app.gate.maintenance.sweep().await);
         watched.note(app.gate.maintenance.close_calls().await.map(drop));
@@ -131,29 +131,29 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
 }
 
 /// Answers may be given at another gate: whoever waits here must not wait for long after that.
-async fn hear_answers(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
+async fn poll_decisions(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "hearing of answers from other gates");
-    let mut ticks = Ticks::new(&app, "decisions", HEAR_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "decisions", DECISION_POLL_INTERVAL, stopped);
     while ticks.next().await {
-        watched.note(desk.collect().await);
+        watched.note(broker.collect().await);
     }
 }
 
 /// One look for all streams of events, whoever follows them.
 async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "looking for events that streams wait for");
-    let mut ticks = Ticks::new(&app, "streams", LOOK_FOR_NEWS_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "streams", NEWS_POLL_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(app.gate.streams.look_for_news().await);
     }
 }
 
 /// Each call has its own timer; this is for what none is left of.
-async fn reap(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
+async fn reap(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "ending approvals that nobody waits for");
-    let mut ticks = Ticks::new(&app, "reap", REAP_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "reap", REAP_INTERVAL, stopped);
     while ticks.next().await {
-        watched.note(desk.reap().await.map(drop));
+        watched.note(broker.reap().await.map(drop));
         watched.note(app.gate.pipeline.sweep_detached().await.map(drop));
     }
 }
@@ -161,7 +161,7 @@ async fn reap(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
 /// Runs detached calls on whose approval was decided, here or elsewhere, or whose process died.
 async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "continuing detached calls");
-    let mut ticks = Ticks::new(&app, "detached-calls", CONTINUE_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "detached-calls", CONTINUE_INTERVAL, stopped);
     loop {
         let goes_on = tokio::select! {
             goes_on = ticks.next() => goes_on,
@@ -178,23 +178,23 @@ async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
     }
 }
 
-async fn beat(app: Arc<App>, desk: Arc<Desk>, stopped: watch::Receiver<bool>) {
+async fn heartbeat(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "showing other gates that this one lives");
-    let mut ticks = Ticks::new(&app, "heartbeat", BEAT_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "heartbeat", HEARTBEAT_INTERVAL, stopped);
     while ticks.next().await {
-        watched.note(desk.beat().await);
+        watched.note(broker.heartbeat().await);
     }
 }
 
 /// Tells the webhook of approvals.
-async fn tell(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) {
+async fn deliver_webhooks(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "telling the webhook of approvals");
-    let mut tellings = Tellings::new(webhooks, stopped.clone());
-    let mut ticks = Ticks::new(&app, "webhooks", LOOK_EVERY, stopped);
+    let mut deliveries = WebhookDeliveries::new(webhooks, stopped.clone());
+    let mut ticks = Ticks::new(&app, "webhooks", POLL_INTERVAL, stopped);
     while ticks.next().await {
-        watched.note(tellings.look().await);
+        watched.note(deliveries.look().await);
     }
-    tellings.finish().await;
+    deliveries.finish().await;
 }
 
 /// Reads certificates again that may have been renewed: watching the files would miss links that are changed above them.
@@ -203,7 +203,7 @@ async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Recei
         Ok(hangups) => hangups,
         Err(error) => return tracing::error!(%error, "certificates are not reloaded: SIGHUP cannot be waited for"),
     };
-    let mut ticks = Ticks::new(&app, "certificates", RELOAD_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "certificates", RELOAD_INTERVAL, stopped);
     let mut failure = String::new();
     loop {
         let goes_on = tokio::select! {
@@ -232,7 +232,7 @@ async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Recei
 
 async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "noting which keys were used");
-    let mut ticks = Ticks::new(&app, "key-uses", FLUSH_KEY_USES_EVERY, stopped);
+    let mut ticks = Ticks::new(&app, "key-uses", FLUSH_KEY_USES_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(app.gate.authenticator.flush_key_uses().await);
     }
@@ -240,7 +240,7 @@ async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
 
 async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "changing the master key");
-    let mut ticks = Ticks::new(&app, "rekey", LOOK_FOR_REKEY_EVERY, stopped.clone());
+    let mut ticks = Ticks::new(&app, "rekey", REKEY_POLL_INTERVAL, stopped.clone());
     let mut wanted = false;
     while ticks.next().await {
         wanted |= app.gate.maintenance.take_rekey_request();
@@ -271,16 +271,16 @@ async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
 struct Ticks<'a> {
     tasks: &'a Tasks,
     name: &'static str,
-    beats: tokio::time::Interval,
+    timer: tokio::time::Interval,
     stopped: watch::Receiver<bool>,
     begun: bool,
 }
 
 impl<'a> Ticks<'a> {
     fn new(app: &'a App, name: &'static str, every: Duration, stopped: watch::Receiver<bool>) -> Self {
-        let mut beats = interval(every);
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { tasks: &app.tasks, name, beats, stopped, begun: false }
+        let mut timer = interval(every);
+        timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { tasks: &app.tasks, name, timer, stopped, begun: false }
     }
 
     /// Waits for the next beat; false when there is none any more. What was to be done at the one before is done then.
@@ -291,7 +291,7 @@ impl<'a> Ticks<'a> {
         tokio::select! {
             biased;
             _ = self.stopped.changed() => false,
-            _ = self.beats.tick() => true,
+            _ = self.timer.tick() => true,
         }
     }
 }

@@ -42,7 +42,7 @@ const TOOL_LIMIT: usize = 2_000;
 
 /// What the caller knows better than the document.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct ImportOptions {
     /// The name of the service, instead of one made of the title.
     pub(crate) service: Option<ServiceName>,
     /// The version of the definition, instead of the document's.
@@ -99,7 +99,7 @@ struct Import<'a> {
 }
 
 /// Turns a document into a definition.
-pub(crate) fn import(document: &Value, wishes: &Wishes) -> Result<Imported, ImportError> {
+pub(crate) fn import(document: &Value, options: &ImportOptions) -> Result<Imported, ImportError> {
     let version = document.get("openapi").ok_or(ImportError::NotOpenApi)?;
     let version = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
     let is_of = |line: &str| version == line || version.starts_with(&format!("{line}."));
@@ -109,22 +109,22 @@ pub(crate) fn import(document: &Value, wishes: &Wishes) -> Result<Imported, Impo
     let import = Import {
         document,
         is_older: is_of("3.0"),
-        keeps_returns: !wishes.without_returns,
+        keeps_returns: !options.without_returns,
         server: None,
         findings: Findings::default(),
         used: BTreeSet::new(),
         definitions: Definitions::default(),
         schemes: Schemes::default(),
     };
-    import.run(wishes)
+    import.run(options)
 }
 
 impl<'a> Import<'a> {
-    fn run(mut self, wishes: &Wishes) -> Result<Imported, ImportError> {
+    fn run(mut self, options: &ImportOptions) -> Result<Imported, ImportError> {
         let root = Part { value: self.document, pointer: String::new() };
-        let (service, version, description) = self.information(&root, wishes)?;
+        let (service, version, description) = self.information(&root, options)?;
         self.read_schemes();
-        let base_url = self.base_url(wishes.base_url.as_ref());
+        let base_url = self.base_url(options.base_url.as_ref());
         let operations = self.operations(&root);
         let common = self.common_server(&operations);
         let base_url = base_url.or(common);

@@ -6,8 +6,10 @@ use serde_json::{Map, json};
 use toolgate_egress::connectors::Connectors;
 use toolgate_gate::Refusal;
 use toolgate_gate::builtin;
-use toolgate_gate::call::{Admitted, Target};
-use toolgate_gate::ports::source::{Access, Execution, FailureKind, Reservation, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::call::{Admitted, AdmittedAction};
+use toolgate_gate::ports::source::{
+    Access, Execution, FailureKind, Reservation, ServiceResponse, Source, SourceFailure,
+};
 use toolgate_model::approval::Category;
 use toolgate_workspace::{Output, Workspace, WorkspaceError, WorkspaceTool};
 
@@ -31,9 +33,9 @@ impl Source for Sources {
     }
 
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
-        match (call.target(), &self.workspace) {
-            (Some(Target::Workspace), Some(workspace)) => use_tool(workspace, call).await,
-            (Some(Target::Workspace), None) => failed("this gate has no workspace".to_owned(), false),
+        match (call.action(), &self.workspace) {
+            (Some(AdmittedAction::Workspace), Some(workspace)) => use_tool(workspace, call).await,
+            (Some(AdmittedAction::Workspace), None) => failed("this gate has no workspace".to_owned(), false),
             _ => self.connectors.execute(call, access).await,
         }
     }
@@ -48,7 +50,7 @@ async fn use_tool(workspace: &Workspace, call: &Admitted) -> Execution {
     match workspace.call(tool, arguments).await {
         Ok(Output { text, is_error, truncated, details }) => {
             let result = json!({"output": text, "is_error": is_error, "details": details});
-            Ok(ServiceAnswer { http_status: 200, result, truncated })
+            Ok(ServiceResponse { http_status: 200, result, truncated })
         }
         Err(error) => failed(error.to_string(), may_have_acted(&error)),
     }

@@ -15,7 +15,7 @@ use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::ledger::{
     ApprovalLinks, ApprovalWebhooks, Approvals, AuditLog, EventFilter, LoggedEvent, PageRequest, WebhookBacklog,
 };
-use toolgate_model::approval::ApprovalHappening;
+use toolgate_model::approval::ApprovalEvent;
 use toolgate_model::id::ProcessId;
 use toolgate_model::principal::TenantId;
 
@@ -26,7 +26,7 @@ mod message;
 mod round;
 
 /// How often it is looked whether there is something to tell.
-pub const LOOK_EVERY: Duration = Duration::from_millis(250);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How many messages are on their way at a time, of all tenants together.
 const AT_A_TIME: usize = 16;
 
@@ -52,23 +52,23 @@ pub struct Webhooks {
 }
 
 /// The tellings under way, one for each tenant that has something to be told.
-pub struct Tellings {
+pub struct WebhookDeliveries {
     webhooks: Arc<Webhooks>,
     stopped: watch::Receiver<bool>,
     sending: Arc<Semaphore>,
-    under_way: BTreeMap<TenantId, JoinHandle<()>>,
+    in_flight: BTreeMap<TenantId, JoinHandle<()>>,
     /// Up to where in its log a tenant has nothing to tell. Not stored: most events are about something else.
     quiet: BTreeMap<TenantId, u64>,
 }
 
-impl Tellings {
+impl WebhookDeliveries {
     /// None yet.
     pub fn new(webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) -> Self {
         Self {
             webhooks,
             stopped,
             sending: Arc::new(Semaphore::new(AT_A_TIME)),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             quiet: BTreeMap::new(),
         }
     }
@@ -76,10 +76,10 @@ impl Tellings {
     /// Looks which tenants have something to tell, and begins.
     pub async fn look(&mut self) -> Result<(), Refusal> {
         let webhooks = &self.webhooks;
-        self.under_way.retain(|_, telling| !telling.is_finished());
+        self.in_flight.retain(|_, delivery| !delivery.is_finished());
         let mut failure = None;
         for backlog in webhooks.webhooks.webhook_backlog().await? {
-            if self.under_way.contains_key(&backlog.tenant) || webhooks.is_told_elsewhere(&backlog) {
+            if self.in_flight.contains_key(&backlog.tenant) || webhooks.is_delivered_elsewhere(&backlog) {
                 continue;
             }
             let quiet = self.quiet.get(&backlog.tenant).copied().unwrap_or_default().max(backlog.position);
@@ -100,17 +100,17 @@ impl Tellings {
             }
             let (webhooks, tenant) = (Arc::clone(webhooks), backlog.tenant.clone());
             let (sending, stopped) = (Arc::clone(&self.sending), self.stopped.clone());
-            let telling = tokio::spawn(async move { Round::new(&webhooks, &sending, tenant).run(stopped).await });
-            self.under_way.insert(backlog.tenant, telling);
+            let delivery = tokio::spawn(async move { Round::new(&webhooks, &sending, tenant).run(stopped).await });
+            self.in_flight.insert(backlog.tenant, delivery);
         }
         failure.map_or(Ok(()), Err)
     }
 
     /// Waits until all have ended, which they do when the program is asked to end.
     pub async fn finish(self) {
-        for telling in self.under_way.into_values() {
+        for delivery in self.in_flight.into_values() {
             // An error is a telling that broke: the next life goes on with it.
-            let _ = telling.await;
+            let _ = delivery.await;
         }
     }
 }
@@ -123,14 +123,14 @@ impl Webhooks {
 
     /// Events about approvals from a place in the log on, in order.
     async fn events(&self, tenant: &TenantId, position: u64, limit: u32) -> Result<Vec<LoggedEvent>, Refusal> {
-        let told = ApprovalHappening::NAMES.iter().filter(|name| name.starts_with("approval."));
-        let filter = EventFilter { kinds: told.map(|name| (*name).to_owned()).collect(), ..EventFilter::default() };
+        let names = ApprovalEvent::NAMES.iter().filter(|name| name.starts_with("approval."));
+        let filter = EventFilter { kinds: names.map(|name| (*name).to_owned()).collect(), ..EventFilter::default() };
         let after = position.checked_sub(1).map(|last| last.to_string());
         Ok(self.log.events(tenant, filter, PageRequest { after, limit }).await?.items)
     }
 
     /// Whether another process that may be alive tells it.
-    fn is_told_elsewhere(&self, backlog: &WebhookBacklog) -> bool {
+    fn is_delivered_elsewhere(&self, backlog: &WebhookBacklog) -> bool {
         let now = self.clock.now();
         let by_another = backlog.lease.is_some_and(|(process, until)| process != self.process && until > now);
         by_another && self.approvals.shares_approvals()

@@ -17,7 +17,7 @@ mod tool;
 mod workspace;
 
 pub use error::WorkspaceError;
-pub use limits::{Bounds, Limits, SandboxWish};
+pub use limits::{Bounds, Limits, SandboxRequirement};
 pub use output::Output;
 pub use sandbox::{CONFINE_WORD, ConfineError, SandboxReport, confine_and_exec};
 pub use tool::WorkspaceTool;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// How much of a sandbox commands must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SandboxWish {
+pub enum SandboxRequirement {
     /// Without a sandbox, commands are refused.
     Required,
     /// A sandbox where the system offers one; without one commands run, and say so.
@@ -52,7 +52,7 @@ pub struct Limits {
     /// Whether commands may use the network. Without a sandbox it cannot be turned off.
     pub network: bool,
     /// How much of a sandbox commands must have.
-    pub sandbox: SandboxWish,
+    pub sandbox: SandboxRequirement,
     /// The variables that commands inherit; a trailing `*` stands for any ending. Whatever is listed, variables of
     /// Toolgate and those whose name speaks of a secret are not passed.
     pub environment: Vec<String>,
@@ -76,7 +76,7 @@ impl Default for Limits {
             read_bytes: 1024 * 1024,
             bounds: Bounds::default(),
             network: false,
-            sandbox: SandboxWish::default(),
+            sandbox: SandboxRequirement::default(),
             environment: INHERITED.iter().map(|name| (*name).to_owned()).collect(),
             hidden: Vec::new(),
             is_protected: |_| false,

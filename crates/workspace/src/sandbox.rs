@@ -9,7 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::error::WorkspaceError;
-use crate::limits::{Limits, SandboxWish};
+use crate::limits::{Limits, SandboxRequirement};
 
 #[cfg(target_os = "linux")]
 mod bounds;
@@ -79,7 +79,7 @@ impl Sandbox {
         let shell = find_program("bash").unwrap_or_else(|| PathBuf::from("/bin/sh"));
         let mut attempts = Vec::new();
         let mut chosen = None;
-        if limits.sandbox != SandboxWish::Off {
+        if limits.sandbox != SandboxRequirement::Off {
             for method in offered(limits) {
                 match probe(&method, &shell, &place) {
                     Ok(probed) if probed.hides => {
@@ -94,7 +94,7 @@ impl Sandbox {
         }
         let report = report(chosen.as_ref(), limits, &attempts, &shell);
         let method = chosen.map(|(method, _)| method);
-        let refused = (limits.sandbox == SandboxWish::Required && method.is_none()).then(|| attempts.join("; "));
+        let refused = (limits.sandbox == SandboxRequirement::Required && method.is_none()).then(|| attempts.join("; "));
         let tied = confiner(limits).filter(|confiner| method.is_none() && probe_tied(confiner, &shell));
         let level = match &method {
             Some(Method::Landlock { .. }) => Level::Full,
@@ -204,11 +204,11 @@ fn report(method: Option<&(Method, Probed)>, limits: &Limits, attempts: &[String
             "commands run under bubblewrap: they write only below the root and in a temporary directory, {network}, \
              and they see no process outside"
         ),
-        None if limits.sandbox == SandboxWish::Off => {
+        None if limits.sandbox == SandboxRequirement::Off => {
             "commands run WITHOUT a sandbox, as configured: they can write wherever this user can, and use the network"
                 .to_owned()
         }
-        None if limits.sandbox == SandboxWish::Required => {
+        None if limits.sandbox == SandboxRequirement::Required => {
             format!("commands are refused: a sandbox is required and there is none ({})", attempts.join("; "))
         }
         None => format!(

@@ -21,7 +21,7 @@ pub use grep::Grep;
 const DEEPEST: usize = 64;
 
 /// How many entries a walk looks at.
-const MOST_ENTRIES: usize = 500_000;
+const MAX_ENTRIES: usize = 500_000;
 
 /// A file that the walk came to.
 struct Found<'a> {
@@ -43,7 +43,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(stop: &'a Stop) -> Self {
-        Self { stop, entries_left: MOST_ENTRIES, cut: false }
+        Self { stop, entries_left: MAX_ENTRIES, cut: false }
     }
 
     /// Shows every file and link below `directory` to `visit`, in order of their names.
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
         visit: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         for (name, kind) in entries {
-            if self.stop.is_told() {
+            if self.stop.is_requested() {
                 return ControlFlow::Break(());
             }
             let path = prefix.join(&name);
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
     fn entries(&mut self, directory: &Dir) -> std::io::Result<Vec<(OsString, FileType)>> {
         let mut entries = Vec::new();
         for entry in directory.entries()? {
-            if self.entries_left == 0 || self.stop.is_told() {
+            if self.entries_left == 0 || self.stop.is_requested() {
                 self.cut = true;
                 break;
             }

@@ -11,18 +11,18 @@ use crate::error::WorkspaceError;
 /// Tells running work to stop.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
-    told: Arc<AtomicBool>,
+    requested: Arc<AtomicBool>,
 }
 
 impl Stop {
     /// Whether the work should stop with what it has.
-    pub fn is_told(&self) -> bool {
-        self.told.load(Ordering::Relaxed)
+    pub fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
     }
 
     /// Tells it.
-    pub fn tell(&self) {
-        self.told.store(true, Ordering::Relaxed);
+    pub fn request(&self) {
+        self.requested.store(true, Ordering::Relaxed);
     }
 }
 
@@ -32,23 +32,23 @@ pub async fn run<T: Send + 'static>(
     work: impl FnOnce(&Stop) -> Result<T, WorkspaceError> + Send + 'static,
 ) -> Result<T, WorkspaceError> {
     let stop = Stop::default();
-    let _told_when_dropped = TellOnDrop(stop.clone());
+    let _stop_on_drop = StopOnDrop(stop.clone());
     let theirs = stop.clone();
     let mut task = tokio::task::spawn_blocking(move || work(&theirs));
     let joined = match tokio::time::timeout(limit, &mut task).await {
         Ok(joined) => joined,
         Err(_elapsed) => {
-            stop.tell();
+            stop.request();
             task.await
         }
     };
     joined.unwrap_or(Err(WorkspaceError::System { doing: "the tool", kind: io::ErrorKind::Other }))
 }
 
-struct TellOnDrop(Stop);
+struct StopOnDrop(Stop);
 
-impl Drop for TellOnDrop {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.tell();
+        self.0.request();
     }
 }

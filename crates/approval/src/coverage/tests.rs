@@ -8,7 +8,7 @@ use super::*;
 use crate::fixture::{BASH, approval, command, prefix, session, standing as stands};
 use crate::links::NoLinks;
 
-fn standing(approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+fn standing(approval: &Approval, wish: &StandingRequest) -> Result<(Coverage, Reach), String> {
     super::standing(approval, wish, &NoLinks)
 }
 
@@ -16,16 +16,16 @@ fn covering(standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<Sta
     super::covering(standing, call, &NoLinks)
 }
 
-fn wish(coverage: CoverageWish, reach: Option<ReachWish>) -> StandingWish {
-    StandingWish { coverage, reach, expires_in_seconds: None, max_uses: None }
+fn wish(coverage: RequestedCoverage, reach: Option<RequestedReach>) -> StandingRequest {
+    StandingRequest { coverage, reach, expires_in_seconds: None, max_uses: None }
 }
 
-fn always() -> StandingWish {
-    wish(CoverageWish::Tool, None)
+fn always() -> StandingRequest {
+    wish(RequestedCoverage::Tool, None)
 }
 
-fn always_prefix(text: &str) -> StandingWish {
-    wish(CoverageWish::Prefix(text.to_owned()), None)
+fn always_prefix(text: &str) -> StandingRequest {
+    wish(RequestedCoverage::Prefix(text.to_owned()), None)
 }
 
 fn this_session() -> Reach {
@@ -219,17 +219,19 @@ fn what_is_asked_for_other_reasons_cannot_be_covered() {
 
 #[test]
 fn an_answer_reaches_as_far_as_was_chosen_and_else_its_session() {
-    let far = |call: &Approval, reach| standing(call, &wish(CoverageWish::Tool, reach)).map(|(_, reach)| reach);
+    let far = |call: &Approval, reach| standing(call, &wish(RequestedCoverage::Tool, reach)).map(|(_, reach)| reach);
     let call = command("ls");
     assert_eq!(far(&call, None), Ok(this_session()));
-    assert_eq!(far(&call, Some(ReachWish::Session)), Ok(this_session()));
-    assert_eq!(far(&call, Some(ReachWish::Workspace)), Ok(Reach::Workspace(session().workspace.unwrap())));
-    assert_eq!(far(&call, Some(ReachWish::User)), Ok(Reach::User));
+    assert_eq!(far(&call, Some(RequestedReach::Session)), Ok(this_session()));
+    assert_eq!(far(&call, Some(RequestedReach::Workspace)), Ok(Reach::Workspace(session().workspace.unwrap())));
+    assert_eq!(far(&call, Some(RequestedReach::User)), Ok(Reach::User));
     let alone = Approval { session: None, ..call.clone() };
     assert_eq!(far(&alone, None), Ok(Reach::User));
-    assert!(far(&alone, Some(ReachWish::Session)).is_err() && far(&alone, Some(ReachWish::Workspace)).is_err());
+    assert!(
+        far(&alone, Some(RequestedReach::Session)).is_err() && far(&alone, Some(RequestedReach::Workspace)).is_err()
+    );
     let nowhere = Approval { session: Some(ApprovalSession { workspace: None, ..session() }), ..call };
-    assert!(far(&nowhere, Some(ReachWish::Workspace)).is_err());
+    assert!(far(&nowhere, Some(RequestedReach::Workspace)).is_err());
 }
 
 fn protects(tool: &str, arguments: Value) -> bool {

@@ -24,7 +24,7 @@ pub struct Word {
 
 /// What stands between a command and the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Joint {
+pub enum Separator {
     /// Nothing: it is the first.
     First,
     /// `;` or a line end.
@@ -41,7 +41,7 @@ pub enum Joint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainCommand {
     /// How it follows the command before it.
-    pub joint: Joint,
+    pub separator: Separator,
     /// The program's name, then its arguments; never empty.
     pub words: Vec<Word>,
 }
@@ -71,13 +71,13 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn list(mut self) -> Result<Vec<PlainCommand>, Objection> {
         let mut commands = Vec::new();
-        let mut joint = Joint::First;
+        let mut separator = Separator::First;
         loop {
             let words = self.command()?;
             if words.is_empty() {
-                return match (self.peek(), joint) {
-                    (None, Joint::First) => Err(Objection::Empty),
-                    (None, Joint::Then) => Ok(commands),
+                return match (self.peek(), separator) {
+                    (None, Separator::First) => Err(Objection::Empty),
+                    (None, Separator::Then) => Ok(commands),
                     (None, _) => Err(Objection::Incomplete { fault: "a command is missing at the end" }),
                     (Some('&'), _) => Err(Objection::Incomplete { fault: "there is an `&` with no command before it" }),
                     (Some(_), _) => {
@@ -88,9 +88,9 @@ impl Reader<'_> {
             if commands.len() == MAX_COMMANDS {
                 return Err(Objection::TooMany);
             }
-            commands.push(PlainCommand { joint, words });
+            commands.push(PlainCommand { separator, words });
             match self.operator()? {
-                Some(next) => joint = next,
+                Some(next) => separator = next,
                 None => return Ok(commands),
             }
         }
@@ -129,21 +129,21 @@ impl Reader<'_> {
     }
 
     /// What follows a command: `None` at the end.
-    fn operator(&mut self) -> Result<Option<Joint>, Objection> {
+    fn operator(&mut self) -> Result<Option<Separator>, Objection> {
         let first = self.rest.next();
         let doubled = first.is_some() && self.peek() == first;
         match first {
             None => Ok(None),
-            Some('\n' | ';') => Ok(Some(Joint::Then)),
+            Some('\n' | ';') => Ok(Some(Separator::Then)),
             Some('&') if doubled => {
                 self.rest.next();
-                Ok(Some(Joint::And))
+                Ok(Some(Separator::And))
             }
             Some('|') if doubled => {
                 self.rest.next();
-                Ok(Some(Joint::Or))
+                Ok(Some(Separator::Or))
             }
-            Some('|') => Ok(Some(Joint::Pipe)),
+            Some('|') => Ok(Some(Separator::Pipe)),
             Some(_) => construct("a lone `&` runs a command in the background"),
         }
     }

@@ -4,7 +4,7 @@
 use toolgate_model::guard::Dialect;
 use toolgate_model::time::Timestamp;
 
-use super::fields::{Misfit, Object};
+use super::fields::{InvalidMember, Object};
 
 /// What a context says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,22 +19,22 @@ pub(crate) struct Context {
 }
 
 /// Reads `context` of a step, where the agent must be named.
-pub(crate) fn read_step(outer: &Object<'_>) -> Result<Context, Misfit> {
+pub(crate) fn read_step(outer: &Object<'_>) -> Result<Context, InvalidMember> {
     let context = outer.object("context")?;
     context.object("agent")?.name("id")?;
     read(outer)
 }
 
 /// Reads `context` of a hook on another protocol, where it may be missing.
-pub(crate) fn read(outer: &Object<'_>) -> Result<Context, Misfit> {
+pub(crate) fn read(outer: &Object<'_>) -> Result<Context, InvalidMember> {
     let Some(context) = outer.optional_object("context")? else {
         return Ok(Context { dialect: Dialect::Aos, ..Context::default() });
     };
     if let Some(time) = context.optional_text("timestamp")? {
         // It is not used, since nobody vouches for it; but nonsense is not passed over.
-        Timestamp::parse(time).map_err(|_| context.misfit("timestamp", "must be a time of RFC 3339"))?;
+        Timestamp::parse(time).map_err(|_| context.invalid_member("timestamp", "must be a time of RFC 3339"))?;
     }
-    let id_of = |name: &str| -> Result<Option<String>, Misfit> {
+    let id_of = |name: &str| -> Result<Option<String>, InvalidMember> {
         let Some(object) = context.optional_object(name)? else { return Ok(None) };
         Ok(object.optional_text("id")?.map(str::to_owned))
     };
@@ -56,17 +56,17 @@ pub(crate) fn read(outer: &Object<'_>) -> Result<Context, Misfit> {
 
 /// The agent that asks: `agent`, or of the two sides of A2A the one that is told in full, for a peer is known only by
 /// its card.
-fn observed<'v>(context: &Object<'v>) -> Result<Option<Object<'v>>, Misfit> {
+fn observed<'v>(context: &Object<'v>) -> Result<Option<Object<'v>>, InvalidMember> {
     if let Some(agent) = context.optional_object("agent")? {
         return Ok(Some(agent));
     }
-    let side = |name: &str| -> Result<Option<Object<'v>>, Misfit> {
+    let side = |name: &str| -> Result<Option<Object<'v>>, InvalidMember> {
         context.optional_object(name)?.map(|side| side.object("agent")).transpose()
     };
     let (from, to) = (side("from")?, side("to")?);
-    let told = |agent: &Object<'_>| (agent.has("instructions") || agent.has("provider"), agent.has("id"));
+    let detail = |agent: &Object<'_>| (agent.has("instructions") || agent.has("provider"), agent.has("id"));
     Ok(match (from, to) {
-        (Some(from), Some(to)) if told(&to) > told(&from) => Some(to),
+        (Some(from), Some(to)) if detail(&to) > detail(&from) => Some(to),
         (Some(from), _) => Some(from),
         (None, to) => to,
     })

@@ -7,7 +7,7 @@ use crate::jsonrpc::RpcError;
 
 /// A member that is not what it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misfit {
+pub(crate) struct InvalidMember {
     pub(crate) path: String,
     pub(crate) problem: &'static str,
 }
@@ -26,9 +26,9 @@ pub(crate) struct List<'v> {
     path: String,
 }
 
-impl From<Misfit> for RpcError {
-    fn from(misfit: Misfit) -> Self {
-        Self::invalid_params(&misfit.path, misfit.problem)
+impl From<InvalidMember> for RpcError {
+    fn from(invalid_member: InvalidMember) -> Self {
+        Self::invalid_params(&invalid_member.path, invalid_member.problem)
     }
 }
 
@@ -50,60 +50,60 @@ impl<'v> Object<'v> {
         self.get(name).is_some()
     }
 
-    pub(crate) fn misfit(&self, name: &str, problem: &'static str) -> Misfit {
-        Misfit { path: self.path_of(name), problem }
+    pub(crate) fn invalid_member(&self, name: &str, problem: &'static str) -> InvalidMember {
+        InvalidMember { path: self.path_of(name), problem }
     }
 
-    pub(crate) fn required(&self, name: &str) -> Result<&'v Value, Misfit> {
-        self.get(name).ok_or_else(|| self.misfit(name, "is missing"))
+    pub(crate) fn required(&self, name: &str) -> Result<&'v Value, InvalidMember> {
+        self.get(name).ok_or_else(|| self.invalid_member(name, "is missing"))
     }
 
-    pub(crate) fn object(&self, name: &str) -> Result<Self, Misfit> {
+    pub(crate) fn object(&self, name: &str) -> Result<Self, InvalidMember> {
         match self.required(name)? {
             Value::Object(members) => Ok(Self { members, path: self.path_of(name) }),
-            _ => Err(self.misfit(name, "must be an object")),
+            _ => Err(self.invalid_member(name, "must be an object")),
         }
     }
 
-    pub(crate) fn optional_object(&self, name: &str) -> Result<Option<Self>, Misfit> {
+    pub(crate) fn optional_object(&self, name: &str) -> Result<Option<Self>, InvalidMember> {
         self.has(name).then(|| self.object(name)).transpose()
     }
 
-    pub(crate) fn list(&self, name: &str) -> Result<List<'v>, Misfit> {
+    pub(crate) fn list(&self, name: &str) -> Result<List<'v>, InvalidMember> {
         match self.required(name)? {
             Value::Array(items) => Ok(List { items, path: self.path_of(name) }),
-            _ => Err(self.misfit(name, "must be a list")),
+            _ => Err(self.invalid_member(name, "must be a list")),
         }
     }
 
-    pub(crate) fn optional_list(&self, name: &str) -> Result<Option<List<'v>>, Misfit> {
+    pub(crate) fn optional_list(&self, name: &str) -> Result<Option<List<'v>>, InvalidMember> {
         self.has(name).then(|| self.list(name)).transpose()
     }
 
-    pub(crate) fn text(&self, name: &str) -> Result<&'v str, Misfit> {
+    pub(crate) fn text(&self, name: &str) -> Result<&'v str, InvalidMember> {
         match self.required(name)? {
             Value::String(text) => Ok(text),
-            _ => Err(self.misfit(name, "must be a text")),
+            _ => Err(self.invalid_member(name, "must be a text")),
         }
     }
 
-    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'v str>, Misfit> {
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<&'v str>, InvalidMember> {
         self.has(name).then(|| self.text(name)).transpose()
     }
 
     /// A text that names something.
-    pub(crate) fn name(&self, name: &str) -> Result<&'v str, Misfit> {
+    pub(crate) fn name(&self, name: &str) -> Result<&'v str, InvalidMember> {
         match self.text(name)? {
-            "" => Err(self.misfit(name, "must not be empty")),
+            "" => Err(self.invalid_member(name, "must not be empty")),
             text => Ok(text),
         }
     }
 
-    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Misfit> {
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, InvalidMember> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(_) => Err(self.misfit(name, "must be true or false")),
+            Some(_) => Err(self.invalid_member(name, "must be true or false")),
         }
     }
 
@@ -114,18 +114,18 @@ impl<'v> Object<'v> {
 
 impl<'v> List<'v> {
     /// Each item as an object.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = Result<Object<'v>, Misfit>> {
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Result<Object<'v>, InvalidMember>> {
         self.items.iter().enumerate().map(|(index, item)| match item {
             Value::Object(members) => Ok(Object { members, path: self.path_of(index) }),
-            _ => Err(Misfit { path: self.path_of(index), problem: "must be an object" }),
+            _ => Err(InvalidMember { path: self.path_of(index), problem: "must be an object" }),
         })
     }
 
     /// Each item as a text.
-    pub(crate) fn texts(&self) -> Result<Vec<String>, Misfit> {
+    pub(crate) fn texts(&self) -> Result<Vec<String>, InvalidMember> {
         let text = |(index, item): (usize, &Value)| match item {
             Value::String(text) => Ok(text.clone()),
-            _ => Err(Misfit { path: self.path_of(index), problem: "must be a text" }),
+            _ => Err(InvalidMember { path: self.path_of(index), problem: "must be a text" }),
         };
         self.items.iter().enumerate().map(text).collect()
     }

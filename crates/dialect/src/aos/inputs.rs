@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use serde_json::map::Entry;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Misfit, Object};
+use super::fields::{InvalidMember, Object};
 
 /// Reads `inputs` of a payload: the list of AOS, or an object of names and values.
-pub(crate) fn read(payload: &Object<'_>) -> Result<Map<String, Value>, Misfit> {
+pub(crate) fn read(payload: &Object<'_>) -> Result<Map<String, Value>, InvalidMember> {
     if let Some(Value::Object(inputs)) = payload.get("inputs") {
         return Ok(inputs.clone());
     }
@@ -17,10 +17,10 @@ pub(crate) fn read(payload: &Object<'_>) -> Result<Map<String, Value>, Misfit> {
     for input in payload.list("inputs")?.objects() {
         let input = input?;
         // A value of null is a value here.
-        let value = input.members().get("value").ok_or_else(|| input.misfit("value", "is missing"))?;
+        let value = input.members().get("value").ok_or_else(|| input.invalid_member("value", "is missing"))?;
         match arguments.entry(input.text("name")?) {
             Entry::Vacant(vacant) => vacant.insert(value.clone()),
-            Entry::Occupied(_) => return Err(input.misfit("name", "appears twice; keep one of the two")),
+            Entry::Occupied(_) => return Err(input.invalid_member("name", "appears twice; keep one of the two")),
         };
     }
     Ok(arguments)

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use toolgate_model::guard::Direction;
 
-use super::fields::{Misfit, Object};
+use super::fields::{InvalidMember, Object};
 
 /// The members of `params` that are AOS's own where the rest of it is the message itself.
 const WRAPPER: [&str; 3] = ["context", "direction", "reasoning"];
@@ -18,10 +18,10 @@ pub(crate) struct About {
 }
 
 /// Whether `params` is the message itself, as in AOS's examples.
-pub(crate) fn is_bare(params: &Object<'_>) -> Result<bool, Misfit> {
+pub(crate) fn is_bare(params: &Object<'_>) -> Result<bool, InvalidMember> {
     let bare = params.has("jsonrpc");
     if bare && params.has("message") {
-        return Err(params.misfit("message", "stands beside another message; give one of the two"));
+        return Err(params.invalid_member("message", "stands beside another message; give one of the two"));
     }
     Ok(bare)
 }
@@ -42,15 +42,15 @@ pub(crate) fn rewrap(params: &Map<String, Value>, message: &Map<String, Value>) 
 }
 
 /// Reads what a message is about. `params` may say the direction.
-pub(crate) fn about(params: &Object<'_>, message: &Object<'_>) -> Result<About, Misfit> {
+pub(crate) fn about(params: &Object<'_>, message: &Object<'_>) -> Result<About, InvalidMember> {
     let method = message.optional_text("method")?;
     if method.is_none() && !message.has("error") && !message.members().contains_key("result") {
-        return Err(message.misfit("method", "is missing; a message asks or answers"));
+        return Err(message.invalid_member("method", "is missing; a message asks or answers"));
     }
     let direction = match params.optional_text("direction")? {
         Some("outbound") => Direction::Outbound,
         Some("inbound") => Direction::Inbound,
-        Some(_) => return Err(params.misfit("direction", "must be \"outbound\" or \"inbound\"")),
+        Some(_) => return Err(params.invalid_member("direction", "must be \"outbound\" or \"inbound\"")),
         None => method.map_or(Direction::Inbound, direction_of),
     };
     let tool = match method {

@@ -4,13 +4,15 @@
 use serde_json::Value;
 use toolgate_model::strict_json;
 
-use super::fields::{List, Misfit};
+use super::fields::{InvalidMember, List};
 use super::parts;
 
 /// Reads parts of text: one is a text, any other number a list of texts.
-pub(crate) fn read(outputs: &List<'_>) -> Result<Value, Misfit> {
-    let mut texts: Vec<Value> =
-        outputs.objects().map(|part| Ok(Value::String(parts::read_text(&part?)?))).collect::<Result<_, Misfit>>()?;
+pub(crate) fn read(outputs: &List<'_>) -> Result<Value, InvalidMember> {
+    let mut texts: Vec<Value> = outputs
+        .objects()
+        .map(|part| Ok(Value::String(parts::read_text(&part?)?)))
+        .collect::<Result<_, InvalidMember>>()?;
     Ok(match (texts.pop(), texts.is_empty()) {
         (Some(only), true) => only,
         (last, _) => Value::Array(texts.into_iter().chain(last).collect()),

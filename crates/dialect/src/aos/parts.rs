@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 use toolgate_model::guard::{File, Part, PartBody};
 
-use super::fields::{List, Misfit, Object};
+use super::fields::{InvalidMember, List, Object};
 
 /// Reads a list of parts. A part that does not say its kind is told by what it has.
-pub(crate) fn read(parts: &List<'_>) -> Result<Vec<Part>, Misfit> {
+pub(crate) fn read(parts: &List<'_>) -> Result<Vec<Part>, InvalidMember> {
     parts.objects().map(|part| read_part(&part?)).collect()
 }
 
@@ -16,10 +16,10 @@ pub(crate) fn write(parts: &[Part]) -> Value {
 }
 
 /// Reads the text of a part that must be one.
-pub(crate) fn read_text(part: &Object<'_>) -> Result<String, Misfit> {
+pub(crate) fn read_text(part: &Object<'_>) -> Result<String, InvalidMember> {
     match kind(part)? {
         "text" => Ok(part.text("text")?.to_owned()),
-        _ => Err(part.misfit("kind", "must be \"text\"")),
+        _ => Err(part.invalid_member("kind", "must be \"text\"")),
     }
 }
 
@@ -28,27 +28,29 @@ pub(crate) fn write_text(text: &str) -> Value {
     json!({"kind": "text", "text": text})
 }
 
-fn kind<'v>(part: &Object<'v>) -> Result<&'v str, Misfit> {
+fn kind<'v>(part: &Object<'v>) -> Result<&'v str, InvalidMember> {
     if let Some(kind) = part.optional_text("kind")? {
         return Ok(kind);
     }
     let found = ["text", "file", "data"].into_iter().find(|kind| part.has(kind));
-    found.ok_or_else(|| part.misfit("kind", "is missing"))
+    found.ok_or_else(|| part.invalid_member("kind", "is missing"))
 }
 
-fn read_part(part: &Object<'_>) -> Result<Part, Misfit> {
+fn read_part(part: &Object<'_>) -> Result<Part, InvalidMember> {
     let body = match kind(part)? {
         "text" => PartBody::Text(part.text("text")?.to_owned()),
         // Data of null is data.
-        "data" => PartBody::Data(part.members().get("data").ok_or_else(|| part.misfit("data", "is missing"))?.clone()),
+        "data" => {
+            PartBody::Data(part.members().get("data").ok_or_else(|| part.invalid_member("data", "is missing"))?.clone())
+        }
         "file" => PartBody::File(read_file(&part.object("file")?)?),
-        _ => return Err(part.misfit("kind", "must be \"text\", \"file\" or \"data\"")),
+        _ => return Err(part.invalid_member("kind", "must be \"text\", \"file\" or \"data\"")),
     };
     Ok(Part { body, metadata: part.get("metadata").cloned() })
 }
 
 /// A file's bytes or address are kept together with whatever else is said of it, so that a guardian sees all of it.
-fn read_file(file: &Object<'_>) -> Result<File, Misfit> {
+fn read_file(file: &Object<'_>) -> Result<File, InvalidMember> {
     let place: Map<String, Value> = file
         .members()
         .iter()
@@ -56,7 +58,7 @@ fn read_file(file: &Object<'_>) -> Result<File, Misfit> {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     if place.is_empty() {
-        return Err(file.misfit("uri", "is missing; give `bytes` or `uri`"));
+        return Err(file.invalid_member("uri", "is missing; give `bytes` or `uri`"));
     }
     Ok(File {
         name: file.optional_text("name")?.map(str::to_owned),

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 use toolgate_model::guard::{Content, Finding, Hook};
 
-use super::fields::{Misfit, Object};
+use super::fields::{InvalidMember, Object};
 use super::{inputs, outputs, parts};
 
 /// Reads the content of a payload.
-pub(crate) fn read(hook: Hook, payload: &Object<'_>) -> Result<Content<'static>, Misfit> {
-    let message = |name: &str| -> Result<Content<'static>, Misfit> {
+pub(crate) fn read(hook: Hook, payload: &Object<'_>) -> Result<Content<'static>, InvalidMember> {
+    let message = |name: &str| -> Result<Content<'static>, InvalidMember> {
         Ok(Content::Message(Cow::Owned(Value::Object(payload.object(name)?.members().clone()))))
     };
     match hook {
@@ -88,7 +88,7 @@ pub(crate) fn write(
     }
 }
 
-fn read_finding(found: &Object<'_>) -> Result<Finding, Misfit> {
+fn read_finding(found: &Object<'_>) -> Result<Finding, InvalidMember> {
     Ok(Finding {
         id: found.text("id")?.to_owned(),
         content: found.text("content")?.to_owned(),

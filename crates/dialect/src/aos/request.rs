@@ -9,7 +9,7 @@ use toolgate_model::strict_json;
 use toolgate_model::time::Timestamp;
 
 use super::context::{self, Context};
-use super::fields::{Misfit, Object};
+use super::fields::{InvalidMember, Object};
 use super::shape::shape;
 use super::{a2a, mcp, payload};
 use crate::jsonrpc::{self, Id, RpcError};
@@ -117,7 +117,7 @@ fn read_message(message: Value, received: Timestamp) -> Message {
             form: read.form,
             request,
         })),
-        Err(misfit) => Message::Invalid { id: Some(id), error: misfit.into() },
+        Err(invalid_member) => Message::Invalid { id: Some(id), error: invalid_member.into() },
     }
 }
 
@@ -152,7 +152,7 @@ struct Read {
     form: Form,
 }
 
-fn read_hook(method: Method, request: &Map<String, Value>, received: Timestamp) -> Result<Read, Misfit> {
+fn read_hook(method: Method, request: &Map<String, Value>, received: Timestamp) -> Result<Read, InvalidMember> {
     let request = Object::new(request, "");
     match method {
         Method::Message => {
@@ -161,7 +161,7 @@ fn read_hook(method: Method, request: &Map<String, Value>, received: Timestamp) 
                 "user" => Role::User,
                 "agent" => Role::Agent,
                 "system" => Role::System,
-                _ => return Err(message.misfit("role", "must be \"user\", \"agent\" or \"system\"")),
+                _ => return Err(message.invalid_member("role", "must be \"user\", \"agent\" or \"system\"")),
             };
             read_step(Hook::Message(role), &request, received)
         }
@@ -179,12 +179,12 @@ fn read_hook(method: Method, request: &Map<String, Value>, received: Timestamp) 
     }
 }
 
-fn read_step(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Read, Misfit> {
+fn read_step(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Read, InvalidMember> {
     let params = request.object("params")?;
     let (payload, form) = match shape(hook).holder {
         Some(holder) if hook == Hook::ToolCallResult && params.has("result") => {
             if params.has(holder) {
-                return Err(params.misfit("result", "stands beside another result; give one of the two"));
+                return Err(params.invalid_member("result", "stands beside another result; give one of the two"));
             }
             (params.clone(), Form::FlatResult)
         }
@@ -203,7 +203,7 @@ fn read_step(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Re
     Ok(read)
 }
 
-fn read_mcp(request: &Object<'_>, received: Timestamp) -> Result<Read, Misfit> {
+fn read_mcp(request: &Object<'_>, received: Timestamp) -> Result<Read, InvalidMember> {
     let params = request.object("params")?;
     let (message, form, about) = if mcp::is_bare(&params)? {
         let message = mcp::unwrap(params.members());
@@ -222,10 +222,10 @@ fn read_mcp(request: &Object<'_>, received: Timestamp) -> Result<Read, Misfit> {
     Ok(read)
 }
 
-fn read_a2a(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Read, Misfit> {
+fn read_a2a(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Read, InvalidMember> {
     let (outer, form) = if request.has("payload") {
         if request.optional_object("params")?.is_some_and(|params| params.has("payload")) {
-            return Err(request.misfit("payload", "stands beside another payload; give one of the two"));
+            return Err(request.invalid_member("payload", "stands beside another payload; give one of the two"));
         }
         (request.clone(), Form::BesideId)
     } else {
@@ -235,7 +235,7 @@ fn read_a2a(hook: Hook, request: &Object<'_>, received: Timestamp) -> Result<Rea
     if let Some(method) = message.optional_text("method")?
         && a2a::find(method).is_none_or(|(_, inner)| inner != hook)
     {
-        return Err(message.misfit("method", "must be the method that is asked about"));
+        return Err(message.invalid_member("method", "must be the method that is asked about"));
     }
     let content = payload::read(hook, &outer)?;
     let mut read = put_together(hook, &outer, context::read(&outer)?, content, form, received)?;
@@ -250,7 +250,7 @@ fn put_together(
     content: Content<'static>,
     form: Form,
     received: Timestamp,
-) -> Result<Read, Misfit> {
+) -> Result<Read, InvalidMember> {
     let event = HookEvent {
         hook,
         agent: AgentRef { id: Cow::Owned(context.agent.unwrap_or_default()), name: context.name.map(Cow::Owned) },

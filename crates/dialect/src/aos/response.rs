@@ -28,7 +28,7 @@ pub enum ModifiedForm {
 
 /// What we say to a question.
 #[derive(Debug, Clone)]
-pub struct Answer<'a> {
+pub struct Response<'a> {
     /// Allow, modify or deny; AOS has no word for ask, which is told as a deny.
     pub kind: VerdictKind,
     /// A sentence for the agent and the person.
@@ -46,15 +46,15 @@ pub struct Answer<'a> {
 }
 
 /// Writes the answer to a question.
-pub fn write(question: &HookQuestion, answer: &Answer<'_>) -> Value {
-    let change = answer.content.map(|content| change(question, content, answer.form));
-    let mut codes = answer.codes.to_vec();
+pub fn write(question: &HookQuestion, response: &Response<'_>) -> Value {
+    let change = response.content.map(|content| change(question, content, response.form));
+    let mut codes = response.codes.to_vec();
     let mut add = |code| {
         if !codes.contains(&code) {
             codes.push(code);
         }
     };
-    let (decision, modified) = match (answer.kind, change) {
+    let (decision, modified) = match (response.kind, change) {
         (VerdictKind::Deny, _) => ("deny", None),
         (VerdictKind::Ask, _) => {
             add(APPROVAL_REQUIRED);
@@ -71,16 +71,16 @@ pub fn write(question: &HookQuestion, answer: &Answer<'_>) -> Value {
     let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
     put("decision", json!(decision));
     for name in ["message", "reason", "reasoning"] {
-        put(name, json!(answer.reason));
+        put(name, json!(response.reason));
     }
     if !codes.is_empty() {
         put("reasonCode", json!(codes));
     }
-    if let Some(policy) = answer.policy {
+    if let Some(policy) = response.policy {
         put("policyId", json!(policy.id));
         put("policyVersion", json!(policy.version));
     }
-    if let Some(data) = &answer.data {
+    if let Some(data) = &response.data {
         put("data", data.clone());
     }
     if let Some(modified) = modified {
@@ -104,7 +104,7 @@ pub fn write_pong(id: &Id, now: Timestamp, metadata: Option<Value>) -> Value {
 }
 
 /// The change as `modifiedRequest`; `None` where it cannot be told.
-fn change(question: &HookQuestion, content: &Content<'_>, told: ModifiedForm) -> Option<Map<String, Value>> {
+fn change(question: &HookQuestion, content: &Content<'_>, modified_form: ModifiedForm) -> Option<Map<String, Value>> {
     let HookQuestion { event, request, form, .. } = question;
     if !may_change(event.hook, event.method.as_deref()) {
         return None;
@@ -117,7 +117,7 @@ fn change(question: &HookQuestion, content: &Content<'_>, told: ModifiedForm) ->
     let mut whole = request.clone();
     let sent = payload_of(&mut whole, question)?;
     let members = payload::write(event.hook, content, Some(sent))?;
-    if told == ModifiedForm::Fragment {
+    if modified_form == ModifiedForm::Fragment {
         let changed = members.iter().filter(|(name, value)| sent.get(name.as_str()) != Some(*value));
         let changed: Map<String, Value> = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
         return Some(if changed.is_empty() { members } else { changed });

@@ -48,7 +48,7 @@ fn refused(message: &Value) -> (Option<Id>, RpcError) {
 }
 
 /// The path that a refusal of params names.
-fn misfit(message: &Value) -> String {
+fn invalid_member(message: &Value) -> String {
     let (id, error) = refused(message);
     assert!(id.is_some() && error.code == -32602, "{error:?}");
     let path = error.data.unwrap()["path"].as_str().unwrap().to_owned();
@@ -63,19 +63,19 @@ fn asked(hook: Hook) -> Value {
 
 /// Our answer that this is to be used instead.
 fn modify(question: &HookQuestion, content: &Content<'_>, form: ModifiedForm) -> Value {
-    let answer =
-        Answer { kind: VerdictKind::Modify, content: Some(content), form, ..plain(VerdictKind::Modify, "redacted") };
-    write(question, &answer)
+    let response =
+        Response { kind: VerdictKind::Modify, content: Some(content), form, ..plain(VerdictKind::Modify, "redacted") };
+    write(question, &response)
 }
 
-fn plain(kind: VerdictKind, reason: &str) -> Answer<'_> {
-    Answer { kind, reason, codes: &[], policy: None, data: None, content: None, form: ModifiedForm::Whole }
+fn plain(kind: VerdictKind, reason: &str) -> Response<'_> {
+    Response { kind, reason, codes: &[], policy: None, data: None, content: None, form: ModifiedForm::Whole }
 }
 
 /// A guardian's answer to one of our own questions.
-fn given(result: Value, event: &HookEvent<'_>) -> Result<Given, toolgate_model::guard::FailureClass> {
-    let answer = json!({"jsonrpc": "2.0", "id": "q-1", "result": result});
-    read_answer(answer.to_string().as_bytes(), "q-1", event)
+fn given(result: Value, event: &HookEvent<'_>) -> Result<GuardianResponse, toolgate_model::guard::FailureClass> {
+    let response = json!({"jsonrpc": "2.0", "id": "q-1", "result": result});
+    read_response(response.to_string().as_bytes(), "q-1", event)
 }
 
 /// An event with all that its hook can tell on the wire.

@@ -12,13 +12,13 @@ use toolgate_model::secret::{Material, Secret};
 use toolgate_model::time::Timestamp;
 
 use self::exchange::{TokenExchange, TokenGrant, proxy_failure};
-use super::{Adapter, Errand, not_executable, rest};
-use crate::body::InboundAnswer;
+use super::{Adapter, OutboundCall, not_executable, rest};
+use crate::body::InboundResponse;
 use crate::client::GuardedClient;
 use toolgate_model::redaction::Redactor;
 
-mod answer;
 mod exchange;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -42,22 +42,22 @@ impl Adapter for OAuth2 {
     async fn carry_out(
         &self,
         client: &GuardedClient,
-        errand: Errand<'_>,
+        outbound: OutboundCall<'_>,
         redactor: &mut Redactor,
-    ) -> Result<InboundAnswer, SourceFailure> {
-        let token = access_token(&errand.material);
-        let Some(endpoint) = usable_endpoint(&errand) else {
-            return rest::present(client, &errand, token.ok_or_else(no_token)?).await;
+    ) -> Result<InboundResponse, SourceFailure> {
+        let token = access_token(&outbound.material);
+        let Some(endpoint) = usable_endpoint(&outbound) else {
+            return rest::present(client, &outbound, token.ok_or_else(no_token)?).await;
         };
-        let Some(token) = token.filter(|_| !expires_soon(&errand.material, errand.now)) else {
-            return send_renewed(client, &errand, endpoint, redactor).await;
+        let Some(token) = token.filter(|_| !expires_soon(&outbound.material, outbound.now)) else {
+            return send_renewed(client, &outbound, endpoint, redactor).await;
         };
-        let answer = rest::present(client, &errand, token).await?;
-        if answer.status != UNAUTHORIZED {
-            return Ok(answer);
+        let response = rest::present(client, &outbound, token).await?;
+        if response.status != UNAUTHORIZED {
+            return Ok(response);
         }
         let seen = |failure| SourceFailure { http_status: Some(UNAUTHORIZED), sent: true, ..failure };
-        send_renewed(client, &errand, endpoint, redactor).await.map_err(seen)
+        send_renewed(client, &outbound, endpoint, redactor).await.map_err(seen)
     }
 }
 
@@ -65,29 +65,29 @@ impl Adapter for OAuth2 {
 /// this moment that is refused would not be helped by another.
 async fn send_renewed(
     client: &GuardedClient,
-    errand: &Errand<'_>,
+    outbound: &OutboundCall<'_>,
     endpoint: &TokenEndpoint,
     redactor: &mut Redactor,
-) -> Result<InboundAnswer, SourceFailure> {
-    let renewed = renew(client, errand, endpoint, redactor).await?;
+) -> Result<InboundResponse, SourceFailure> {
+    let renewed = renew(client, outbound, endpoint, redactor).await?;
     // It may be another call's work, or an administrator's.
     for name in ACCESS_FIELDS.into_iter().chain([REFRESH_FIELD, CLIENT_SECRET_FIELD]) {
         if let Some(secret) = renewed.get(name) {
             redactor.add(secret);
         }
     }
-    rest::present(client, errand, access_token(&renewed).ok_or_else(no_token)?).await
+    rest::present(client, outbound, access_token(&renewed).ok_or_else(no_token)?).await
 }
 
 async fn renew(
     client: &GuardedClient,
-    errand: &Errand<'_>,
+    outbound: &OutboundCall<'_>,
     endpoint: &TokenEndpoint,
     redactor: &mut Redactor,
 ) -> Result<Material, SourceFailure> {
-    let exchange = TokenExchange::new(client, errand, endpoint, redactor);
-    let mut renewing = pin!(errand.renewal.renew(&errand.material, &exchange));
-    match timeout_at(errand.deadline, renewing.as_mut()).await {
+    let exchange = TokenExchange::new(client, outbound, endpoint, redactor);
+    let mut renewing = pin!(outbound.renewal.renew(&outbound.material, &exchange));
+    match timeout_at(outbound.deadline, renewing.as_mut()).await {
         Ok(renewed) => renewed,
         // INVARIANT: an exchange that has begun is seen through, or the refresh token that it brought, the only good one
         // by then, would be lost. The exchange itself ends with the deadline; what may take longer is to keep it.
@@ -100,8 +100,8 @@ async fn renew(
 }
 
 /// The token endpoint, where there is one and something to exchange.
-fn usable_endpoint<'a>(errand: &Errand<'a>) -> Option<&'a TokenEndpoint> {
-    errand.connection.token.as_ref().filter(|endpoint| TokenGrant::of(endpoint, &errand.material).is_some())
+fn usable_endpoint<'a>(outbound: &OutboundCall<'a>) -> Option<&'a TokenEndpoint> {
+    outbound.connection.token.as_ref().filter(|endpoint| TokenGrant::of(endpoint, &outbound.material).is_some())
 }
 
 fn access_token(material: &Material) -> Option<&Secret> {

@@ -9,8 +9,8 @@ use toolgate_model::credential::AuthType;
 use toolgate_model::secret::{Material, Secret};
 use zeroize::Zeroizing;
 
-use super::{Adapter, Errand, first_field, not_executable, secret_header};
-use crate::body::InboundAnswer;
+use super::{Adapter, OutboundCall, first_field, not_executable, secret_header};
+use crate::body::InboundResponse;
 use crate::client::GuardedClient;
 use toolgate_model::redaction::Redactor;
 
@@ -22,41 +22,41 @@ impl Adapter for Rest {
     async fn carry_out(
         &self,
         client: &GuardedClient,
-        errand: Errand<'_>,
+        outbound: OutboundCall<'_>,
         redactor: &mut Redactor,
-    ) -> Result<InboundAnswer, SourceFailure> {
-        let secret = match errand.auth_type {
+    ) -> Result<InboundResponse, SourceFailure> {
+        let secret = match outbound.auth_type {
             AuthType::BasicAuth => {
-                let pair = user_and_password(&errand.material)?;
+                let pair = user_and_password(&outbound.material)?;
                 // A short password is not looked for in encodings. Together with the name it is.
                 redactor.add(&pair);
                 Secret::new(STANDARD.encode(pair.expose()))
             }
-            auth_type => presented(auth_type, &errand.material)?,
+            auth_type => presented(auth_type, &outbound.material)?,
         };
-        present(client, &errand, &secret).await
+        present(client, &outbound, &secret).await
     }
 }
 
 /// Sends the errand's request with this secret where the credential is put.
 pub(super) async fn present(
     client: &GuardedClient,
-    errand: &Errand<'_>,
+    outbound: &OutboundCall<'_>,
     secret: &Secret,
-) -> Result<InboundAnswer, SourceFailure> {
-    match errand.placement {
+) -> Result<InboundResponse, SourceFailure> {
+    match outbound.placement {
         AuthPlacement::Header { name, prefix } => {
             let value = Zeroizing::new(match prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
                 Some(prefix) => format!("{prefix} {}", secret.expose()),
                 None => secret.expose().to_owned(),
             });
             let header = secret_header(name, &value)?;
-            errand.send(client, &errand.request.url, vec![header]).await
+            outbound.send(client, &outbound.request.url, vec![header]).await
         }
         AuthPlacement::Query { name } => {
-            let mut url = errand.request.url.clone();
+            let mut url = outbound.request.url.clone();
             url.query_pairs_mut().append_pair(name, secret.expose());
-            errand.send(client, &url, Vec::new()).await
+            outbound.send(client, &url, Vec::new()).await
         }
     }
 }

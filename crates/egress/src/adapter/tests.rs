@@ -41,8 +41,8 @@ impl Fixture {
         Self { connection, placement, tool, parameters, request, timeout: Duration::from_secs(60) }
     }
 
-    pub(super) fn errand<'a>(&'a self, material: Material, renewal: &'a dyn Renewal) -> Errand<'a> {
-        Errand {
+    pub(super) fn outbound<'a>(&'a self, material: Material, renewal: &'a dyn Renewal) -> OutboundCall<'a> {
+        OutboundCall {
             invocation: InvocationId::new(now(), [7; 10]),
             credential: CredentialId::new(now(), [1; 10]),
             auth_type: AuthType::OAuth2Token,
@@ -149,9 +149,9 @@ async fn a_credential_takes_the_place_of_a_header_of_the_same_name() {
     let mut fixture = Fixture::new(json!({"base_url": upstream.url()}));
     fixture.request.headers.push(("authorization".to_owned(), "Bearer of the agent".to_owned()));
     let shelf = Shelf::new(Material::new());
-    let errand = fixture.errand(material(&[("api_key", "the-key")]), &shelf);
-    let mut redactor = Redactor::new(&errand.material);
-    Rest.carry_out(&local_client(), errand, &mut redactor).await.unwrap();
+    let outbound = fixture.outbound(material(&[("api_key", "the-key")]), &shelf);
+    let mut redactor = Redactor::new(&outbound.material);
+    Rest.carry_out(&local_client(), outbound, &mut redactor).await.unwrap();
     let received = upstream.received().remove(0);
     let sent: Vec<_> = received.headers.iter().filter(|(name, _)| name == "authorization").collect();
     assert_eq!(sent, [&("authorization".to_owned(), "Bearer the-key".to_owned())]);

@@ -11,8 +11,8 @@ use toolgate_model::connection::AuthPlacement;
 use toolgate_model::secret::Secret;
 use url::Url;
 
-use super::{Adapter, Errand, first_field, not_executable};
-use crate::body::InboundAnswer;
+use super::{Adapter, OutboundCall, first_field, not_executable};
+use crate::body::InboundResponse;
 use crate::client::GuardedClient;
 use crate::standard_webhooks::{SignatureKey, SignatureKeyError, encoded_part};
 use toolgate_model::redaction::Redactor;
@@ -28,23 +28,23 @@ impl Adapter for Webhook {
     async fn carry_out(
         &self,
         client: &GuardedClient,
-        errand: Errand<'_>,
+        outbound: OutboundCall<'_>,
         redactor: &mut Redactor,
-    ) -> Result<InboundAnswer, SourceFailure> {
-        let keys = Keys::of(first_field(&errand.material, &["signing_secret", "secret"])?, redactor)?;
-        let id = errand.invocation.to_string();
+    ) -> Result<InboundResponse, SourceFailure> {
+        let keys = Keys::of(first_field(&outbound.material, &["signing_secret", "secret"])?, redactor)?;
+        let id = outbound.invocation.to_string();
         let message = json!({
-            "tool_name": errand.tool.as_str(),
-            "parameters": errand.parameters,
-            "timestamp": seconds(errand.now.as_millis()),
+            "tool_name": outbound.tool.as_str(),
+            "parameters": outbound.parameters,
+            "timestamp": seconds(outbound.now.as_millis()),
             "invocation_id": id,
         });
         let body = message.to_string();
-        let timestamp = errand.now.as_millis().div_euclid(1000).to_string();
-        let mut headers = errand.headers()?;
+        let timestamp = outbound.now.as_millis().div_euclid(1000).to_string();
+        let mut headers = outbound.headers()?;
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        sign(&errand, &keys, &id, &timestamp, &body, &mut headers)?;
-        errand.exchange(client, Method::POST, address(&errand), headers, Bytes::from(body)).await
+        sign(&outbound, &keys, &id, &timestamp, &body, &mut headers)?;
+        outbound.exchange(client, Method::POST, address(&outbound), headers, Bytes::from(body)).await
     }
 }
 
@@ -74,7 +74,7 @@ impl Keys {
 
 /// Adds the signatures, and what they are over.
 fn sign(
-    errand: &Errand<'_>,
+    outbound: &OutboundCall<'_>,
     keys: &Keys,
     id: &str,
     timestamp: &str,
@@ -89,7 +89,7 @@ fn sign(
         ("webhook-timestamp", timestamp.to_owned()),
         ("webhook-signature", keys.standard.signature(id, timestamp, body)),
     ] {
-        if (AuthPlacement::Header { name: name.to_owned(), prefix: None }).is_taken_in(errand.request) {
+        if (AuthPlacement::Header { name: name.to_owned(), prefix: None }).is_taken_in(outbound.request) {
             return Err(not_executable(format!(
                 "the tool has a header `{name}` of its own, where the signature belongs; take it out of the tool's \
                  HTTP mapping"
@@ -103,15 +103,15 @@ fn sign(
 }
 
 /// Where the message goes: all tools of one credential to its base URL, except for those that have a path of their own.
-fn address<'a>(errand: &Errand<'a>) -> &'a Url {
-    let connection = errand.connection;
-    let Some(base) = connection.base_url.as_ref().filter(|_| !connection.endpoints.contains_key(errand.tool)) else {
-        return &errand.request.url;
+fn address<'a>(outbound: &OutboundCall<'a>) -> &'a Url {
+    let connection = outbound.connection;
+    let Some(base) = connection.base_url.as_ref().filter(|_| !connection.endpoints.contains_key(outbound.tool)) else {
+        return &outbound.request.url;
     };
     // A registered tool may have a path of its own too. Without one its request was made in the default way.
-    let default = connection.endpoint(errand.tool).render(base, &Map::new());
-    let is_default = default.is_ok_and(|default| default.url == errand.request.url);
-    if is_default { base.as_url() } else { &errand.request.url }
+    let default = connection.endpoint(outbound.tool).render(base, &Map::new());
+    let is_default = default.is_ok_and(|default| default.url == outbound.request.url);
+    if is_default { base.as_url() } else { &outbound.request.url }
 }
 
 /// Seconds since 1970 with a fraction, as the protocol's reference writes them.

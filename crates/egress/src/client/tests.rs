@@ -35,16 +35,16 @@ struct Upstream {
 
 impl Upstream {
     /// Gives every request of every connection this answer.
-    async fn answering(answer: impl Into<Vec<u8>>) -> Self {
-        let answer = Arc::new(answer.into());
+    async fn answering(response: impl Into<Vec<u8>>) -> Self {
+        let response = Arc::new(response.into());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
         let serve = move |mut stream: TcpStream| {
-            let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
+            let (response, seen) = (Arc::clone(&response), Arc::clone(&seen));
             async move {
                 while let Some(request) = read_request(&mut stream).await {
                     seen.lock().unwrap().push(request);
-                    if stream.write_all(&answer).await.is_err() {
+                    if stream.write_all(&response).await.is_err() {
                         return;
                     }
                 }
@@ -73,13 +73,13 @@ impl Upstream {
     }
 
     /// Answers the first request of each connection with these bytes and hangs up.
-    async fn answering_once(answer: impl Into<Vec<u8>>) -> Self {
-        let answer = Arc::new(answer.into());
+    async fn answering_once(response: impl Into<Vec<u8>>) -> Self {
+        let response = Arc::new(response.into());
         Self::serving("127.0.0.1", move |mut stream| {
-            let answer = Arc::clone(&answer);
+            let response = Arc::clone(&response);
             async move {
                 read_request(&mut stream).await;
-                let _ = stream.write_all(&answer).await;
+                let _ = stream.write_all(&response).await;
             }
         })
         .await
@@ -126,7 +126,7 @@ struct Fickle {
 
 impl Fickle {
     fn new(answers: &[&[&str]]) -> Arc<Self> {
-        let parsed = answers.iter().map(|answer| answer.iter().map(|address| address.parse().unwrap()).collect());
+        let parsed = answers.iter().map(|response| response.iter().map(|address| address.parse().unwrap()).collect());
         Arc::new(Self { answers: Mutex::new(parsed.collect()), asked: AtomicUsize::new(0) })
     }
 

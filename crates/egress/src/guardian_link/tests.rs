@@ -9,7 +9,7 @@ use super::*;
 use crate::address::AddressPolicy;
 use crate::resolver::SystemResolver;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const LIMIT: usize = 1024;
 
 fn client(allowed: &[&str]) -> GuardedClient {
@@ -30,9 +30,9 @@ fn header(name: &'static str, value: &str) -> LinkAuthentication {
 async fn a_question_arrives_as_it_is_and_the_answer_comes_back() {
     let upstream = Upstream::start(|_| Reply::json_text(200, "{\"decision\": 1}"));
     let link = link(&upstream, LinkAuthentication::Bearer(Secret::new("token of the link".to_owned())));
-    let answer = link.post(b"{\"hook\":1}".to_vec(), PATIENCE).await.unwrap();
-    assert_eq!((answer.status, answer.content_type.as_deref()), (200, Some("application/json")));
-    assert_eq!(answer.body, b"{\"decision\": 1}");
+    let response = link.post(b"{\"hook\":1}".to_vec(), TIMEOUT).await.unwrap();
+    assert_eq!((response.status, response.content_type.as_deref()), (200, Some("application/json")));
+    assert_eq!(response.body, b"{\"decision\": 1}");
     let received = upstream.received().remove(0);
     assert_eq!((received.method.as_str(), received.target.as_str()), ("POST", "/hooks?of=1"));
     assert_eq!(received.header("content-type"), Some("application/json"));
@@ -43,8 +43,8 @@ async fn a_question_arrives_as_it_is_and_the_answer_comes_back() {
 #[tokio::test]
 async fn a_header_of_the_guardians_own_is_sent_and_no_other_authentication() {
     let upstream = Upstream::start(|_| Reply::json(200, json!({})));
-    link(&upstream, header("x-guardian-key", "one")).post(Vec::new(), PATIENCE).await.unwrap();
-    link(&upstream, LinkAuthentication::None).post(Vec::new(), PATIENCE).await.unwrap();
+    link(&upstream, header("x-guardian-key", "one")).post(Vec::new(), TIMEOUT).await.unwrap();
+    link(&upstream, LinkAuthentication::None).post(Vec::new(), TIMEOUT).await.unwrap();
     let received = upstream.received();
     assert_eq!(received[0].header("x-guardian-key"), Some("one"));
     assert!(received.iter().all(|request| request.header("authorization").is_none()));
@@ -70,7 +70,7 @@ async fn questions_one_after_the_other_use_one_connection() {
     let upstream = Upstream::start(|_| Reply::json(200, json!({})));
     let link = link(&upstream, LinkAuthentication::None);
     for _ in 0..5 {
-        link.post(b"{}".to_vec(), PATIENCE).await.unwrap();
+        link.post(b"{}".to_vec(), TIMEOUT).await.unwrap();
     }
     assert_eq!((upstream.count(), upstream.connections()), (5, 1));
 }
@@ -80,8 +80,8 @@ async fn no_redirect_is_followed() {
     let elsewhere = Upstream::start(|_| Reply::json(200, json!({})));
     let place = elsewhere.url();
     let upstream = Upstream::start(move |_| Reply::redirect(&place));
-    let answer = link(&upstream, LinkAuthentication::None).post(b"{}".to_vec(), PATIENCE).await.unwrap();
-    assert_eq!((answer.status, elsewhere.count()), (302, 0));
+    let response = link(&upstream, LinkAuthentication::None).post(b"{}".to_vec(), TIMEOUT).await.unwrap();
+    assert_eq!((response.status, elsewhere.count()), (302, 0));
 }
 
 #[tokio::test]
@@ -96,12 +96,12 @@ async fn each_way_to_fail_has_its_name() {
     for (reply, expected) in table {
         let shown = format!("{reply:?}");
         let upstream = Upstream::start(move |_| reply.clone());
-        let failure = link(&upstream, LinkAuthentication::None).post(b"{}".to_vec(), PATIENCE).await;
+        let failure = link(&upstream, LinkAuthentication::None).post(b"{}".to_vec(), TIMEOUT).await;
         assert_eq!(failure, Err(expected), "{shown}");
     }
     let silent = Upstream::start(|_| Reply::silence());
-    let patience = Duration::from_millis(20);
-    let failure = link(&silent, LinkAuthentication::None).post(b"{}".to_vec(), patience).await;
+    let timeout = Duration::from_millis(20);
+    let failure = link(&silent, LinkAuthentication::None).post(b"{}".to_vec(), timeout).await;
     assert_eq!(failure, Err(LinkFailure::Timeout));
 }
 
@@ -111,17 +111,17 @@ async fn nobody_there_a_private_address_and_no_tls_are_told_apart_from_an_answer
         let upstream = Upstream::start(|_| Reply::Close);
         link(&upstream, LinkAuthentication::None)
     };
-    assert_eq!(gone.post(Vec::new(), PATIENCE).await, Err(LinkFailure::Connect));
+    assert_eq!(gone.post(Vec::new(), TIMEOUT).await, Err(LinkFailure::Connect));
 
     let upstream = Upstream::start(|_| Reply::json(200, json!({})));
     let url = Url::parse(&upstream.url()).unwrap();
     let blocked = GuardianLink::new(client(&[]), url, LinkAuthentication::None, LIMIT, None).unwrap();
-    assert_eq!(blocked.post(Vec::new(), PATIENCE).await, Err(LinkFailure::Connect));
+    assert_eq!(blocked.post(Vec::new(), TIMEOUT).await, Err(LinkFailure::Connect));
 
     let url = Url::parse(&upstream.url().replace("http:", "https:")).unwrap();
     let ca_certificate = Some("no certificate".to_owned());
     let allowed = client(&["127.0.0.1/32"]);
     let untrusted = GuardianLink::new(allowed, url, LinkAuthentication::None, LIMIT, ca_certificate).unwrap();
-    assert_eq!(untrusted.post(Vec::new(), PATIENCE).await, Err(LinkFailure::Tls));
+    assert_eq!(untrusted.post(Vec::new(), TIMEOUT).await, Err(LinkFailure::Tls));
     assert_eq!(upstream.count(), 0);
 }

@@ -47,7 +47,7 @@ async fn a_connection_serves_only_its_credential_its_service_and_its_trust() {
     }
     assert!(take(&pool, key(1), "http://API.example.com:80/other?path", Some("CA")).is_some());
     assert!(take(&pool, key(1), URL, Some("CA")).is_none());
-    assert_eq!(pool.shelves().count, 0);
+    assert_eq!(pool.idle_connections().count, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +61,7 @@ async fn a_connection_waits_only_so_long_and_lives_only_so_long() {
     }
     tokio::time::advance(Duration::from_secs(29)).await;
     pool.put(held);
-    assert_eq!(pool.shelves().count, 0);
+    assert_eq!(pool.idle_connections().count, 0);
 
     let (held, _far) = connection(key(1), URL, None).await;
     pool.put(held);
@@ -76,8 +76,8 @@ async fn connections_that_nobody_asks_for_are_closed() {
     pool.put(held);
     // Ends when the other side is closed, which only the sweeper can do here.
     let read = tokio::io::AsyncReadExt::read(&mut far, &mut [0; 1]).await.unwrap();
-    let shelves = pool.shelves();
-    assert_eq!((read, shelves.by_key.len(), shelves.swept), (0, 0, false));
+    let idle_connections = pool.idle_connections();
+    assert_eq!((read, idle_connections.by_key.len(), idle_connections.swept), (0, 0, false));
 }
 
 #[tokio::test]
@@ -86,11 +86,11 @@ async fn a_connection_that_the_service_closed_is_not_lent() {
     let (held, far) = connection(key(1), URL, None).await;
     pool.put(held);
     drop(far);
-    while !pool.shelves().by_key[&(key(1), here())][0].sender.is_closed() {
+    while !pool.idle_connections().by_key[&(key(1), here())][0].sender.is_closed() {
         tokio::task::yield_now().await;
     }
     assert!(take(&pool, key(1), URL, None).is_none());
-    assert_eq!(pool.shelves().count, 0);
+    assert_eq!(pool.idle_connections().count, 0);
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn the_number_of_waiting_connections_is_bounded() {
             far_ends.push(far);
         }
     }
-    assert_eq!(pool.shelves().count, TOTAL_LIMIT);
+    assert_eq!(pool.idle_connections().count, TOTAL_LIMIT);
     assert!(take(&pool, key(0), URL, None).is_none(), "the longest waiting went first");
     assert!(take(&pool, key(255), URL, None).is_some());
 
@@ -113,9 +113,9 @@ async fn the_number_of_waiting_connections_is_bounded() {
         pool.put(held);
         far_ends.push(far);
     }
-    let shelves = pool.shelves();
-    assert_eq!(shelves.by_key[&(key(7), here())].len(), CREDENTIAL_LIMIT);
-    assert_eq!(shelves.count, shelves.by_key.values().map(Vec::len).sum::<usize>());
+    let idle_connections = pool.idle_connections();
+    assert_eq!(idle_connections.by_key[&(key(7), here())].len(), CREDENTIAL_LIMIT);
+    assert_eq!(idle_connections.count, idle_connections.by_key.values().map(Vec::len).sum::<usize>());
 }
 
 #[test]

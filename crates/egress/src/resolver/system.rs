@@ -47,11 +47,11 @@ struct State {
 }
 
 /// A look-up in flight; over when this is dropped.
-struct Flight {
+struct PendingLookup {
     lookups: Arc<Lookups>,
     name: String,
     holder: PoolKey,
-    told: watch::Sender<Option<Found>>,
+    result_sender: watch::Sender<Option<Found>>,
     /// `None` while it is being given back.
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
@@ -128,13 +128,19 @@ impl Lookups {
         if let Some(flight) = state.in_flight.get(name) {
             return flight.clone();
         }
-        let (told, flight) = watch::channel(None);
+        let (result_sender, flight) = watch::channel(None);
         state.in_flight.insert(name.to_owned(), flight.clone());
         drop(state);
-        let begun = Flight { lookups: Arc::clone(self), name: name.to_owned(), holder, told, permits: Some(permits) };
+        let begun = PendingLookup {
+            lookups: Arc::clone(self),
+            name: name.to_owned(),
+            holder,
+            result_sender,
+            permits: Some(permits),
+        };
         tokio::task::spawn_blocking(move || {
             let found = (begun.lookups.look_up)(&begun.name);
-            begun.told.send_replace(Some(found));
+            begun.result_sender.send_replace(Some(found));
         });
         flight
     }
@@ -153,7 +159,7 @@ impl State {
     }
 }
 
-impl Drop for Flight {
+impl Drop for PendingLookup {
     fn drop(&mut self) {
         let mut state = self.lookups.state();
         state.in_flight.remove(&self.name);

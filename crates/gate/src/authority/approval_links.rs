@@ -13,7 +13,7 @@ impl ApprovalAdministration {
     pub async fn redeem_approval_link(&self, caller: &Caller, token: &LinkToken) -> Result<Approval, Refusal> {
         // Before the link is looked at: whoever may not answer must not use it up either.
         caller.require(Permission::DecideApprovals)?;
-        let command = RedeemApprovalLink { stamp: caller.mandate(self.clock.now()), digest: token.digest() };
+        let command = RedeemApprovalLink { audit: caller.mandate(self.clock.now()), digest: token.digest() };
         self.links.redeem_approval_link(command).await
     }
 }

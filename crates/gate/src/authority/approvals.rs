@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_model::approval::{
-    Approval, ApprovalHappening, ApprovalSession, ApprovalStatus, Attendance, Channel, Decision, LONGEST_WAIT, Mode,
-    SessionName, StandingApproval, StandingWish, Vote,
+    Approval, ApprovalEvent, ApprovalSession, ApprovalStatus, Attendance, Channel, Decision, MAX_WAIT, Mode,
+    SessionName, StandingApproval, StandingRequest, Vote,
 };
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::id::{ApprovalId, StandingApprovalId};
@@ -31,17 +31,17 @@ use crate::refusal::{Code, Refusal};
 use crate::settings::Settings;
 
 /// The longest reason, in bytes.
-const LONGEST_REASON: usize = 2_000;
+const MAX_REASON: usize = 2_000;
 /// The longest answer to a question, in bytes.
-const LONGEST_ANSWER: usize = 16 * 1024;
+const MAX_ANSWER: usize = 16 * 1024;
 
 /// Somebody's answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct DecisionRequest {
     /// Yes or no.
     pub decision: Decision,
     /// What is to be covered besides the call.
-    pub wish: Option<StandingWish>,
+    pub wish: Option<StandingRequest>,
     /// Why.
     pub reason: Option<String>,
     /// What is answered, where the tool is a question.
@@ -131,7 +131,7 @@ impl ApprovalAdministration {
     }
 
     /// Counts somebody's answer; answers the approval as it is now.
-    pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: Answer) -> Result<Approval, Refusal> {
+    pub async fn decide(&self, caller: &Caller, id: ApprovalId, answer: DecisionRequest) -> Result<Approval, Refusal> {
         check_texts(&answer)?;
         caller.require(Permission::DecideApprovals)?;
         let approval = self.approvals.approval(caller.tenant(), id).await?.ok_or_else(|| no_approval(id))?;
@@ -139,7 +139,7 @@ impl ApprovalAdministration {
             Some(wish) if answer.decision == Decision::Approve => self.standing_of(caller, &approval, wish)?,
             _ => (None, None),
         };
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let vote = Vote {
             by: caller.id().clone(),
             decision: answer.decision,
@@ -147,16 +147,16 @@ impl ApprovalAdministration {
             reason: answer.reason.clone().filter(|reason| !reason.is_empty()),
             answer: answer.answer.clone(),
             wish: answer.wish.clone(),
-            at: stamp.time(),
+            at: audit.time(),
         };
         let command = DecideApproval {
-            stamp,
+            audit,
             id,
             vote,
             standing,
             notice,
             idempotency_key: answer.idempotency_key.clone(),
-            request_digest: answer_digest(&answer),
+            request_digest: decision_digest(&answer),
         };
         let decided =
             self.approvals.decide_approval(command).await.inspect(|decided| self.approver.resolved(decided))?;
@@ -171,7 +171,7 @@ impl ApprovalAdministration {
         &self,
         caller: &Caller,
         approval: &Approval,
-        wish: &StandingWish,
+        wish: &StandingRequest,
     ) -> Result<(Option<StandingApproval>, Option<String>), Refusal> {
         let (coverage, reach) = match self.approver.standing(approval, wish) {
             Ok(covered) => covered,
@@ -215,7 +215,7 @@ impl ApprovalAdministration {
         freshness: Freshness,
     ) -> Result<Vec<LoggedEvent>, Refusal> {
         let filter = EventFilter {
-            kinds: ApprovalHappening::NAMES.iter().map(|name| (*name).to_owned()).collect(),
+            kinds: ApprovalEvent::NAMES.iter().map(|name| (*name).to_owned()).collect(),
             agent: visible_agent(caller, None)?,
             ..EventFilter::default()
         };
@@ -272,7 +272,7 @@ impl ApprovalAdministration {
     ) -> Result<StandingApproval, Refusal> {
         self.standing_approval(caller, id).await?;
         caller.require(Permission::DecideApprovals)?;
-        self.standing_approvals.revoke_standing(RevokeStanding { stamp: caller.mandate(self.clock.now()), id }).await
+        self.standing_approvals.revoke_standing(RevokeStanding { audit: caller.mandate(self.clock.now()), id }).await
     }
 
     /// Which standing approvals would cover a call, or why none does.
@@ -316,8 +316,8 @@ impl ApprovalAdministration {
     ) -> Result<SessionView, Refusal> {
         caller.require(Permission::InvokeTools)?;
         let before = self.approval_sessions.session_terms(caller.tenant(), caller.id(), &name).await?;
-        if changes.wait.is_some_and(|wait| wait.is_zero() || wait > LONGEST_WAIT) {
-            let reason = format!("`ttl_seconds` must be 1 to {}", LONGEST_WAIT.as_secs());
+        if changes.wait.is_some_and(|wait| wait.is_zero() || wait > MAX_WAIT) {
+            let reason = format!("`ttl_seconds` must be 1 to {}", MAX_WAIT.as_secs());
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttl_seconds"));
         }
         let terms = SessionTerms {
@@ -331,7 +331,7 @@ impl ApprovalAdministration {
         let (from, to) =
             (self.settings.approvals.effective_mode(&before), self.settings.approvals.effective_mode(&terms));
         let command = SetSessionTerms {
-            stamp: caller.mandate(self.clock.now()),
+            audit: caller.mandate(self.clock.now()),
             owner: caller.id().clone(),
             name: name.clone(),
             terms: terms.clone(),
@@ -420,7 +420,7 @@ fn no_standing(id: StandingApprovalId) -> Refusal {
     Refusal::new(Code::StandingApprovalNotFound, format!("there is no standing approval {id}"))
 }
 
-fn check_texts(answer: &Answer) -> Result<(), Refusal> {
+fn check_texts(answer: &DecisionRequest) -> Result<(), Refusal> {
     let wrong = |field: &str, limit: usize| {
         let reason = format!("`{field}` must be printable text of at most {limit} bytes");
         Refusal::new(Code::InvalidField, reason).with("path", field)
@@ -430,16 +430,16 @@ fn check_texts(answer: &Answer) -> Result<(), Refusal> {
             text.len() <= limit && !text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t')
         })
     };
-    if !fits(&answer.reason, LONGEST_REASON) {
-        return Err(wrong("reason", LONGEST_REASON));
+    if !fits(&answer.reason, MAX_REASON) {
+        return Err(wrong("reason", MAX_REASON));
     }
-    if !fits(&answer.answer, LONGEST_ANSWER) {
-        return Err(wrong("answer", LONGEST_ANSWER));
+    if !fits(&answer.answer, MAX_ANSWER) {
+        return Err(wrong("answer", MAX_ANSWER));
     }
     Ok(())
 }
 
-fn answer_digest(answer: &Answer) -> String {
+fn decision_digest(answer: &DecisionRequest) -> String {
     let said = json!({
         "decision": answer.decision, "wish": answer.wish, "reason": answer.reason, "answer": answer.answer,
     });

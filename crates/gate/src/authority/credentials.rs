@@ -14,7 +14,7 @@ use toolgate_model::time::Timestamp;
 use crate::authority::Administration;
 use crate::identify::Caller;
 use crate::ports::ledger::{
-    CreateCredential, Freshness, NewEnd, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
+    CreateCredential, Freshness, NewExpiry, Page, PageRequest, RevokeCredential, Revoked, RotateCredential,
 };
 use crate::ports::sealer::SealBinding;
 use crate::refusal::{Code, Refusal};
@@ -73,10 +73,10 @@ impl Administration {
         check_material(new.auth_type, &new.material)?;
         refuse_leaks(&new.material, &new.metadata, new.label.as_str())?;
         self.require_future(new.expires_at)?;
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let credential = Credential {
-            id: self.ids.make(stamp.time(), CredentialId::new)?,
-            tenant: stamp.tenant().clone(),
+            id: self.ids.make(audit.time(), CredentialId::new)?,
+            tenant: audit.tenant().clone(),
             vault: vault.id,
             service: new.service,
             label: new.label,
@@ -85,18 +85,18 @@ impl Administration {
             metadata: new.metadata,
             version: u32::from(!new.material.is_empty()),
             material_fields: new.material.names().map(str::to_owned).collect(),
-            created_at: stamp.time(),
-            rotated_at: stamp.time(),
+            created_at: audit.time(),
+            rotated_at: audit.time(),
             expires_at: new.expires_at,
             revoked_at: None,
         };
-        let binding = SealBinding::of_credential(stamp.tenant(), credential.id, 1);
+        let binding = SealBinding::of_credential(audit.tenant(), credential.id, 1);
         for _ in 0..ATTEMPTS {
             let sealed = match new.material.is_empty() {
                 true => None,
                 false => Some(self.sealer.seal(&binding, &new.material).await?),
             };
-            let command = CreateCredential { stamp: stamp.clone(), credential: credential.clone(), sealed };
+            let command = CreateCredential { audit: audit.clone(), credential: credential.clone(), sealed };
             match self.credentials.create_credential(command).await {
                 Err(refusal) if refusal.code() == Code::MasterKeyRetired => {}
                 other => return other.map(|()| credential),
@@ -146,18 +146,18 @@ impl Administration {
         let metadata = new.metadata.as_ref().unwrap_or(&credential.metadata);
         refuse_leaks(&new.material, metadata, credential.label.as_str())?;
         self.require_future(new.expires_at.flatten())?;
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         for _ in 0..ATTEMPTS {
-            let binding = SealBinding::of_credential(stamp.tenant(), id, credential.version + 1);
+            let binding = SealBinding::of_credential(audit.tenant(), id, credential.version + 1);
             let command = RotateCredential {
-                stamp: stamp.clone(),
+                audit: audit.clone(),
                 id,
                 expected_version: credential.version,
                 sealed: self.sealer.seal(&binding, &new.material).await?,
                 material_fields: new.material.names().map(str::to_owned).collect(),
                 metadata: new.metadata.clone(),
-                end: new.expires_at.map_or(NewEnd::Later, NewEnd::At),
-                retire_until: stamp.time().plus(self.settings.retire_after),
+                end: new.expires_at.map_or(NewExpiry::Later, NewExpiry::At),
+                retire_until: audit.time().plus(self.settings.retire_after),
             };
             match self.credentials.rotate_credential(command).await {
                 Err(refusal) if matches!(refusal.code(), Code::MasterKeyRetired | Code::VersionConflict) => {
@@ -179,7 +179,7 @@ impl Administration {
         self.managed_credential(caller, id).await?;
         let reason = reason.map_or_else(|| format!("revoked by `{}`", caller.id()), |line| line.as_str().to_owned());
         self.credentials
-            .revoke_credential(RevokeCredential { stamp: caller.mandate(self.clock.now()), id, reason })
+            .revoke_credential(RevokeCredential { audit: caller.mandate(self.clock.now()), id, reason })
             .await
     }
 

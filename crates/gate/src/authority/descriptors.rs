@@ -54,10 +54,10 @@ impl Administration {
         }
         let Some((_, service, name)) = tool.service_and_tool() else { return Ok(None) };
         let catalog = self.catalogs.of(caller.tenant(), Freshness::Newest).await?;
-        let (_, held) = self.active_holdings(caller, caller.id()).await?;
-        let of_service = held.iter().filter(|holding| holding.credential.service == service);
-        let mut described = of_service.filter_map(|holding| {
-            let found = usable_tool(holding, &catalog, &name).filter(|found| caller.may_use(found))?;
+        let (_, held) = self.active_grants(caller, caller.id()).await?;
+        let of_service = held.iter().filter(|held_grant| held_grant.credential.service == service);
+        let mut described = of_service.filter_map(|held_grant| {
+            let found = usable_tool(held_grant, &catalog, &name).filter(|found| caller.may_use(found))?;
             // Two versions of a service may come from different sources.
             found.descriptor().ok().filter(|descriptor| descriptor.fields().tool_id == *tool)
         });

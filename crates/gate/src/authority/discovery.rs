@@ -14,13 +14,13 @@ use super::services::not_found;
 use crate::authority::Administration;
 use crate::catalog::{Catalog, Service, Tool};
 use crate::identify::Caller;
-use crate::ports::ledger::{Freshness, Holding, PageRequest};
+use crate::ports::ledger::{Freshness, HeldGrant, PageRequest};
 use crate::refusal::{Code, Refusal};
 
 /// A tool that an agent can use, and through which grant.
 pub struct GrantedTool {
     /// The grant.
-    pub holding: Arc<Holding>,
+    pub held_grant: Arc<HeldGrant>,
     /// The tool.
     pub tool: Arc<Tool>,
 }
@@ -71,31 +71,31 @@ impl Administration {
         agent: &PrincipalId,
         catalog: &Catalog,
     ) -> Result<Vec<GrantedTool>, Refusal> {
-        let (agent, active) = self.active_holdings(caller, agent).await?;
-        let granted = active.into_iter().flat_map(|holding| {
-            let tools = usable_tools(&holding, catalog).into_iter();
-            tools.map(move |tool| GrantedTool { holding: Arc::clone(&holding), tool })
+        let (agent, active) = self.active_grants(caller, agent).await?;
+        let granted = active.into_iter().flat_map(|held_grant| {
+            let tools = usable_tools(&held_grant, catalog).into_iter();
+            tools.map(move |tool| GrantedTool { held_grant: Arc::clone(&held_grant), tool })
         });
         Ok(granted.filter(|granted| granted.tool.is_listed_for(agent.as_deref())).collect())
     }
 
     /// An agent with the grants of it that can be used now, oldest first.
-    pub(super) async fn active_holdings(
+    pub(super) async fn active_grants(
         &self,
         caller: &Caller,
         agent: &PrincipalId,
-    ) -> Result<(Option<Arc<Principal>>, Vec<Arc<Holding>>), Refusal> {
+    ) -> Result<(Option<Arc<Principal>>, Vec<Arc<HeldGrant>>), Refusal> {
         let now = self.clock.now();
-        let holdings = self.held_grants.holdings(caller.tenant(), agent, now, Freshness::Newest).await?;
-        if holdings.truncated {
+        let held_grants = self.held_grants.held_grants(caller.tenant(), agent, now, Freshness::Newest).await?;
+        if held_grants.truncated {
             let reason = format!("`{agent}` holds too many grants to list; page through GET /api/v1/grants");
             return Err(Refusal::new(Code::InvalidField, reason));
         }
-        let is_active = |holding: &&Arc<Holding>| {
-            holding.lineage.standing(now).status == GrantStatus::Active
-                && holding.credential.status(now) == CredentialStatus::Active
+        let is_active = |held_grant: &&Arc<HeldGrant>| {
+            held_grant.lineage.standing(now).status == GrantStatus::Active
+                && held_grant.credential.status(now) == CredentialStatus::Active
         };
-        Ok((holdings.agent.clone(), holdings.held.iter().filter(is_active).cloned().collect()))
+        Ok((held_grants.agent.clone(), held_grants.held.iter().filter(is_active).cloned().collect()))
     }
 
     /// Every credential of the tenant, up to a limit.
@@ -114,15 +114,15 @@ impl Administration {
 }
 
 /// The tools of the grant's service whose scope it holds, by name. Only these are looked at.
-fn usable_tools(holding: &Holding, catalog: &Catalog) -> Vec<Arc<Tool>> {
-    let registered = registered_service(holding, catalog);
-    let scopes = &holding.effective.scopes;
+fn usable_tools(held_grant: &HeldGrant, catalog: &Catalog) -> Vec<Arc<Tool>> {
+    let registered = registered_service(held_grant, catalog);
+    let scopes = &held_grant.effective.scopes;
     let of_scopes =
         scopes.iter().flat_map(|scope| registered.into_iter().flat_map(|found| found.tools_of_scope(scope)));
     let mut tools: Vec<Arc<Tool>> = of_scopes.cloned().collect();
-    for (name, definition) in &holding.implicit {
+    for (name, definition) in &held_grant.implicit {
         if scopes.contains(&definition.scope) && registered.is_none_or(|found| found.tool(name.as_str()).is_none()) {
-            let service = holding.credential.service.clone();
+            let service = held_grant.credential.service.clone();
             tools.push(Arc::new(Tool::implicit(service, name.clone(), Arc::clone(definition))));
         }
     }
@@ -131,20 +131,20 @@ fn usable_tools(holding: &Holding, catalog: &Catalog) -> Vec<Arc<Tool>> {
 }
 
 /// The tool of this name, if it is among [`usable_tools`].
-pub(super) fn usable_tool(holding: &Holding, catalog: &Catalog, name: &ToolName) -> Option<Arc<Tool>> {
-    let registered = registered_service(holding, catalog).and_then(|found| found.tool(name.as_str()));
+pub(super) fn usable_tool(held_grant: &HeldGrant, catalog: &Catalog, name: &ToolName) -> Option<Arc<Tool>> {
+    let registered = registered_service(held_grant, catalog).and_then(|found| found.tool(name.as_str()));
     let implicit = || {
-        let definition = holding.implicit.get(name)?;
-        let service = holding.credential.service.clone();
+        let definition = held_grant.implicit.get(name)?;
+        let service = held_grant.credential.service.clone();
         Some(Arc::new(Tool::implicit(service, name.clone(), Arc::clone(definition))))
     };
     let tool = registered.cloned().or_else(implicit)?;
-    holding.effective.scopes.contains(&tool.definition.scope).then_some(tool)
+    held_grant.effective.scopes.contains(&tool.definition.scope).then_some(tool)
 }
 
-fn registered_service<'a>(holding: &Holding, catalog: &'a Catalog) -> Option<&'a Service> {
-    let pinned = holding.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref());
-    catalog.service(&holding.credential.service, pinned)
+fn registered_service<'a>(held_grant: &HeldGrant, catalog: &'a Catalog) -> Option<&'a Service> {
+    let pinned = held_grant.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref());
+    catalog.service(&held_grant.credential.service, pinned)
 }
 
 /// The tools that a credential defines and the registry does not.

@@ -75,17 +75,17 @@ impl Administration {
         let granted_by = new.granted_by.unwrap_or_else(|| caller.id().clone());
         caller.require_acting_for(&granted_by)?;
         let credential = self.managed_credential(caller, new.credential).await?;
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let expires_at = match new.expires_at {
-            None => Some(stamp.time().plus(self.settings.default_grant_lifetime)),
+            None => Some(audit.time().plus(self.settings.default_grant_lifetime)),
             Some(end) => end,
         };
         self.require_future(expires_at)?;
         require_indefinite(expires_at, new.allow_indefinite)?;
         let depth = new.delegation_depth.unwrap_or(DelegationDepth::Limited(u32::from(new.delegatable)));
         let grant = Grant {
-            id: self.ids.make(stamp.time(), GrantId::new)?,
-            tenant: stamp.tenant().clone(),
+            id: self.ids.make(audit.time(), GrantId::new)?,
+            tenant: audit.tenant().clone(),
             credential: credential.id,
             service: credential.service,
             agent: new.agent,
@@ -100,11 +100,11 @@ impl Administration {
                 delegation_depth: depth,
                 expires_at,
             },
-            created_at: stamp.time(),
+            created_at: audit.time(),
             suspended: None,
             revoked_at: None,
         };
-        self.grants.create_grant(CreateGrant { stamp, grant: grant.clone() }).await?;
+        self.grants.create_grant(CreateGrant { audit, grant: grant.clone() }).await?;
         Lineage::new(Vec::new(), grant).ok_or_else(|| Refusal::new(Code::Internal, "a direct grant has no source"))
     }
 
@@ -118,10 +118,10 @@ impl Administration {
         if new.request.expires_at == Some(None) {
             require_indefinite(None, new.allow_indefinite)?;
         }
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let command = DelegateGrant {
-            id: self.ids.make(stamp.time(), GrantId::new)?,
-            stamp,
+            id: self.ids.make(audit.time(), GrantId::new)?,
+            audit,
             source: new.source,
             target: new.target,
             granted_by: holder,
@@ -185,7 +185,7 @@ impl Administration {
         }
         let reason = reason_or(reason, "revoked", caller);
         let revoked =
-            self.grants.revoke_grant(RevokeGrant { stamp: caller.mandate(self.clock.now()), id, reason }).await?;
+            self.grants.revoke_grant(RevokeGrant { audit: caller.mandate(self.clock.now()), id, reason }).await?;
         let (lineage, _) = self.visible_grant(caller, id).await?;
         Ok((revoked, lineage))
     }
@@ -197,7 +197,7 @@ impl Administration {
         let reason = reason_or(reason, "suspended", caller);
         let overrides = relation == Relation::Manager;
         self.grants
-            .suspend_grant(SuspendGrant { stamp: caller.mandate(self.clock.now()), id, reason, overrides })
+            .suspend_grant(SuspendGrant { audit: caller.mandate(self.clock.now()), id, reason, overrides })
             .await?;
         Ok(self.visible_grant(caller, id).await?.0)
     }
@@ -207,7 +207,7 @@ impl Administration {
         let (_, relation) = self.visible_grant(caller, id).await?;
         require_over(caller, relation)?;
         let only_own = relation == Relation::Delegator;
-        self.grants.resume_grant(ResumeGrant { stamp: caller.mandate(self.clock.now()), id, only_own }).await?;
+        self.grants.resume_grant(ResumeGrant { audit: caller.mandate(self.clock.now()), id, only_own }).await?;
         Ok(self.visible_grant(caller, id).await?.0)
     }
 

@@ -160,8 +160,8 @@ impl Administration {
             Refusal::new(Code::GrantNotFound, format!("there is no grant {}", report.grant))
                 .with("grant_id", report.grant)
         };
-        let holding = self.held_grants.holding(caller.tenant(), report.grant).await?.ok_or_else(missing)?;
-        let grant = holding.lineage.grant();
+        let held_grant = self.held_grants.held_grant(caller.tenant(), report.grant).await?.ok_or_else(missing)?;
+        let grant = held_grant.lineage.grant();
         if grant.agent != report.agent {
             return Err(missing());
         }
@@ -169,16 +169,16 @@ impl Administration {
             let reason = format!("grant {} is for service `{}`", report.grant, grant.service);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
-        let stamp = caller.mandate(self.clock.now());
-        require_usable(&holding, stamp.time())?;
-        let lineage = holding.lineage.ancestors().iter().chain([grant]);
+        let audit = caller.mandate(self.clock.now());
+        require_usable(&held_grant, audit.time())?;
+        let lineage = held_grant.lineage.ancestors().iter().chain([grant]);
         let summary = LoggingRule::default().summary(&report.parameters);
         let invocation = Invocation {
-            id: self.ids.make(stamp.time(), InvocationId::new)?,
-            tenant: stamp.tenant().clone(),
+            id: self.ids.make(audit.time(), InvocationId::new)?,
+            tenant: audit.tenant().clone(),
             grant: Some(report.grant),
             agent: report.agent.clone(),
-            actor: stamp.actor().clone(),
+            actor: audit.actor().clone(),
             service: Some(report.service.clone()),
             tool: report.tool.as_str().to_owned(),
             version: None,
@@ -194,12 +194,12 @@ impl Administration {
             context: report.context.clone(),
             trace: CallTrace { by_agent: true, ..CallTrace::default() },
             reported: true,
-            created_at: stamp.time(),
+            created_at: audit.time(),
         };
         Ok(ReportInvocation {
-            stamp,
+            audit,
             lineage: lineage.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
-            credential: holding.credential.id,
+            credential: held_grant.credential.id,
             invocation,
         })
     }

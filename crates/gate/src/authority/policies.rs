@@ -205,8 +205,8 @@ impl PolicyAdministration {
         let count = |rules: usize| u64::try_from(rules).unwrap_or(u64::MAX);
         let shadowed = count(checked.rules.iter().filter(|rule| rule.shadow).count());
         let rules = count(checked.rules.len());
-        let stamp = caller.mandate(self.clock.now());
-        self.policies.apply_policies(ApplyPolicies { stamp, change, files, note, expected, rules, shadowed }).await
+        let audit = caller.mandate(self.clock.now());
+        self.policies.apply_policies(ApplyPolicies { audit, change, files, note, expected, rules, shadowed }).await
     }
 
     /// Checks and tests policies, beside the calls that are under way: many rules take a while.

@@ -71,7 +71,7 @@ impl Administration {
             return Err(Refusal::new(Code::AlreadyExists, reason));
         }
         let unresolved = self.unresolved_tools(caller, new.tool_allowlist.as_ref()).await?;
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let principal = Principal {
             name: new.name,
             scopes: new.scopes,
@@ -79,9 +79,9 @@ impl Administration {
             tool_allowlist: new.tool_allowlist,
             labels: new.labels,
             detaches: new.detaches,
-            ..Principal::new(stamp.tenant().clone(), new.id, new.kind, permissions, stamp.time())
+            ..Principal::new(audit.tenant().clone(), new.id, new.kind, permissions, audit.time())
         };
-        let command = CreatePrincipal { stamp, principal: principal.clone(), unresolved: unresolved.clone() };
+        let command = CreatePrincipal { audit, principal: principal.clone(), unresolved: unresolved.clone() };
         self.principals.create_principal(command).await?;
         Ok(Stored { principal, unresolved_tools: unresolved })
     }
@@ -108,7 +108,7 @@ impl Administration {
         }
         let unresolved = self.unresolved_tools(caller, changes.tool_allowlist.iter().flatten().next()).await?;
         let command = UpdatePrincipal {
-            stamp: caller.mandate(self.clock.now()),
+            audit: caller.mandate(self.clock.now()),
             id: id.clone(),
             expected_revision: before.revision,
             changes,
@@ -142,7 +142,7 @@ impl Administration {
             return Err(Refusal::new(Code::PermissionDenied, reason));
         }
         self.principals
-            .remove_principal(RemovePrincipal { stamp: caller.mandate(self.clock.now()), id: id.clone() })
+            .remove_principal(RemovePrincipal { audit: caller.mandate(self.clock.now()), id: id.clone() })
             .await
     }
 
@@ -157,10 +157,10 @@ impl Administration {
         let holder = self.administered(caller, principal).await?;
         caller.require_scopes_within_own(&holder.scopes)?;
         self.require_future(expires_at)?;
-        let stamp = caller.mandate(self.clock.now());
-        let (key, secret) = new_key(&self.ids, principal.clone(), stamp.time())?;
+        let audit = caller.mandate(self.clock.now());
+        let (key, secret) = new_key(&self.ids, principal.clone(), audit.time())?;
         let key = NewKey { label, expires_at, ..key };
-        let record = self.keys.create_key(CreateKey { stamp, key }).await?;
+        let record = self.keys.create_key(CreateKey { audit, key }).await?;
         Ok((record, secret))
     }
 
@@ -182,11 +182,11 @@ impl Administration {
             let reason = "client certificates identify principals of the tenant `default` only; use a key here";
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "certificate"));
         }
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let key =
-            stored_key(&self.ids, principal.clone(), stamp.time(), certificate.digest(), certificate.to_string())?;
+            stored_key(&self.ids, principal.clone(), audit.time(), certificate.digest(), certificate.to_string())?;
         let key = NewKey { label, expires_at, certificate: Some(certificate), ..key };
-        self.keys.create_key(CreateKey { stamp, key }).await
+        self.keys.create_key(CreateKey { audit, key }).await
     }
 
     /// The keys of a principal.
@@ -205,7 +205,7 @@ impl Administration {
         if let Some(principal) = self.principals.principal(caller.tenant(), &key.principal).await? {
             caller.require_within_own(&principal.permissions)?;
         }
-        self.keys.revoke_key(RevokeKey { stamp: caller.mandate(self.clock.now()), id }).await
+        self.keys.revoke_key(RevokeKey { audit: caller.mandate(self.clock.now()), id }).await
     }
 
     /// A principal that the caller administers: whoever could make its key could act with its permissions.

@@ -30,7 +30,7 @@ impl Administration {
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
         }
         let (service, version) = (definition.service.clone(), definition.version.clone());
-        let command = ApplyService { stamp: caller.mandate(self.clock.now()), definition, replace };
+        let command = ApplyService { audit: caller.mandate(self.clock.now()), definition, replace };
         let new = self.services.apply_service(command).await?;
         let registered = self.service(caller, &service, Some(&version)).await?;
         let registered = registered.into_iter().next().ok_or_else(|| not_found(&service))?;
@@ -45,7 +45,7 @@ impl Administration {
         version: Option<ServiceVersion>,
     ) -> Result<u64, Refusal> {
         require_registrar(caller)?;
-        self.services.remove_service(RemoveService { stamp: caller.mandate(self.clock.now()), service, version }).await
+        self.services.remove_service(RemoveService { audit: caller.mandate(self.clock.now()), service, version }).await
     }
 
     /// Everything that is registered.

@@ -48,19 +48,19 @@ impl Administration {
             let reason = format!("a session may be open for 1 to {} seconds", LONGEST.as_secs());
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttlSeconds"));
         }
-        let stamp = caller.mandate(self.clock.now());
-        let id = self.ids.make(stamp.time(), SessionId::new)?;
+        let audit = caller.mandate(self.clock.now());
+        let id = self.ids.make(audit.time(), SessionId::new)?;
         let unnamed = || RunId::parse(&id.to_string()).map_err(|_| Refusal::new(Code::Internal, "an id is no name"));
         let session = ToolSession {
             id,
             principal: caller.id().clone(),
             tool,
             run: run.map_or_else(unnamed, Ok)?,
-            opened_at: stamp.time(),
-            expires_at: stamp.time().plus(lifetime),
+            opened_at: audit.time(),
+            expires_at: audit.time().plus(lifetime),
         };
         let most = self.settings.sessions_of_principal;
-        self.tool_sessions.open_session(OpenSession { stamp, session: session.clone(), most }).await?;
+        self.tool_sessions.open_session(OpenSession { audit, session: session.clone(), most }).await?;
         Ok(session)
     }
 
@@ -74,6 +74,6 @@ impl Administration {
     /// Brings a session of the caller to its end.
     pub async fn close_session(&self, caller: &Caller, id: SessionId, completed: bool) -> Result<(), Refusal> {
         self.session(caller, id).await?;
-        self.tool_sessions.close_session(CloseSession { stamp: caller.mandate(self.clock.now()), id, completed }).await
+        self.tool_sessions.close_session(CloseSession { audit: caller.mandate(self.clock.now()), id, completed }).await
     }
 }

@@ -20,17 +20,17 @@ impl Administration {
         name: Option<Line>,
     ) -> Result<(Tenant, PrincipalId, ApiKey), Refusal> {
         require_platform(caller)?;
-        let stamp = caller.mandate(self.clock.now());
-        let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), stamp.time())?;
-        let tenant = Tenant { id: id.clone(), name, created_at: stamp.time() };
+        let audit = caller.mandate(self.clock.now());
+        let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), audit.time())?;
+        let tenant = Tenant { id: id.clone(), name, created_at: audit.time() };
         let administrator = Principal::new(
             id,
             PrincipalId::administrator(),
             PrincipalKind::User,
             PermissionSet::of_a_tenant_administrator(),
-            stamp.time(),
+            audit.time(),
         );
-        self.tenants.create_tenant(CreateTenant { stamp, tenant: tenant.clone(), administrator, key }).await?;
+        self.tenants.create_tenant(CreateTenant { audit, tenant: tenant.clone(), administrator, key }).await?;
         Ok((tenant, PrincipalId::administrator(), secret))
     }
 

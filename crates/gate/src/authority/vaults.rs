@@ -22,15 +22,15 @@ impl Administration {
         caller.require(Permission::ManageTools)?;
         let owner = owner.unwrap_or_else(|| caller.id().clone());
         caller.require_acting_for(&owner)?;
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let vault = Vault {
-            id: self.ids.make(stamp.time(), VaultId::new)?,
-            tenant: stamp.tenant().clone(),
+            id: self.ids.make(audit.time(), VaultId::new)?,
+            tenant: audit.tenant().clone(),
             owner,
             name,
-            created_at: stamp.time(),
+            created_at: audit.time(),
         };
-        self.vaults.create_vault(CreateVault { stamp, vault: vault.clone() }).await?;
+        self.vaults.create_vault(CreateVault { audit, vault: vault.clone() }).await?;
         Ok(vault)
     }
 
@@ -53,6 +53,6 @@ impl Administration {
     /// Deletes a vault with all that it holds.
     pub async fn delete_vault(&self, caller: &Caller, id: VaultId) -> Result<Deleted, Refusal> {
         self.managed_vault(caller, id).await?;
-        self.vaults.delete_vault(DeleteVault { stamp: caller.mandate(self.clock.now()), id }).await
+        self.vaults.delete_vault(DeleteVault { audit: caller.mandate(self.clock.now()), id }).await
     }
 }

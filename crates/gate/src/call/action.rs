@@ -9,13 +9,13 @@ use toolgate_model::merkle::sha256;
 use toolgate_model::service::RenderedRequest;
 
 use super::Call;
-use super::fit::{Connector, Errand, Fit};
+use super::eligible::{Action, Connector, EligibleGrant};
 
 /// The action that a call through this grant comes to; `None` for a tool that uses no credential.
-pub(super) fn bound_action(fit: &Fit) -> Option<BoundAction> {
-    let (Errand::Connector(connector) | Errand::External(Some(connector))) = &fit.errand else { return None };
-    let Connector { holding, adapter, placement, request } = &**connector;
-    let (tool, credential) = (&fit.candidate.tool, &holding.credential);
+pub(super) fn bound_action(eligible: &EligibleGrant) -> Option<BoundAction> {
+    let (Action::Connector(connector) | Action::External(Some(connector))) = &eligible.action else { return None };
+    let Connector { held_grant, adapter, placement, request } = &**connector;
+    let (tool, credential) = (&eligible.candidate.tool, &held_grant.credential);
     let action = json!({
         "service": tool.service, "tool": tool.name, "version": tool.version, "definition": tool.definition.to_json(),
         "base_url": tool.base_url.as_ref().map(ToString::to_string), "credential": credential.id,
@@ -33,13 +33,18 @@ pub(super) fn bound_action(fit: &Fit) -> Option<BoundAction> {
 }
 
 /// What a decision on one call covers: the tool, the action, the exact request, the arguments, the caller and the session.
-pub(super) fn digest(call: &Call, fit: &Fit, action: Option<&BoundAction>, parameters: &Value) -> String {
-    let tool = &fit.candidate.tool;
+pub(super) fn digest(
+    call: &Call,
+    eligible: &EligibleGrant,
+    action: Option<&BoundAction>,
+    parameters: &Value,
+) -> String {
+    let tool = &eligible.candidate.tool;
     let session = call.approval_session.as_ref();
-    let request = match &fit.errand {
-        Errand::Connector(connector) | Errand::External(Some(connector)) => Some(&connector.request),
-        Errand::Fetch(request) => Some(&**request),
-        Errand::Workspace | Errand::Question | Errand::External(None) | Errand::Conformance { .. } => None,
+    let request = match &eligible.action {
+        Action::Connector(connector) | Action::External(Some(connector)) => Some(&connector.request),
+        Action::Fetch(request) => Some(&**request),
+        Action::Workspace | Action::Question | Action::External(None) | Action::Conformance { .. } => None,
     };
     let covered = json!({
         "service": tool.service, "tool": tool.name, "version": tool.version,

@@ -27,10 +27,10 @@ use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
 use super::approve::Approved;
+use super::eligible::{Action, Candidate, EligibleGrant};
 use super::execute::Opened;
-use super::fit::{Candidate, Errand, Fit};
 use super::guard::Judged;
-use super::settle::CallAnswer;
+use super::settle::CallResult;
 use super::{Call, Pipeline};
 use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
 use crate::ports::source::Reservation;
@@ -49,7 +49,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// INVARIANT: made only by `Pipeline::admit`, here.
 pub struct Admitted {
     call: Arc<Call>,
-    fit: Fit,
+    eligible: EligibleGrant,
     modified: Option<Value>,
     command: Arc<Admit>,
     /// Held until the call is settled.
@@ -61,7 +61,7 @@ pub(super) enum Outcome {
     /// It may be carried out, with what its credential is opened by.
     Admitted(Box<Admitted>, Opened),
     /// It was, before; this is what it answered.
-    Replayed(Box<CallAnswer>),
+    Replayed(Box<CallResult>),
     /// What it rests on has changed: it must be decided on again.
     Stale,
 }
@@ -80,8 +80,8 @@ impl Pipeline {
         let Approved { alternative, modified, consent, covered, judged } = approved;
         let decided = Decided { modified, consent, covered, judged };
         let mut refused = None;
-        for fit in alternative.into_fits() {
-            match self.admit_through(call, fit, &decided).await {
+        for eligible in alternative.into_eligible_grants() {
+            match self.admit_through(call, eligible, &decided).await {
                 Ok(outcome) => return Ok(outcome),
                 // Another grant may have room, or may still stand.
                 Err(refusal) if is_about_the_grant(refusal.code()) => refused = refused.or(Some(refusal)),
@@ -91,31 +91,39 @@ impl Pipeline {
         Err(refused.unwrap_or_else(|| Refusal::new(Code::GrantNotFound, "there is no grant for this call")))
     }
 
-    async fn admit_through(&self, call: &Arc<Call>, fit: Fit, decided: &Decided) -> Result<Outcome, Refusal> {
-        if call.asked.is_some() && !matches!(fit.errand, Errand::External(_)) {
+    async fn admit_through(
+        &self,
+        call: &Arc<Call>,
+        eligible: EligibleGrant,
+        decided: &Decided,
+    ) -> Result<Outcome, Refusal> {
+        if call.asked.is_some() && !matches!(eligible.action, Action::External(_)) {
             // INVARIANT: what another runtime asks about is resolved to a tool that it executes itself.
             return Err(Refusal::new(Code::Internal, "a question came to be carried out here"));
         }
         // Before anything is written down: a call that cannot be carried out now is not admitted.
-        let reserved = match &fit.errand {
-            Errand::Connector(_) | Errand::Fetch(_) => self.source.reserve()?,
+        let reserved = match &eligible.action {
+            Action::Connector(_) | Action::Fetch(_) => self.source.reserve()?,
             _ => Reservation::default(),
         };
         // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
-        let opened = self.open(&fit).await;
-        if let (Errand::External(_), Some(Err(refusal))) = (&fit.errand, &opened) {
+        let opened = self.open(&eligible).await;
+        if let (Action::External(_), Some(Err(refusal))) = (&eligible.action, &opened) {
             // Here the call would end in an error: no other runtime is told that it may make it.
             return Err(refusal.clone());
         }
-        let command = Arc::new(self.command(call, &fit, decided, &opened));
+        let command = Arc::new(self.command(call, &eligible, decided, &opened));
         match self.calls.admit(Arc::clone(&command)).await? {
             Admission::Admitted => {
                 let (call, modified) = (Arc::clone(call), decided.modified.clone());
-                Ok(Outcome::Admitted(Box::new(Admitted { call, fit, modified, command, _reserved: reserved }), opened))
+                Ok(Outcome::Admitted(
+                    Box::new(Admitted { call, eligible, modified, command, _reserved: reserved }),
+                    opened,
+                ))
             }
             Admission::Replayed(stored) => {
                 let parameters = decided.modified.as_ref().unwrap_or(&call.parameters);
-                let answer = self.replay(call, &fit.candidate, parameters, &stored).await?;
+                let answer = self.replay(call, &eligible.candidate, parameters, &stored).await?;
                 Ok(Outcome::Replayed(Box::new(answer)))
             }
             Admission::Refused(refusal) => Err(refusal),
@@ -123,21 +131,21 @@ impl Pipeline {
         }
     }
 
-    fn command(&self, call: &Call, fit: &Fit, decided: &Decided, opened: &Opened) -> Admit {
+    fn command(&self, call: &Call, eligible: &EligibleGrant, decided: &Decided, opened: &Opened) -> Admit {
         let Decided { modified, consent, covered, judged } = decided;
         let caller = &call.caller;
-        let Candidate { agent, generation, tool, registry, .. } = &fit.candidate;
-        let holding = fit.candidate.holding();
-        let stamp = self.stamp(caller);
+        let Candidate { agent, generation, tool, registry, .. } = &eligible.candidate;
+        let held_grant = eligible.candidate.held_grant();
+        let audit = self.audit(caller);
         let nothing = Map::new();
         let arguments = Arguments::new(shown(modified.as_ref().unwrap_or(&call.parameters), opened));
         let logging = &tool.definition.logging;
         let invocation = Invocation {
             id: call.id,
-            tenant: stamp.tenant.clone(),
-            grant: fit.candidate.grant(),
+            tenant: audit.tenant.clone(),
+            grant: eligible.candidate.grant(),
             agent: call.agent.clone(),
-            actor: stamp.actor.clone(),
+            actor: audit.actor.clone(),
             service: Some(tool.service.clone()),
             tool: tool.name.as_str().to_owned(),
             version: tool.version.clone(),
@@ -145,30 +153,30 @@ impl Pipeline {
             error: None,
             parameters: tool.definition.summary(arguments.shown().as_object().unwrap_or(&nothing)),
             arguments_hash: arguments.hash(),
-            fingerprint: fit.request().map(|request| request.fingerprint(&arguments)),
+            fingerprint: eligible.request().map(|request| request.fingerprint(&arguments)),
             http_status: None,
             cost: tool.definition.estimated_cost,
             duration_ms: None,
             idempotency_key: call.idempotency_key.clone(),
             context: call.context.clone(),
-            trace: call.trace(Some(&fit.candidate)),
+            trace: call.trace(Some(&eligible.candidate)),
             reported: false,
             created_at: call.arrived,
         };
         let inputs = logging.inputs(arguments.redacted().as_object().unwrap_or(&nothing));
         let own_limit = tool.definition.rate_limit;
         Admit {
-            usable_until: holding
-                .and_then(|holding| earlier(holding.effective.expires_at, holding.credential.expires_at)),
+            usable_until: held_grant
+                .and_then(|held_grant| earlier(held_grant.effective.expires_at, held_grant.credential.expires_at)),
             key: caller.key(),
             // The caller, its grants and the policies were read one after the other: the oldest of the states counts.
             generation: (*generation).min(caller.generation()).min(judged.basis.generation),
-            lineage: holding.map(|holding| holding.rates().lineage).unwrap_or_default(),
-            credential: holding.map(|holding| (holding.credential.id, holding.credential.version)),
+            lineage: held_grant.map(|held_grant| held_grant.rates().lineage).unwrap_or_default(),
+            credential: held_grant.map(|held_grant| (held_grant.credential.id, held_grant.credential.version)),
             actor_revision: caller.principal().revision,
             agent_revision: agent.as_ref().map(|agent| agent.revision),
             bucket: match agent {
-                Some(agent) => agent.rate_limit_for(&fit.candidate.tool_name(), own_limit),
+                Some(agent) => agent.rate_limit_for(&eligible.candidate.tool_name(), own_limit),
                 None => own_limit,
             },
             inputs,
@@ -176,15 +184,15 @@ impl Pipeline {
             counts: judged.basis.counts,
             run: CountedRun::of(caller.id(), &call.agent, call.run.as_ref()),
             decision: judged.decision.clone(),
-            marks: call.marks(&fit.candidate),
+            marks: call.marks(&eligible.candidate),
             consent: consent.clone(),
             action: covered.as_ref().and_then(|(action, _)| action.clone()),
             approval_digest: covered.as_ref().map(|(_, digest)| digest.clone()),
             registry: *registry,
-            request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, fit)),
-            deadline: stamp.time.plus(deadline(fit)).plus(GRACE),
+            request_digest: call.idempotency_key.as_ref().map(|_| request_digest(call, eligible)),
+            deadline: audit.time.plus(deadline(eligible)).plus(GRACE),
             detached: call.detached.then_some(self.process),
-            stamp,
+            audit,
             invocation,
         }
     }
@@ -209,7 +217,7 @@ pub(super) fn secrets(opened: &Opened) -> Vec<&[u8]> {
 }
 
 /// What is to be done for an admitted call.
-pub enum Target<'a> {
+pub enum AdmittedAction<'a> {
     /// A request to a service, with its credential.
     Connector {
         /// The credential to call with, without its material.
@@ -244,38 +252,38 @@ pub enum Target<'a> {
 impl Admitted {
     /// The tool.
     pub fn tool(&self) -> &ToolName {
-        &self.fit.candidate.tool.name
+        &self.eligible.candidate.tool.name
     }
 
     /// What is known of the tool.
     pub fn definition(&self) -> &ToolDefinition {
-        &self.fit.candidate.tool.definition
+        &self.eligible.candidate.tool.definition
     }
 
     /// What is to be done; `None` where the credential's metadata is not understood.
-    pub fn target(&self) -> Option<Target<'_>> {
-        Some(match &self.fit.errand {
-            Errand::Connector(connector) => Target::Connector {
-                credential: &connector.holding.credential,
-                connection: connector.holding.connection.as_ref().ok()?,
+    pub fn action(&self) -> Option<AdmittedAction<'_>> {
+        Some(match &self.eligible.action {
+            Action::Connector(connector) => AdmittedAction::Connector {
+                credential: &connector.held_grant.credential,
+                connection: connector.held_grant.connection.as_ref().ok()?,
                 adapter: connector.adapter,
                 placement: &connector.placement,
                 request: &connector.request,
             },
-            Errand::Fetch(request) => Target::Fetch(request),
-            Errand::Workspace => Target::Workspace,
+            Action::Fetch(request) => AdmittedAction::Fetch(request),
+            Action::Workspace => AdmittedAction::Workspace,
             // INVARIANT: an answer is the output of a question, and of nothing else.
-            Errand::Question => Target::Question { answer: self.command.consent.answer.as_deref() },
-            Errand::External(_) => Target::External,
-            Errand::Conformance { fails } => Target::Conformance { fails: *fails },
+            Action::Question => AdmittedAction::Question { answer: self.command.consent.answer.as_deref() },
+            Action::External(_) => AdmittedAction::External,
+            Action::Conformance { fails } => AdmittedAction::Conformance { fails: *fails },
         })
     }
 
     /// Whether this status of the service is a success of the tool.
     pub fn is_success(&self, status: u16) -> bool {
-        match (&self.definition().http, self.fit.connection()) {
+        match (&self.definition().http, self.eligible.connection()) {
             // Whoever fetches wants to know what was answered, whatever it is.
-            _ if matches!(self.fit.errand, Errand::Fetch(_)) => true,
+            _ if matches!(self.eligible.action, Action::Fetch(_)) => true,
             (Some(http), _) => http.is_success(status),
             (None, Some(connection)) => connection.endpoint(self.tool()).is_success(status),
             (None, None) => (200..300).contains(&status),
@@ -296,15 +304,15 @@ impl Admitted {
 
     /// The sets that must all contain the host that is called.
     pub fn allowed_hosts(&self) -> Vec<&HostSet> {
-        let own = self.fit.connection().and_then(|connection| connection.allowed_hosts.as_ref());
-        let holding = self.fit.candidate.holding();
-        let granted = holding.and_then(|holding| holding.effective.constraints.allowed_hosts.as_ref());
+        let own = self.eligible.connection().and_then(|connection| connection.allowed_hosts.as_ref());
+        let held_grant = self.eligible.candidate.held_grant();
+        let granted = held_grant.and_then(|held_grant| held_grant.effective.constraints.allowed_hosts.as_ref());
         own.into_iter().chain(granted).collect()
     }
 
     /// How long the call may take in all.
     pub fn deadline(&self) -> Duration {
-        deadline(&self.fit)
+        deadline(&self.eligible)
     }
 
     /// Whether there were policies when it was admitted.
@@ -317,11 +325,11 @@ impl Admitted {
     }
 
     pub(super) fn candidate(&self) -> &Candidate {
-        &self.fit.candidate
+        &self.eligible.candidate
     }
 
     pub(super) fn grant(&self) -> Option<GrantId> {
-        self.fit.candidate.grant()
+        self.eligible.candidate.grant()
     }
 
     pub(super) fn into_invocation(self) -> Invocation {
@@ -339,10 +347,10 @@ impl Call {
     }
 }
 
-fn deadline(fit: &Fit) -> Duration {
-    let stated = fit.candidate.tool.definition.timeout;
-    let timeout = stated.or_else(|| fit.connection().map(|connection| connection.timeout));
-    if matches!(fit.errand, Errand::Workspace) {
+fn deadline(eligible: &EligibleGrant) -> Duration {
+    let stated = eligible.candidate.tool.definition.timeout;
+    let timeout = stated.or_else(|| eligible.connection().map(|connection| connection.timeout));
+    if matches!(eligible.action, Action::Workspace) {
         return stated.unwrap_or(LONGEST);
     }
     timeout.unwrap_or(Duration::from_secs(30)).clamp(Duration::from_secs(1), LONGEST)
@@ -356,8 +364,8 @@ fn earlier(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestam
 }
 
 /// What makes two requests the same. A grant that the gate picked is no part of it.
-fn request_digest(call: &Call, fit: &Fit) -> String {
-    let tool = &fit.candidate.tool;
+fn request_digest(call: &Call, eligible: &EligibleGrant) -> String {
+    let tool = &eligible.candidate.tool;
     let request = json!({
         "service": tool.service, "tool": tool.name, "version": call.version, "grant_id": call.grant,
         "parameters": call.parameters, "context": call.context,

@@ -9,10 +9,10 @@ use toolgate_model::approval::{Approval, ApprovalRule, BoundAction};
 use self::need::Need;
 use super::Pipeline;
 use super::action::{bound_action, digest};
-use super::fit::Alternative;
+use super::eligible::Alternative;
 use super::guard::{Guarded, Judged};
-use super::{Call, Kept, Progress};
-use crate::ports::approver::{Ask, Reply, consent_of};
+use super::{Call, Progress, RetryState};
+use crate::ports::approver::{ApprovalOutcome, Ask, consent_of};
 use crate::ports::ledger::{AskedApproval, Consent, ParkCall};
 use crate::refusal::{Code, Refusal};
 
@@ -46,7 +46,7 @@ pub(super) enum Step {
 }
 
 /// A person's yes, and what it was given for.
-pub(super) struct Answered {
+pub(super) struct GivenApproval {
     consent: Consent,
     digest: String,
     rule: ApprovalRule,
@@ -71,29 +71,35 @@ impl Pipeline {
         call: &Arc<Call>,
         guarded: Guarded,
         is_first: bool,
-        kept: &mut Kept,
+        retry_state: &mut RetryState,
     ) -> Result<Step, Refusal> {
         let ask = Need::ask(self, call, &guarded).await?;
-        if kept.answered.is_empty() && (ask.is_some() || call.detached) {
+        if retry_state.answered.is_empty() && (ask.is_some() || call.detached) {
             // What was asked when the same call was run before.
             for AskedApproval { approval, first } in &call.answered {
                 let given = self.approvals.approval(call.caller.tenant(), *approval).await?;
                 let given = given.ok_or_else(no_longer_the_same)?;
                 let consent = consent_of(&given)?;
-                kept.answered.push(Answered { consent, digest: given.digest, rule: given.rule, is_first: *first });
+                retry_state.answered.push(GivenApproval {
+                    consent,
+                    digest: given.digest,
+                    rule: given.rule,
+                    is_first: *first,
+                });
             }
         }
-        if !kept.answered.is_empty() {
-            let action = bound_action(guarded.fit());
+        if !retry_state.answered.is_empty() {
+            let action = bound_action(guarded.eligible());
             let parameters = guarded.modified().unwrap_or(&call.parameters);
-            let now = digest(call, guarded.fit(), action.as_ref(), parameters);
-            let same_rule = |answered: &Answered| ask.as_ref().is_none_or(|ask| ask.approval.rule == answered.rule);
-            if let Some(answered) = kept.answered.iter().find(|one| one.digest == now && same_rule(one)) {
+            let now = digest(call, guarded.eligible(), action.as_ref(), parameters);
+            let same_rule =
+                |answered: &GivenApproval| ask.as_ref().is_none_or(|ask| ask.approval.rule == answered.rule);
+            if let Some(answered) = retry_state.answered.iter().find(|one| one.digest == now && same_rule(one)) {
                 let consent = answered.consent.clone();
                 return Ok(Step::Approved(Box::new(Approved::of(guarded, consent, Some((action, now))))));
             }
             // Each alternative is another action, which is asked about by itself; but what is preferred must still be it.
-            if is_first && kept.answered.iter().any(|answered| answered.is_first) {
+            if is_first && retry_state.answered.iter().any(|answered| answered.is_first) {
                 return Err(no_longer_the_same());
             }
         }
@@ -101,27 +107,27 @@ impl Pipeline {
             return Ok(Step::Approved(Box::new(Approved::of(guarded, Consent::default(), None))));
         };
         // Nobody waits for a call that waits for a person.
-        kept.turn = None;
+        retry_state.turn = None;
         let (action, digest, rule) =
             (ask.approval.action.clone(), ask.approval.digest.clone(), ask.approval.rule.clone());
-        let told = need::Told::of(call, &guarded);
+        let view = need::CallerView::of(call, &guarded);
         if call.detached {
             ask.parks = Some(ParkCall { process: self.process, asked: call.answered.clone(), first: is_first });
         }
-        let consent = match self.ask_somebody(call, ask, told).await? {
-            Reply::Consent(consent) => consent,
-            Reply::Open(_) if call.detached => return Ok(Step::Parked),
-            Reply::Open(id) => {
+        let consent = match self.ask_somebody(call, ask, view).await? {
+            ApprovalOutcome::Consent(consent) => consent,
+            ApprovalOutcome::Open(_) if call.detached => return Ok(Step::Parked),
+            ApprovalOutcome::Open(id) => {
                 let reason = format!("a person must approve this; ask again once approval {id} is given");
                 return Err(Refusal::new(Code::ApprovalRequired, reason).with("approval_id", id));
             }
-            Reply::Detach => return Ok(Step::Detach),
+            ApprovalOutcome::Detach => return Ok(Step::Detach),
         };
         if consent.approval.is_none() {
-            call.tell(|| Progress::Covered(consent.standing.clone()));
+            call.notify(|| Progress::Covered(consent.standing.clone()));
             return Ok(Step::Approved(Box::new(Approved::of(guarded, consent, Some((action, digest))))));
         }
-        kept.answered.push(Answered { consent, digest, rule, is_first });
+        retry_state.answered.push(GivenApproval { consent, digest, rule, is_first });
         Ok(Step::Again)
     }
 
@@ -131,12 +137,12 @@ impl Pipeline {
             let reason = "this call needs an approval, which is asked for where the call itself is asked about";
             return Err(Refusal::new(Code::ApprovalRequired, reason));
         }
-        self.open(guarded.fit()).await.transpose().map(drop)
+        self.open(guarded.eligible()).await.transpose().map(drop)
     }
 
     /// Waits for the decision of an approver, for as long as the caller waits for the response.
-    async fn ask_somebody(&self, call: &Call, ask: Ask, told: need::Told) -> Result<Reply, Refusal> {
-        let asked = |approval: &Approval| call.tell(|| Progress::Asked(Box::new(told.instead_of(approval))));
+    async fn ask_somebody(&self, call: &Call, ask: Ask, view: need::CallerView) -> Result<ApprovalOutcome, Refusal> {
+        let asked = |approval: &Approval| call.notify(|| Progress::Asked(Box::new(view.instead_of(approval))));
         self.approver.approve(ask, &asked, Box::pin(call.presence.clone().gone())).await
     }
 }

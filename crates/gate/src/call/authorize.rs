@@ -9,10 +9,10 @@ use toolgate_model::grant::{GrantStatus, Standing};
 use toolgate_model::id::GrantId;
 use toolgate_model::time::Timestamp;
 
-use super::fit::Candidate;
+use super::eligible::Candidate;
 use super::resolve::Resolved;
 use super::{Call, Pipeline};
-use crate::ports::ledger::Holding;
+use crate::ports::ledger::HeldGrant;
 use crate::refusal::{Code, Refusal};
 
 #[cfg(test)]
@@ -69,8 +69,8 @@ impl Pipeline {
 /// The refusal of a scope that none of several grants has, with what they have together.
 fn no_grant_includes(candidates: &[Candidate]) -> Option<Refusal> {
     let scope = &candidates.first()?.tool.definition.scope;
-    let holdings = candidates.iter().filter_map(Candidate::holding);
-    let held: BTreeSet<_> = holdings.flat_map(|holding| holding.effective.scopes.iter()).collect();
+    let held_grants = candidates.iter().filter_map(Candidate::held_grant);
+    let held: BTreeSet<_> = held_grants.flat_map(|held_grant| held_grant.effective.scopes.iter()).collect();
     let reason = format!("no grant of the agent includes scope '{scope}'");
     let refusal = Refusal::new(Code::GrantScopeInsufficient, reason).with("requested_scope", scope);
     Some(refusal.with("available_scopes", held))
@@ -78,24 +78,24 @@ fn no_grant_includes(candidates: &[Candidate]) -> Option<Refusal> {
 
 /// Whether the agent may use the tool, and this grant opens it.
 pub(super) fn authorizes(call: &Call, candidate: &Candidate, now: Timestamp) -> Result<(), Refusal> {
-    if let Some(holding) = candidate.holding() {
-        opens(call, candidate, holding, now)?;
+    if let Some(held_grant) = candidate.held_grant() {
+        opens(call, candidate, held_grant, now)?;
     }
     // RFC 0064 §C: the agent's own scopes, besides those of the grant.
     candidate.tool.require_open_to(candidate.agent.as_deref()).map_err(|reason| forbidden(candidate, reason))
 }
 
-fn opens(call: &Call, candidate: &Candidate, holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
-    require_usable(holding, now)?;
+fn opens(call: &Call, candidate: &Candidate, held_grant: &HeldGrant, now: Timestamp) -> Result<(), Refusal> {
+    require_usable(held_grant, now)?;
     let scope = &candidate.tool.definition.scope;
-    if !holding.effective.scopes.contains(scope) {
-        let reason = format!("grant {} does not include scope '{scope}'", holding.grant());
+    if !held_grant.effective.scopes.contains(scope) {
+        let reason = format!("grant {} does not include scope '{scope}'", held_grant.grant());
         return Err(Refusal::new(Code::GrantScopeInsufficient, reason)
-            .with("grant_id", holding.grant())
+            .with("grant_id", held_grant.grant())
             .with("requested_scope", scope)
-            .with("available_scopes", &holding.effective.scopes));
+            .with("available_scopes", &held_grant.effective.scopes));
     }
-    require_context(&holding.effective.context, &call.context, holding.grant())
+    require_context(&held_grant.effective.context, &call.context, held_grant.grant())
 }
 
 fn forbidden(candidate: &Candidate, reason: String) -> Refusal {
@@ -106,25 +106,27 @@ fn forbidden(candidate: &Candidate, reason: String) -> Refusal {
 }
 
 /// Whether anything can be done through a grant now.
-pub(crate) fn require_usable(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
-    require_standing(holding, now)?;
-    require_unexpired_credential(holding, now)
+pub(crate) fn require_usable(held_grant: &HeldGrant, now: Timestamp) -> Result<(), Refusal> {
+    require_standing(held_grant, now)?;
+    require_unexpired_credential(held_grant, now)
 }
 
 /// Whether a grant stands. Those on a revoked credential ended with it, and that is the reason to give.
-pub(super) fn require_standing(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
-    if holding.credential.status(now) == CredentialStatus::Revoked {
-        return Err(credential_refusal(Code::CredentialRevoked, "is revoked", holding.grant()));
+pub(super) fn require_standing(held_grant: &HeldGrant, now: Timestamp) -> Result<(), Refusal> {
+    if held_grant.credential.status(now) == CredentialStatus::Revoked {
+        return Err(credential_refusal(Code::CredentialRevoked, "is revoked", held_grant.grant()));
     }
-    match holding.lineage.standing(now) {
+    match held_grant.lineage.standing(now) {
         Standing { status: GrantStatus::Active, .. } => Ok(()),
-        standing => Err(Refusal::of_standing(standing, holding.grant())),
+        standing => Err(Refusal::of_standing(standing, held_grant.grant())),
     }
 }
 
-fn require_unexpired_credential(holding: &Holding, now: Timestamp) -> Result<(), Refusal> {
-    match holding.credential.status(now) {
-        CredentialStatus::Expired => Err(credential_refusal(Code::CredentialExpired, "has expired", holding.grant())),
+fn require_unexpired_credential(held_grant: &HeldGrant, now: Timestamp) -> Result<(), Refusal> {
+    match held_grant.credential.status(now) {
+        CredentialStatus::Expired => {
+            Err(credential_refusal(Code::CredentialExpired, "has expired", held_grant.grant()))
+        }
         CredentialStatus::Active | CredentialStatus::Revoked => Ok(()),
     }
 }
@@ -154,14 +156,14 @@ fn require_context(bound: &GrantContext, given: &GrantContext, grant: GrantId) -
 
 /// What comes first is used first.
 fn preference(candidate: &Candidate) -> Option<(bool, usize, bool, Option<Timestamp>, GrantId)> {
-    let holding = candidate.holding()?;
-    let effective = &holding.effective;
+    let held_grant = candidate.held_grant()?;
+    let effective = &held_grant.effective;
     Some((
         effective.context.task_id.is_none(),
         effective.scopes.iter().count(),
         effective.expires_at.is_none(),
         effective.expires_at,
-        holding.grant(),
+        held_grant.grant(),
     ))
 }
 

@@ -12,10 +12,10 @@ use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderError, RenderedRequest};
 
 use super::authorize::{Authorized, first_of};
-use super::fit::{Alternative, Candidate, Connector, Errand, Fit};
+use super::eligible::{Action, Alternative, Candidate, Connector, EligibleGrant};
 use super::{Call, Pipeline};
-use crate::catalog::Backing;
-use crate::ports::ledger::Holding;
+use crate::catalog::ToolKind;
+use crate::ports::ledger::HeldGrant;
 use crate::refusal::{Code, Refusal};
 
 #[cfg(test)]
@@ -25,13 +25,13 @@ mod tests;
 ///
 /// INVARIANT: never without a fit.
 pub(super) struct Constrained {
-    fits: Vec<Fit>,
+    eligible_grants: Vec<EligibleGrant>,
 }
 
 impl Constrained {
     /// What the call may come to, in the order of preference; each is decided on by itself.
     pub(super) fn into_alternatives(self) -> Vec<Alternative> {
-        Alternative::sort(self.fits)
+        Alternative::sort(self.eligible_grants)
     }
 }
 
@@ -49,53 +49,53 @@ pub(super) fn constrain_all(
     parameters: &Value,
 ) -> Result<Constrained, Refusal> {
     let mut refusals = Vec::new();
-    let mut fits = Vec::with_capacity(candidates.len());
+    let mut eligible_grants = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        match fit(call, candidate, parameters) {
-            Ok(fit) => fits.push(fit),
+        match eligible(call, candidate, parameters) {
+            Ok(eligible) => eligible_grants.push(eligible),
             Err(refusal) => refusals.push(refusal),
         }
     }
-    first_of(&fits, refusals).map_or(Ok(Constrained { fits }), Err)
+    first_of(&eligible_grants, refusals).map_or(Ok(Constrained { eligible_grants }), Err)
 }
 
 /// Checks one candidate.
-pub(super) fn fit(call: &Call, candidate: Candidate, parameters: &Value) -> Result<Fit, Refusal> {
+pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) -> Result<EligibleGrant, Refusal> {
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
-    let errand = match (candidate.tool.governed_as(), candidate.holding()) {
-        (Backing::Connector, Some(holding)) => {
-            Errand::Connector(Box::new(connect(call, &candidate, holding, parameters)?))
+    let action = match (candidate.tool.governed_as(), candidate.held_grant()) {
+        (ToolKind::Connector, Some(held_grant)) => {
+            Action::Connector(Box::new(connect(call, &candidate, held_grant, parameters)?))
         }
-        (Backing::Connector, None) => {
+        (ToolKind::Connector, None) => {
             return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call"));
         }
-        (Backing::Fetch, _) => {
+        (ToolKind::Fetch, _) => {
             let request = fetch::request(parameters).map_err(|error| unfetchable(&error))?;
-            Errand::Fetch(Box::new(request))
+            Action::Fetch(Box::new(request))
         }
-        (Backing::Workspace(_), _) => Errand::Workspace,
-        (Backing::Question, _) => Errand::Question,
-        (Backing::External(_), _) => Errand::External(None),
-        (Backing::Conformance { fails }, _) => Errand::Conformance { fails },
+        (ToolKind::Workspace(_), _) => Action::Workspace,
+        (ToolKind::Question, _) => Action::Question,
+        (ToolKind::External(_), _) => Action::External(None),
+        (ToolKind::Conformance { fails }, _) => Action::Conformance { fails },
     };
     // A runtime that carries it out itself may do what the gate would have done for the same call, and no more.
-    let errand = match errand {
-        Errand::Connector(connector) if candidate.tool.is_external() => Errand::External(Some(connector)),
-        _ if candidate.tool.is_external() => Errand::External(None),
-        errand => errand,
+    let action = match action {
+        Action::Connector(connector) if candidate.tool.is_external() => Action::External(Some(connector)),
+        _ if candidate.tool.is_external() => Action::External(None),
+        action => action,
     };
-    Ok(Fit { candidate, errand })
+    Ok(EligibleGrant { candidate, action })
 }
 
 /// Checks the limits of a grant, and makes the request to its service.
 fn connect(
     call: &Call,
     candidate: &Candidate,
-    holding: &Arc<Holding>,
+    held_grant: &Arc<HeldGrant>,
     parameters: &Value,
 ) -> Result<Connector, Refusal> {
-    let grant = holding.grant();
-    let constraints = &holding.effective.constraints;
+    let grant = held_grant.grant();
+    let constraints = &held_grant.effective.constraints;
     let schema = candidate.tool.definition.parameters.as_ref();
     let checked = constraints.check_parameters(parameters, schema);
     checked.map_err(|violation| outside_rule(&violation).with("grant_id", grant))?;
@@ -103,29 +103,29 @@ fn connect(
         let reason = format!("grant {grant} may not be used from this address");
         return Err(Refusal::new(Code::GrantNetworkDenied, reason).with("grant_id", grant));
     }
-    check_cost(candidate, holding)?;
-    let connection = match &holding.connection {
+    check_cost(candidate, held_grant)?;
+    let connection = match &held_grant.connection {
         Ok(connection) => connection,
         Err(error) => return Err(not_executable(candidate, &format!("its credential's metadata is wrong: {error}"))),
     };
-    let adapter = adapter(candidate, holding, connection)?;
+    let adapter = adapter(candidate, held_grant, connection)?;
     let request = render(candidate, connection, parameters)?;
-    check_host(candidate, holding, connection, &request)?;
-    let placement = placement(adapter, holding.credential.auth_type, connection);
+    check_host(candidate, held_grant, connection, &request)?;
+    let placement = placement(adapter, held_grant.credential.auth_type, connection);
     if placement.is_taken_in(&request) {
         let reason = "a parameter stands where the credential is put; leave it out";
         return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
     }
-    Ok(Connector { holding: Arc::clone(holding), adapter, placement, request })
+    Ok(Connector { held_grant: Arc::clone(held_grant), adapter, placement, request })
 }
 
-fn check_cost(candidate: &Candidate, holding: &Holding) -> Result<(), Refusal> {
-    let Some(limit) = holding.effective.constraints.max_cost_per_invocation else { return Ok(()) };
+fn check_cost(candidate: &Candidate, held_grant: &HeldGrant) -> Result<(), Refusal> {
+    let Some(limit) = held_grant.effective.constraints.max_cost_per_invocation else { return Ok(()) };
     let estimate = candidate.tool.definition.estimated_cost;
     if estimate.is_some_and(|estimate| estimate <= limit) {
         return Ok(());
     }
-    let grant = holding.grant();
+    let grant = held_grant.grant();
     let cost = estimate.map_or("has no estimate of its cost".to_owned(), |estimate| format!("costs about {estimate}"));
     let reason = format!("the tool {cost}, and grant {grant} allows at most {limit} for one call");
     Err(Refusal::new(Code::GrantCostExceeded, reason)
@@ -134,8 +134,8 @@ fn check_cost(candidate: &Candidate, holding: &Holding) -> Result<(), Refusal> {
         .with("max_cost_per_invocation", limit.dollars()))
 }
 
-fn adapter(candidate: &Candidate, holding: &Holding, connection: &Connection) -> Result<AdapterName, Refusal> {
-    let credential = &holding.credential;
+fn adapter(candidate: &Candidate, held_grant: &HeldGrant, connection: &Connection) -> Result<AdapterName, Refusal> {
+    let credential = &held_grant.credential;
     let adapter = connection.adapter.or_else(|| usual_adapter(credential.auth_type));
     let adapter = adapter.ok_or_else(|| {
         let kind = credential.auth_type.as_str();
@@ -193,13 +193,13 @@ fn render(candidate: &Candidate, connection: &Connection, parameters: &Value) ->
 
 fn check_host(
     candidate: &Candidate,
-    holding: &Holding,
+    held_grant: &HeldGrant,
     connection: &Connection,
     request: &RenderedRequest,
 ) -> Result<(), Refusal> {
     let host = request.url.host_str().unwrap_or_default();
-    let grant = holding.grant();
-    if holding.effective.constraints.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.contains(host)) {
+    let grant = held_grant.grant();
+    if held_grant.effective.constraints.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.contains(host)) {
         let reason = format!("grant {grant} does not allow the host {host}");
         return Err(Refusal::new(Code::GrantHostDenied, reason).with("grant_id", grant));
     }

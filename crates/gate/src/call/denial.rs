@@ -14,10 +14,10 @@ use toolgate_model::time::Timestamp;
 use super::Pipeline;
 use super::admit::shown;
 use super::detached::StoredOutcome;
-use super::fit::Candidate;
+use super::eligible::Candidate;
 use super::resolve::tool_part;
-use super::{Call, Reached};
-use crate::ports::ledger::{Freshness, Holding, RecordDenial};
+use super::{Call, RunState};
+use crate::ports::ledger::{Freshness, HeldGrant, RecordDenial};
 use crate::refusal::{Code, Kind, Refusal, Stage};
 
 #[cfg(test)]
@@ -69,14 +69,14 @@ struct About {
     candidate: Option<Candidate>,
     grant: Option<GrantId>,
     /// The grant's, where the refusal names another one than the candidate's.
-    holding: Option<Arc<Holding>>,
+    held_grant: Option<Arc<HeldGrant>>,
     /// Of the tool, where the tool itself was not found.
     service: Option<ServiceName>,
 }
 
 impl Pipeline {
     /// The one place where refusals are written down.
-    pub(super) async fn record_denial(&self, call: &Call, mut reached: Reached, refusal: Refusal) -> Denial {
+    pub(super) async fn record_denial(&self, call: &Call, mut run_state: RunState, refusal: Refusal) -> Denial {
         self.refused_calls.count(&call.caller, &refusal, call.arrived);
         let is_recorded = self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived);
         // A detached call ends with its record. Where too many were refused, none is accepted.
@@ -89,10 +89,10 @@ impl Pipeline {
             };
         }
         let error = InvocationError { code: refusal.code().as_str().to_owned(), reason: refusal.reason().to_owned() };
-        let decision = reached.decision.take();
-        let about = self.about(call, reached, &refusal).await;
-        let holding = about.holding.as_ref().or_else(|| about.candidate.as_ref().and_then(Candidate::holding));
-        let opened = self.open_refused(holding).await;
+        let decision = run_state.decision.take();
+        let about = self.about(call, run_state, &refusal).await;
+        let held_grant = about.held_grant.as_ref().or_else(|| about.candidate.as_ref().and_then(Candidate::held_grant));
+        let opened = self.open_refused(held_grant).await;
         let parameters = shown(&call.parameters, &opened);
         let invocation = call.record(&about, &parameters, &error, self.clock.now());
         let stage = refusal.stage().map_or("", Stage::as_str);
@@ -104,7 +104,7 @@ impl Pipeline {
             _ => ToolReturned::error(&invocation, code.as_str(), format!("the call was refused: {stage}"), None),
         };
         let command = RecordDenial {
-            stamp: self.stamp(&call.caller),
+            audit: self.audit(&call.caller),
             stage,
             error,
             returned,
@@ -133,17 +133,17 @@ impl Pipeline {
     }
 
     /// The grant that the refusal names, if the agent holds it; else the one that the call came to, or names itself.
-    async fn about(&self, call: &Call, reached: Reached, refusal: &Refusal) -> About {
-        let mut about = About { candidate: reached.found, grant: reached.grant, ..About::default() };
+    async fn about(&self, call: &Call, run_state: RunState, refusal: &Refusal) -> About {
+        let mut about = About { candidate: run_state.found, grant: run_state.grant, ..About::default() };
         let named = refusal.grant().or(about.grant).or(call.grant);
         if let Some(named) = named.filter(|named| about.grant != Some(*named)) {
-            let found = self.held_grants.holding(call.caller.tenant(), named).await.ok().flatten();
-            about.holding = found.filter(|holding| holding.lineage.grant().agent == call.agent);
-            about.grant = about.holding.as_ref().map(|holding| holding.grant()).or(about.grant);
+            let found = self.held_grants.held_grant(call.caller.tenant(), named).await.ok().flatten();
+            about.held_grant = found.filter(|held_grant| held_grant.lineage.grant().agent == call.agent);
+            about.grant = about.held_grant.as_ref().map(|held_grant| held_grant.grant()).or(about.grant);
         }
-        if about.candidate.is_none() && call.own_tool.is_none() {
-            about.service = match &about.holding {
-                Some(holding) => Some(holding.credential.service.clone()),
+        if about.candidate.is_none() && call.uncataloged_tool.is_none() {
+            about.service = match &about.held_grant {
+                Some(held_grant) => Some(held_grant.credential.service.clone()),
                 None => self.held_service(call).await,
             };
         }
@@ -155,12 +155,12 @@ impl Pipeline {
         let tenant = call.caller.tenant();
         let held = self
             .held_grants
-            .holdings(tenant, &call.agent, self.clock.now(), Freshness::Recent)
+            .held_grants(tenant, &call.agent, self.clock.now(), Freshness::Recent)
             .await
             .ok()?
             .held
             .clone();
-        let named = held.iter().find(|holding| tool_part(call, &holding.credential.service).is_some())?;
+        let named = held.iter().find(|held_grant| tool_part(call, &held_grant.credential.service).is_some())?;
         Some(named.credential.service.clone())
     }
 }

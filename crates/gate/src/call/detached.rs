@@ -16,12 +16,12 @@ use toolgate_model::secret::{Material, Secret};
 pub(super) use self::stored::StoredOutcome;
 use self::stored::{FIELD, StoredRequest};
 use super::Pipeline;
-use super::{Call, CallAnswer, CallRequest, Denial, Presence, Ran, Reached};
+use super::{Call, CallRequest, CallResult, Denial, Presence, RunOutcome, RunState};
 use crate::identify::Caller;
 use crate::ports::approver::consent_of;
 use crate::ports::ledger::{
-    ClaimDetached, ClaimedCall, DetachCall, Detached, DetachedCall, DetachedState, EndApproval, FinishDetached,
-    Freshness, Stamp,
+    AuditContext, ClaimDetached, ClaimedCall, DetachCall, Detached, DetachedCall, DetachedState, EndApproval,
+    FinishDetached, Freshness,
 };
 use crate::ports::sealer::{CallPart, SealBinding, SealError};
 use crate::refusal::{Code, Refusal, Stage};
@@ -35,9 +35,9 @@ mod runs;
 mod stored;
 
 /// How often a call is begun that never comes to an end, because the process dies each time.
-const MOST_ATTEMPTS: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 /// How many calls a process has claimed at a time.
-const MOST_RUNNING: usize = 512;
+const MAX_RUNNING: usize = 512;
 /// How many calls are claimed at once.
 const CLAIMED_AT_ONCE: u32 = 100;
 /// How often a request is sealed again when its master key is retired meanwhile.
@@ -57,14 +57,14 @@ impl Pipeline {
             refused => self.run(call, refused).await,
         };
         match ran {
-            Ran::Done(outcome) => outcome.map(|answer| answer.invocation),
-            Ran::Parked(id) => Ok(id),
+            RunOutcome::Done(outcome) => outcome.map(|result| result.invocation),
+            RunOutcome::Parked(id) => Ok(id),
         }
     }
 
     /// Goes on without the connection of a call that has come to an approver.
-    pub(super) async fn detach_begun(self: &Arc<Self>, call: &Call) -> Result<Ran, Refusal> {
-        self.detached_id(call).await.map(Ran::Parked)
+    pub(super) async fn detach_begun(self: &Arc<Self>, call: &Call) -> Result<RunOutcome, Refusal> {
+        self.detached_id(call).await.map(RunOutcome::Parked)
     }
 
     async fn detached_id(self: &Arc<Self>, call: &Call) -> Result<InvocationId, Refusal> {
@@ -101,7 +101,7 @@ impl Pipeline {
         loop {
             attempts -= 1;
             let command = DetachCall {
-                stamp: self.stamp(&call.caller),
+                audit: self.audit(&call.caller),
                 call: DetachedCall {
                     id: call.id,
                     tenant: tenant.clone(),
@@ -154,7 +154,7 @@ impl Pipeline {
         }
         loop {
             let running = self.detached_runs.running();
-            if running.len() >= MOST_RUNNING {
+            if running.len() >= MAX_RUNNING {
                 break;
             }
             let command =
@@ -180,12 +180,12 @@ impl Pipeline {
                 break;
             }
         }
-        self.tell_followers().await?;
+        self.notify_followers().await?;
         Ok(begun)
     }
 
     /// Tells those who follow calls here how far these have come elsewhere.
-    async fn tell_followers(&self) -> Result<(), Refusal> {
+    async fn notify_followers(&self) -> Result<(), Refusal> {
         let followed = self.detached_runs.followed();
         // Where there is no other process, each run tells by itself.
         if followed.is_empty() || !self.approvals.shares_approvals() {
@@ -203,7 +203,7 @@ impl Pipeline {
     }
 
     /// How the calls ended that ended here since this was asked last, without their results.
-    pub fn take_ended_detached(&self) -> Vec<Result<CallAnswer, Denial>> {
+    pub fn take_ended_detached(&self) -> Vec<Result<CallResult, Denial>> {
         self.detached_runs.take_ended()
     }
 
@@ -217,13 +217,13 @@ impl Pipeline {
     }
 
     /// What a run leaves behind; the state that the call is in.
-    async fn ended(&self, tenant: &TenantId, id: InvocationId, ran: Ran) -> DetachedState {
-        if let Ran::Done(outcome) = &ran {
+    async fn ended(&self, tenant: &TenantId, id: InvocationId, ran: RunOutcome) -> DetachedState {
+        if let RunOutcome::Done(outcome) = &ran {
             self.detached_runs.ended(outcome);
         }
         match ran {
-            Ran::Parked(_) => DetachedState::Waiting,
-            Ran::Done(outcome) => self.ended_as(tenant, id, *outcome).await,
+            RunOutcome::Parked(_) => DetachedState::Waiting,
+            RunOutcome::Done(outcome) => self.ended_as(tenant, id, *outcome).await,
         }
     }
 
@@ -231,11 +231,11 @@ impl Pipeline {
         &self,
         tenant: &TenantId,
         id: InvocationId,
-        outcome: Result<CallAnswer, Denial>,
+        outcome: Result<CallResult, Denial>,
     ) -> DetachedState {
         match outcome {
-            Ok(answer) if answer.replayed => {
-                let outcome = StoredOutcome::answered(&answer);
+            Ok(result) if result.replayed => {
+                let outcome = StoredOutcome::answered(&result);
                 let finish = self.finish(tenant, id, &outcome).await;
                 if let Err(refusal) = self.detached_calls.finish_detached(tenant, id, finish).await {
                     tracing::warn!(%id, %refusal, "the outcome of a detached call could not be stored");
@@ -256,17 +256,17 @@ impl Pipeline {
     }
 
     /// Runs a call as it is stored, as far as it may still be run.
-    async fn run_claimed(self: &Arc<Self>, claimed: ClaimedCall) -> Ran {
+    async fn run_claimed(self: &Arc<Self>, claimed: ClaimedCall) -> RunOutcome {
         let stored = claimed.call;
         let request = match self.sealer.unseal(&claimed.request.binding, &claimed.request.sealed).await {
             Ok(material) => StoredRequest::read(&material),
             Err(error @ SealError::Damaged { .. }) => Err(Refusal::from(error)),
-            Err(error) => return Ran::refused(Denial::unrecorded(error.into())),
+            Err(error) => return RunOutcome::refused(Denial::unrecorded(error.into())),
         };
         let (caller, identified) =
             match self.authenticator.identify_stored(&stored.tenant, &stored.actor, stored.key).await {
                 Ok(identified) => identified,
-                Err(refusal) => return Ran::refused(Denial::unrecorded(refusal)),
+                Err(refusal) => return RunOutcome::refused(Denial::unrecorded(refusal)),
             };
         let (request, readable) = match request {
             Ok(request) => (request, Ok(())),
@@ -275,7 +275,7 @@ impl Pipeline {
         let arrived = request.arrived;
         let (call, permitted) = match self.begin(caller, request.into_request()) {
             Ok(begun) => begun,
-            Err(refusal) => return Ran::refused(Denial::unrecorded(refusal)),
+            Err(refusal) => return RunOutcome::refused(Denial::unrecorded(refusal)),
         };
         let asked = stored.asked.clone();
         let call = Call { id: stored.id, arrived, detached: true, waits: false, answered: asked, ..call };
@@ -287,20 +287,22 @@ impl Pipeline {
                 let reason = "the caller cancelled the call before it was admitted; nothing was run";
                 return Err(Refusal::new(Code::CallCancelled, reason).at(Stage::Approve));
             }
-            if stored.attempts > MOST_ATTEMPTS {
-                let reason = format!("the call was begun {MOST_ATTEMPTS} times, and the gate stopped each time");
+            if stored.attempts > MAX_ATTEMPTS {
+                let reason = format!("the call was begun {MAX_ATTEMPTS} times, and the gate stopped each time");
                 return Err(Refusal::new(Code::Internal, reason));
             }
             self.require_approved(&stored).await.map_err(|refusal| refusal.at(Stage::Approve))
         };
         match may_run.await {
             Ok(()) => self.run(call, Ok(())).await,
-            Err(refusal) if refusal.code() == Code::LedgerUnavailable => Ran::refused(Denial::unrecorded(refusal)),
+            Err(refusal) if refusal.code() == Code::LedgerUnavailable => {
+                RunOutcome::refused(Denial::unrecorded(refusal))
+            }
             Err(refusal) => {
-                let mut reached = Reached::default();
+                let mut run_state = RunState::default();
                 // Only for the record: which grant and which tool it was about.
-                let _ = self.check(&call, Freshness::Newest, &mut reached).await;
-                Ran::refused(self.record_denial(&call, reached, refusal).await)
+                let _ = self.check(&call, Freshness::Newest, &mut run_state).await;
+                RunOutcome::refused(self.record_denial(&call, run_state, refusal).await)
             }
         }
     }
@@ -319,9 +321,9 @@ impl Pipeline {
     async fn end_approvals_of(&self, stored: &DetachedCall) -> Result<(), Refusal> {
         for asked in &stored.asked {
             let (tenant, actor) = (stored.tenant.clone(), stored.actor.clone());
-            let stamp = Stamp { tenant, actor, time: self.clock.now() };
+            let audit = AuditContext { tenant, actor, time: self.clock.now() };
             let reason = "the caller cancelled the call".to_owned();
-            let end = EndApproval { stamp, id: asked.approval, status: ApprovalStatus::Cancelled, reason };
+            let end = EndApproval { audit, id: asked.approval, status: ApprovalStatus::Cancelled, reason };
             self.approvals.end_approval(end).await?;
         }
         Ok(())

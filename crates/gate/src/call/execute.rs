@@ -11,22 +11,22 @@ use toolgate_model::secret::Material;
 
 use super::Admitted;
 use super::Pipeline;
-use super::admit::Target;
-use super::fit::{Errand, Fit};
+use super::admit::AdmittedAction;
+use super::eligible::{Action, EligibleGrant};
 use crate::ports::clock::pause;
-use crate::ports::ledger::{Freshness, Holding, Mandate, NewEnd, RotateCredential, Stamp};
+use crate::ports::ledger::{AuditContext, Freshness, HeldGrant, Mandate, NewExpiry, RotateCredential};
 use crate::ports::sealer::SealBinding;
-use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceAnswer, SourceFailure};
+use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceResponse, SourceFailure};
 use crate::refusal::{Code, Kind, Refusal};
 
 /// How often, and after what time, a replica looks for what another one may have renewed.
 const LOOKS: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How often what was renewed is tried to be kept, and after what times: for about ten minutes.
 const TRIES: u32 = 130;
-const BETWEEN_TRIES: Duration = Duration::from_millis(20);
-const LONGEST_BETWEEN_TRIES: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The credential of a call, unsealed: nothing where it needs none, or why it could not be unsealed.
 pub(super) type Opened = Option<Result<Unsealed, Refusal>>;
@@ -39,20 +39,20 @@ pub(super) struct Unsealed {
 
 impl Pipeline {
     /// Opens the one credential of a call.
-    pub(super) async fn open(&self, fit: &Fit) -> Opened {
-        match &fit.errand {
+    pub(super) async fn open(&self, eligible: &EligibleGrant) -> Opened {
+        match &eligible.action {
             // A client-executed tool does not use it, but nothing of it may be seen in what is said about the call.
-            Errand::Connector(connector) | Errand::External(Some(connector)) => {
-                Some(self.open_credential(&connector.holding.credential).await)
+            Action::Connector(connector) | Action::External(Some(connector)) => {
+                Some(self.open_credential(&connector.held_grant.credential).await)
             }
             _ => None,
         }
     }
 
     /// Opens the credential of a call that was refused: nothing of it may stand in the record.
-    pub(super) async fn open_refused(&self, holding: Option<&Arc<Holding>>) -> Opened {
-        let holding = holding?;
-        Some(self.open_credential(&holding.credential).await)
+    pub(super) async fn open_refused(&self, held_grant: Option<&Arc<HeldGrant>>) -> Opened {
+        let held_grant = held_grant?;
+        Some(self.open_credential(&held_grant.credential).await)
     }
 
     async fn open_credential(&self, credential: &Credential) -> Result<Unsealed, Refusal> {
@@ -68,17 +68,17 @@ impl Pipeline {
             Err(refusal) => return refused(format!("the credential could not be opened: {}", refusal.reason())),
         };
         // Neither leaves the gate, so that neither needs a source.
-        match admitted.target() {
-            Some(Target::Question { answer }) => {
-                return Ok(ServiceAnswer::said(answer.map_or(Value::Null, Value::from)));
+        match admitted.action() {
+            Some(AdmittedAction::Question { answer }) => {
+                return Ok(ServiceResponse::said(answer.map_or(Value::Null, Value::from)));
             }
-            Some(Target::External) => return Ok(ServiceAnswer::said(json!({"decision": "allow"}))),
+            Some(AdmittedAction::External) => return Ok(ServiceResponse::said(json!({"decision": "allow"}))),
             _ => {}
         }
-        let stamp = self.stamp(&admitted.call().caller);
-        let access = match (unsealed, admitted.target()) {
-            (Some(unsealed), Some(Target::Connector { credential, .. })) => {
-                Some((unsealed, CredentialRenewal { pipeline: self, stamp, credential }))
+        let audit = self.audit(&admitted.call().caller);
+        let access = match (unsealed, admitted.action()) {
+            (Some(unsealed), Some(AdmittedAction::Connector { credential, .. })) => {
+                Some((unsealed, CredentialRenewal { pipeline: self, audit, credential }))
             }
             _ => None,
         };
@@ -114,7 +114,7 @@ impl Pipeline {
 /// Keeps renewed material of one credential: sealed back into the vault as a new version.
 struct CredentialRenewal<'a> {
     pipeline: &'a Pipeline,
-    stamp: Stamp,
+    audit: AuditContext,
     credential: &'a Credential,
 }
 
@@ -155,7 +155,7 @@ impl CredentialRenewal<'_> {
             if !same(&newest, stale) {
                 return Some(newest);
             }
-            pause(BETWEEN_LOOKS).await;
+            pause(POLL_INTERVAL).await;
         }
         None
     }
@@ -163,7 +163,7 @@ impl CredentialRenewal<'_> {
     /// Keeps what was renewed, however long that takes: the service has taken the old refresh token back, and nobody
     /// else knows the new one. It is sealed anew each time, since the master key may be another one by now.
     async fn keep_at_last(&self, version: u32, renewed: &Material) -> Result<(), Refusal> {
-        let mut between = BETWEEN_TRIES;
+        let mut between = RETRY_INTERVAL;
         for _ in 0..TRIES {
             match self.keep(version, renewed).await {
                 Err(refusal) if passes(refusal.code()) => {
@@ -176,7 +176,7 @@ impl CredentialRenewal<'_> {
                 outcome => return outcome,
             }
             pause(between).await;
-            between = (between * 2).min(LONGEST_BETWEEN_TRIES);
+            between = (between * 2).min(MAX_RETRY_INTERVAL);
         }
         self.keep(version, renewed).await
     }
@@ -186,13 +186,13 @@ impl CredentialRenewal<'_> {
         let binding = SealBinding::of_credential(&credential.tenant, credential.id, version + 1);
         let command = RotateCredential {
             // The call was admitted, and what the service rotated for it must be kept whatever became of its caller.
-            stamp: Mandate::own(Stamp { time: now, ..self.stamp.clone() }),
+            audit: Mandate::own(AuditContext { time: now, ..self.audit.clone() }),
             id: credential.id,
             expected_version: version,
             sealed: self.pipeline.sealer.seal(&binding, renewed).await?,
             material_fields: renewed.names().map(str::to_owned).collect(),
             metadata: None,
-            end: NewEnd::Same,
+            end: NewExpiry::Same,
             retire_until: now.plus(self.pipeline.settings.retire_after),
         };
         self.pipeline.credentials.rotate_credential(command).await.map(drop)

@@ -14,8 +14,8 @@ use toolgate_model::service::ServiceVersion;
 
 use super::Pipeline;
 use super::authorize::authorizes;
-use super::constrain::fit;
-use super::fit::Candidate;
+use super::constrain::eligible;
+use super::eligible::Candidate;
 use super::guard::refusal_of;
 use super::{Call, CallRequest};
 use crate::identify::Caller;
@@ -60,32 +60,37 @@ impl Pipeline {
     /// Says step by step what would become of a call.
     pub async fn explain(&self, caller: &Caller, question: Question) -> Result<Explanation, Refusal> {
         caller.require_acting_for(&question.agent)?;
-        let mut told = Telling { steps: Vec::new() };
-        let allowed = self.tell(caller, question, &mut told).await?;
-        Ok(Explanation { allowed, steps: told.steps })
+        let mut explanation = ExplanationBuilder { steps: Vec::new() };
+        let allowed = self.explain_stages(caller, question, &mut explanation).await?;
+        Ok(Explanation { allowed, steps: explanation.steps })
     }
 
-    async fn tell(&self, caller: &Caller, question: Question, told: &mut Telling) -> Result<bool, Refusal> {
+    async fn explain_stages(
+        &self,
+        caller: &Caller,
+        question: Question,
+        explanation: &mut ExplanationBuilder,
+    ) -> Result<bool, Refusal> {
         let given = question.parameters.is_some();
         let parameters = Value::Object(question.parameters.clone().unwrap_or_default());
         let call = self.dry(caller, question)?;
-        if !told.says(Stage::Identify, format!("`{}` may call tools", call.agent), self.may_call(&call).await?) {
+        if !explanation.says(Stage::Identify, format!("`{}` may call tools", call.agent), self.may_call(&call).await?) {
             return Ok(false);
         }
         let resolved = match self.resolve(&call, Freshness::Newest).await {
             Ok(resolved) => resolved.into_candidates(),
             Err(refusal) => {
-                told.says(Stage::Resolve, format!("`{}` names a tool for it", call.tool), Err(refusal));
-                self.tell_of_tool(caller, &call, told).await?;
+                explanation.says(Stage::Resolve, format!("`{}` names a tool for it", call.tool), Err(refusal));
+                self.explain_tool(caller, &call, explanation).await?;
                 return Ok(false);
             }
         };
         let name = resolved.first().map(Candidate::tool_name).unwrap_or_default();
-        told.says(Stage::Resolve, format!("`{}` is the tool {name}", call.tool), Ok(()));
+        explanation.says(Stage::Resolve, format!("`{}` is the tool {name}", call.tool), Ok(()));
         let now = self.clock.now();
         let mut passed = Vec::new();
         for candidate in resolved {
-            if told.says(Stage::Authorize, through(&candidate), authorizes(&call, &candidate, now)) {
+            if explanation.says(Stage::Authorize, through(&candidate), authorizes(&call, &candidate, now)) {
                 passed.push(candidate);
             }
         }
@@ -93,30 +98,39 @@ impl Pipeline {
             return Ok(false);
         }
         if !given {
-            told.notes(Stage::Constrain, "give parameters to have them checked against the schema and the grants");
+            explanation
+                .notes(Stage::Constrain, "give parameters to have them checked against the schema and the grants");
         }
-        let mut fits = 0;
+        let mut eligible_grants = 0;
         for candidate in passed.iter().filter(|_| given) {
             let subject = format!("the parameters {}", through(candidate));
-            fits +=
-                u32::from(told.says(Stage::Constrain, subject, fit(&call, candidate.clone(), &parameters).map(drop)));
+            eligible_grants += u32::from(explanation.says(
+                Stage::Constrain,
+                subject,
+                eligible(&call, candidate.clone(), &parameters).map(drop),
+            ));
         }
-        if given && fits == 0 {
+        if given && eligible_grants == 0 {
             return Ok(false);
         }
         if let (Some(candidate), true) = (passed.first(), given)
-            && !self.tell_of_guardians(&call, candidate, told).await?
+            && !self.explain_guardians(&call, candidate, explanation).await?
         {
             return Ok(false);
         }
         for candidate in &passed {
-            self.tell_of_limits(&call, candidate, told);
+            self.explain_limits(&call, candidate, explanation);
         }
         Ok(true)
     }
 
     /// What the policies say, and who else would be asked.
-    async fn tell_of_guardians(&self, call: &Call, candidate: &Candidate, told: &mut Telling) -> Result<bool, Refusal> {
+    async fn explain_guardians(
+        &self,
+        call: &Call,
+        candidate: &Candidate,
+        explanation: &mut ExplanationBuilder,
+    ) -> Result<bool, Refusal> {
         let nothing = Map::new();
         let arguments = call.parameters.as_object().unwrap_or(&nothing);
         let event = call.event(
@@ -126,20 +140,21 @@ impl Pipeline {
             self.clock.now(),
         );
         let hooked = call.hooked(candidate, &event, Freshness::Newest, Some(&[]));
-        let (verdict, others) = self.guardian.rehearse(&hooked).await?;
+        let (verdict, others) = self.guardian.dry_run(&hooked).await?;
         for name in others {
-            told.notes(Stage::Guard, &format!("guardian `{name}` would be asked too; what it says is not known here"));
+            explanation
+                .notes(Stage::Guard, &format!("guardian `{name}` would be asked too; what it says is not known here"));
         }
         Ok(match verdict {
-            Verdict::Deny(denial) => told.says(Stage::Guard, "the policies".to_owned(), Err(refusal_of(denial))),
+            Verdict::Deny(denial) => explanation.says(Stage::Guard, "the policies".to_owned(), Err(refusal_of(denial))),
             Verdict::Pass { content, asks } => {
                 if content.is_some() {
-                    told.notes(Stage::Guard, "the policies take something out of the parameters");
+                    explanation.notes(Stage::Guard, "the policies take something out of the parameters");
                 }
                 for ask in asks {
-                    told.notes(Stage::Approve, &format!("a person must approve: {}", ask.reason));
+                    explanation.notes(Stage::Approve, &format!("a person must approve: {}", ask.reason));
                 }
-                told.says(Stage::Guard, "the policies let it pass".to_owned(), Ok(()))
+                explanation.says(Stage::Guard, "the policies let it pass".to_owned(), Ok(()))
             }
         })
     }
@@ -173,7 +188,12 @@ impl Pipeline {
     }
 
     /// What whoever manages tools may know about one that the agent does not see.
-    async fn tell_of_tool(&self, caller: &Caller, call: &Call, told: &mut Telling) -> Result<(), Refusal> {
+    async fn explain_tool(
+        &self,
+        caller: &Caller,
+        call: &Call,
+        explanation: &mut ExplanationBuilder,
+    ) -> Result<(), Refusal> {
         if !caller.may(Permission::ManageTools) {
             return Ok(());
         }
@@ -185,7 +205,7 @@ impl Pipeline {
         for service in catalog.services() {
             for tool in service.tools().filter(|tool| is_meant(tool.service.as_str(), tool.name.as_str())) {
                 let version = &service.registered.definition.version;
-                told.notes(
+                explanation.notes(
                     Stage::Resolve,
                     &format!(
                         "version {version} of service `{}` has the tool `{}`: give the agent a grant with the scope \
@@ -199,24 +219,24 @@ impl Pipeline {
     }
 
     /// What only the admission decides.
-    fn tell_of_limits(&self, call: &Call, candidate: &Candidate, told: &mut Telling) {
+    fn explain_limits(&self, call: &Call, candidate: &Candidate, explanation: &mut ExplanationBuilder) {
         for grant in candidate
-            .holding()
+            .held_grant()
             .into_iter()
-            .flat_map(|holding| holding.lineage.ancestors().iter().chain([holding.lineage.grant()]))
+            .flat_map(|held_grant| held_grant.lineage.ancestors().iter().chain([held_grant.lineage.grant()]))
         {
             if let Some(limit) = grant.authority.constraints.max_invocations_per_hour {
-                told.notes(Stage::Admit, &format!("grant {} allows {limit} calls in any hour", grant.id));
+                explanation.notes(Stage::Admit, &format!("grant {} allows {limit} calls in any hour", grant.id));
             }
         }
         let own = candidate.tool.definition.rate_limit;
         let limit = candidate.agent.as_ref().map_or(own, |agent| agent.rate_limit_for(&candidate.tool_name(), own));
         if let Some(limit) = limit {
             let (requests, per) = (limit.requests(), limit.per().as_secs());
-            told.notes(Stage::Admit, &format!("`{}` may call it {requests} times in {per} seconds", call.agent));
+            explanation.notes(Stage::Admit, &format!("`{}` may call it {requests} times in {per} seconds", call.agent));
         }
         if candidate.tool.definition.approval == Some(toolgate_model::descriptor::ApprovalNeed::Always) {
-            told.notes(Stage::Approve, "every call of this tool needs a person's approval");
+            explanation.notes(Stage::Approve, "every call of this tool needs a person's approval");
         }
     }
 }
@@ -228,11 +248,11 @@ fn through(candidate: &Candidate) -> String {
     }
 }
 
-struct Telling {
+struct ExplanationBuilder {
     steps: Vec<Step>,
 }
 
-impl Telling {
+impl ExplanationBuilder {
     fn says(&mut self, stage: Stage, subject: String, verdict: Result<(), Refusal>) -> bool {
         let passed = verdict.is_ok();
         self.steps.push(Step { stage, verdict: Some(verdict), subject });

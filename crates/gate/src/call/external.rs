@@ -16,8 +16,8 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::hooks::Hooks;
-use super::{CallRequest, Denial, Own, Progress};
-use crate::catalog::{Backing, Tool};
+use super::{CallOptions, CallRequest, Denial, Progress};
+use crate::catalog::{Tool, ToolKind};
 use crate::identify::Caller;
 use crate::refusal::{Code, Refusal};
 
@@ -45,7 +45,7 @@ pub struct ExternalCall {
 
 /// That it may be made, and why.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ExternalLeave {
+pub struct ExternalPermit {
     /// The record of it.
     pub invocation: InvocationId,
     /// The answer that it rests on.
@@ -58,7 +58,7 @@ pub struct ExternalLeave {
 
 impl Hooks {
     /// Whether a call may be made; waits for a person where it must.
-    pub async fn ask(&self, caller: Caller, asked: ExternalCall) -> Result<ExternalLeave, Denial> {
+    pub async fn ask(&self, caller: Caller, asked: ExternalCall) -> Result<ExternalPermit, Denial> {
         let denied = Denial::unrecorded;
         let tool = Arc::new(external_tool(&asked.tool, asked.category).map_err(denied)?);
         self.require_foreign(&caller, &tool).await.map_err(denied)?;
@@ -71,23 +71,23 @@ impl Hooks {
             observer: Some(observer),
             ..CallRequest::new(asked.tool, asked.arguments, asked.address)
         };
-        let own = Own { tool: Some(tool), takes_changes: asked.takes_changes, ..Own::default() };
-        let answer = self.pipeline.invoke_with(caller, request, own).await?;
-        let mut leave =
-            ExternalLeave { invocation: answer.invocation, approval: None, standing: Vec::new(), arguments: None };
+        let options = CallOptions { tool: Some(tool), takes_changes: asked.takes_changes, ..CallOptions::default() };
+        let result = self.pipeline.invoke_with(caller, request, options).await?;
+        let mut permit =
+            ExternalPermit { invocation: result.invocation, approval: None, standing: Vec::new(), arguments: None };
         while let Ok(step) = progress.try_recv() {
             match step {
-                Progress::Asked(approval) => leave.approval = Some(approval.id),
-                Progress::Covered(standing) => leave.standing = standing,
-                Progress::Modified(change) => leave.arguments = Some(change.parameters),
+                Progress::Asked(approval) => permit.approval = Some(approval.id),
+                Progress::Covered(standing) => permit.standing = standing,
+                Progress::Modified(change) => permit.arguments = Some(change.parameters),
                 Progress::Admitted(_) => {}
             }
         }
-        match answer.outcome.error {
-            None => Ok(leave),
+        match result.outcome.error {
+            None => Ok(permit),
             Some(error) => {
                 let refusal = Refusal::new(Code::GuardianDenied, error.message);
-                Err(Denial::refused(Some(answer.invocation), refusal))
+                Err(Denial::refused(Some(result.invocation), refusal))
             }
         }
     }
@@ -121,5 +121,5 @@ pub(super) fn external_tool(named: &str, category: Category) -> Result<Tool, Ref
     let definition = ToolDefinition { safety_tier: Some(tier), ..ToolDefinition::of_scope(scope) };
     let service = ServiceName::parse(service).map_err(|_| wrong())?;
     let name = ToolName::parse(name).map_err(|_| wrong())?;
-    Ok(Tool::built_in(service, name, Arc::new(definition), Backing::External(category)))
+    Ok(Tool::built_in(service, name, Arc::new(definition), ToolKind::External(category)))
 }

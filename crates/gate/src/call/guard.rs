@@ -10,8 +10,8 @@ use toolgate_model::time::Timestamp;
 
 use super::Pipeline;
 use super::constrain::constrain_all;
-use super::fit::{Alternative, Candidate, Fit};
-use super::{Call, Reached, admit};
+use super::eligible::{Alternative, Candidate, EligibleGrant};
+use super::{Call, RunState, admit};
 use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling};
 use crate::ports::ledger::{Freshness, MarkScope};
 use crate::refusal::{Code, Refusal};
@@ -41,13 +41,13 @@ impl Guarded {
     }
 
     /// One of the grants that it may be made through; what is decided for it holds for the others.
-    pub(super) fn fit(&self) -> &Fit {
+    pub(super) fn eligible(&self) -> &EligibleGrant {
         &self.alternative.first
     }
 
     /// All of them, in the order of preference.
-    pub(super) fn fits(&self) -> impl Iterator<Item = &Fit> {
-        self.alternative.fits()
+    pub(super) fn eligible_grants(&self) -> impl Iterator<Item = &EligibleGrant> {
+        self.alternative.eligible_grants()
     }
 
     pub(super) fn modified(&self) -> Option<&Value> {
@@ -66,10 +66,10 @@ impl Pipeline {
         call: &Call,
         alternative: Alternative,
         freshness: Freshness,
-        reached: &mut Reached,
+        run_state: &mut RunState,
     ) -> Result<Guarded, Refusal> {
         let Ruling { verdict, decision, basis, .. } = self.rule_on(call, &alternative.first, freshness).await?;
-        reached.decision.clone_from(&decision);
+        run_state.decision.clone_from(&decision);
         let (content, asks) = match verdict {
             Verdict::Deny(denial) => return Err(refusal_of(denial)),
             Verdict::Pass { content, asks } => (content, asks),
@@ -85,7 +85,7 @@ impl Pipeline {
             None => Ok(Guarded { alternative, modified: None, asks, judged }),
             Some(Content::Arguments(arguments)) => {
                 let parameters = Value::Object(arguments.into_owned());
-                let candidates = alternative.into_fits().map(|fit| fit.candidate).collect();
+                let candidates = alternative.into_eligible_grants().map(|eligible| eligible.candidate).collect();
                 let mut changed = constrain_all(call, candidates, &parameters)?.into_alternatives().into_iter();
                 // INVARIANT: the same definition and credential before and after, so it is one action still.
                 let lost = || Refusal::new(Code::Internal, "a call lost its action at its guardians");
@@ -100,7 +100,7 @@ impl Pipeline {
         }
     }
 
-    async fn rule_on(&self, call: &Call, fit: &Fit, freshness: Freshness) -> Result<Ruling, Refusal> {
+    async fn rule_on(&self, call: &Call, eligible: &EligibleGrant, freshness: Freshness) -> Result<Ruling, Refusal> {
         let nothing = Map::new();
         let arguments = call.parameters.as_object().unwrap_or(&nothing);
         let content = match &call.asked {
@@ -109,13 +109,13 @@ impl Pipeline {
             _ => Content::Arguments(Cow::Borrowed(arguments)),
         };
         let hook = call.asked.as_ref().map_or(Hook::ToolCallRequest, |asked| asked.hook);
-        let event = call.event(&fit.candidate, hook, content, self.clock.now());
-        let hooked = call.hooked(&fit.candidate, &event, freshness, None);
+        let event = call.event(&eligible.candidate, hook, content, self.clock.now());
+        let hooked = call.hooked(&eligible.candidate, &event, freshness, None);
         let ruling = self.guardian.judge(&hooked).await?;
         if !ruling.lacks_secrets {
             return Ok(ruling);
         }
-        let opened = self.open(fit).await;
+        let opened = self.open(eligible).await;
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
         }

@@ -13,13 +13,13 @@ use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 
 use self::executions::Executions;
+use self::hook_run::HookRun;
 use self::parked::Parked;
-pub use self::question::{AskForm, HookAnswer, HookQuestion, HookTerms, UnknownTools};
+pub use self::question::{AskForm, HookQuestion, HookResponse, HookTerms, UnknownTools};
 use self::record::decision_on;
 use self::tools::{Named, unknown_tool};
-use self::walk::Walk;
 use super::guard::refusal_of;
-use super::{Call, Pipeline, Reached, ToolStanding};
+use super::{Call, Pipeline, RunState, ToolStanding};
 use crate::builtin::Builtins;
 use crate::catalog::Catalogs;
 use crate::gate::{Ports, Shared};
@@ -30,12 +30,12 @@ use crate::ports::ledger::{Approvals, Calls, Credentials, Freshness, GrantLookup
 use crate::refusal::{Code, Refusal};
 
 mod executions;
+mod hook_run;
 mod names;
 mod parked;
 mod question;
 mod record;
 mod tools;
-mod walk;
 
 /// What stands for the service of what is no tool.
 const HOOKS: &str = "hook";
@@ -74,18 +74,18 @@ impl Hooks {
 
     /// Answers a runtime. Whatever can be decided is decided; a refusal means that there is no decision, because nothing
     /// could be written down.
-    pub async fn answer_hook(&self, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
+    pub async fn decide_hook(&self, caller: Caller, question: HookQuestion) -> Result<HookResponse, Refusal> {
         if let Err(refusal) = caller.require_acting_for(&question.agent).and(caller.require(Permission::InvokeTools)) {
             return self.refuse_question(&caller, &question, &refusal).await;
         }
         match question.event.hook {
-            Hook::ToolCallRequest => self.answer_tool_call(caller, question).await,
-            _ => self.answer_event(caller, question).await,
+            Hook::ToolCallRequest => self.decide_tool_call(caller, question).await,
+            _ => self.decide_event(caller, question).await,
         }
     }
 
     /// A tool is about to be called by the runtime that asks.
-    async fn answer_tool_call(&self, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
+    async fn decide_tool_call(&self, caller: Caller, question: HookQuestion) -> Result<HookResponse, Refusal> {
         let Content::Arguments(arguments) = &question.event.content else {
             return Err(Refusal::new(Code::Internal, "a call of a tool came without arguments"));
         };
@@ -95,46 +95,47 @@ impl Hooks {
             Err(refusal) => return self.refuse_question(&caller, &question, &refusal).await,
         };
         let parameters = arguments.clone().into_owned();
-        let walk = Walk { named: named.clone(), parameters, content: Content::Arguments(Cow::Owned(Map::new())) };
-        let answer = self.walk_question(caller.clone(), &question, walk).await?;
-        if answer.kind != VerdictKind::Deny {
+        let hook_run =
+            HookRun { named: named.clone(), parameters, content: Content::Arguments(Cow::Owned(Map::new())) };
+        let response = self.run_question(caller.clone(), &question, hook_run).await?;
+        if response.kind != VerdictKind::Deny {
             self.executions.remember(&caller, &question, named);
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// Anything else: judged, and written down before it is answered. Only what an approver must answer becomes a call.
-    async fn answer_event(&self, caller: Caller, question: HookQuestion) -> Result<HookAnswer, Refusal> {
+    async fn decide_event(&self, caller: Caller, question: HookQuestion) -> Result<HookResponse, Refusal> {
         if let Err(refusal) = self.check_message(&caller, &question).await {
             return self.refuse_question(&caller, &question, &refusal).await;
         }
         let answered = match question.event.hook {
-            Hook::ToolCallResult => match self.answered_tool(&caller, &question).await {
+            Hook::ToolCallResult => match self.result_tool(&caller, &question).await {
                 Ok(named) => Some(named),
                 Err(refusal) => return self.refuse_question(&caller, &question, &refusal).await,
             },
             _ => None,
         };
         let Ruling { verdict, decision, .. } = self.rule_on_event(&caller, &question, answered.as_ref()).await?;
-        let answer = match verdict {
+        let response = match verdict {
             Verdict::Pass { asks, .. } if !asks.is_empty() => {
                 let hook = question.event.hook;
                 let tool = Some(Arc::new(unknown_tool(&format!("{HOOKS}.{}", hook.as_str()), Category::Mcp)?));
                 let content = question.event.content.clone();
                 let parameters = Map::from_iter([("content".to_owned(), content.to_json())]);
                 let named = Named { tool, standing: ToolStanding::Foreign };
-                return self.walk_question(caller, &question, Walk { named, parameters, content }).await;
+                return self.run_question(caller, &question, HookRun { named, parameters, content }).await;
             }
-            Verdict::Pass { content: None, .. } => HookAnswer::allowed(),
+            Verdict::Pass { content: None, .. } => HookResponse::allowed(),
             Verdict::Pass { content: Some(content), .. } => {
                 let (reason, policy) = decision.as_deref().map(HookDecision::why_changed).unwrap_or_default();
-                HookAnswer::changed(*content, reason, policy)
+                HookResponse::changed(*content, reason, policy)
             }
-            Verdict::Deny(denial) => HookAnswer::denied(&refusal_of(denial)),
+            Verdict::Deny(denial) => HookResponse::denied(&refusal_of(denial)),
         };
         let decision = decision.unwrap_or_else(|| Box::new(decision_on(&question, None)));
         self.record_question(&caller, question.agent.clone(), &question, decision).await?;
-        Ok(answer)
+        Ok(response)
     }
 
     /// A message of MCP that calls a tool of this gate must be one that the agent could send here: everything is checked
@@ -153,11 +154,11 @@ impl Hooks {
         let arguments = message.pointer("/params/arguments").and_then(Value::as_object).cloned().unwrap_or_default();
         let (call, _) = self.pipeline.begin(caller.clone(), self.request(question, named.to_owned(), arguments))?;
         let call = Arc::new(Call { takes_changes: false, waits: false, ..call });
-        let mut reached = Reached::default();
-        let constrained = self.pipeline.check(&call, Freshness::Newest, &mut reached).await?;
+        let mut run_state = RunState::default();
+        let constrained = self.pipeline.check(&call, Freshness::Newest, &mut run_state).await?;
         let missing = || Refusal::new(Code::GrantNotFound, "there is no grant for this call");
         let preferred = constrained.into_alternatives().into_iter().next().ok_or_else(missing)?;
-        let guarded = self.pipeline.guard(&call, preferred, Freshness::Newest, &mut reached).await?;
+        let guarded = self.pipeline.guard(&call, preferred, Freshness::Newest, &mut run_state).await?;
         self.pipeline.require_passable(&call, &guarded).await
     }
 
@@ -169,7 +170,7 @@ impl Hooks {
     ) -> Result<Ruling, Refusal> {
         let HookQuestion { event, agent, .. } = question;
         let now = self.clock.now();
-        let holdings = self.held_grants.holdings(caller.tenant(), agent, now, Freshness::Recent).await?;
+        let held_grants = self.held_grants.held_grants(caller.tenant(), agent, now, Freshness::Recent).await?;
         let run = run_of(event);
         let hooked = Hooked {
             event,
@@ -178,7 +179,7 @@ impl Hooks {
             tenant: caller.tenant(),
             invocation: None,
             agent,
-            principal: holdings.agent.as_ref(),
+            principal: held_grants.agent.as_ref(),
             actor: caller.principal(),
             tool: answered.and_then(|Named { tool, standing }| Some((tool.as_deref()?, standing))).map(
                 |(tool, standing)| HookedTool {
@@ -206,12 +207,12 @@ impl Hooks {
         caller: &Caller,
         question: &HookQuestion,
         refusal: &Refusal,
-    ) -> Result<HookAnswer, Refusal> {
+    ) -> Result<HookResponse, Refusal> {
         // Whoever may not speak for another is written down as itself.
         let speaks = caller.require_acting_for(&question.agent).is_ok();
         let agent = if speaks { question.agent.clone() } else { caller.id().clone() };
         self.record_question(caller, agent, question, Box::new(decision_on(question, Some(refusal)))).await?;
-        Ok(HookAnswer::denied(refusal))
+        Ok(HookResponse::denied(refusal))
     }
 
     async fn record_question(
@@ -222,7 +223,7 @@ impl Hooks {
         decision: Box<HookDecision>,
     ) -> Result<(), Refusal> {
         let command =
-            RecordDecision { stamp: caller.stamp(self.clock.now()), agent, run: run_of(&question.event), decision };
+            RecordDecision { audit: caller.audit(self.clock.now()), agent, run: run_of(&question.event), decision };
         self.calls.record_decision(command).await
     }
 }

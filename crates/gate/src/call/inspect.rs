@@ -7,12 +7,12 @@ use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
 use toolgate_model::invocation::InvocationStatus;
 
 use super::Pipeline;
-use super::admit::Target;
-use super::fit::Candidate;
-use super::settle::{CallAnswer, CallError};
+use super::admit::AdmittedAction;
+use super::eligible::Candidate;
+use super::settle::{CallError, CallResult};
 use super::{Admitted, Call, guard};
 use crate::ports::guardian::{Hooked, Ruling};
-use crate::ports::ledger::{Freshness, RecordDecision, StoredAnswer};
+use crate::ports::ledger::{Freshness, RecordDecision, StoredResult};
 use crate::ports::source::{Execution, FailureKind, SourceFailure};
 use crate::refusal::{Code, Refusal};
 
@@ -64,7 +64,7 @@ impl Pipeline {
             }
         };
         let Some(result) = result else { return inspected };
-        if matches!(admitted.target(), Some(Target::External | Target::Conformance { .. })) {
+        if matches!(admitted.action(), Some(AdmittedAction::External | AdmittedAction::Conformance { .. })) {
             // Nothing came back from anywhere: there is nothing to look at.
             inspected.result = Some(result);
             return inspected;
@@ -87,17 +87,17 @@ impl Pipeline {
         call: &Call,
         candidate: &Candidate,
         parameters: &Value,
-        stored: &StoredAnswer,
-    ) -> Result<CallAnswer, Refusal> {
-        let mut answer = CallAnswer::replayed(candidate, stored)?;
+        stored: &StoredResult,
+    ) -> Result<CallResult, Refusal> {
+        let mut answer = CallResult::replayed(candidate, stored)?;
         let Some(result) = answer.outcome.result.take() else { return Ok(answer) };
         let seen = Seen { call, candidate, parameters };
         let is_error = answer.outcome.error.is_some();
         let (passed, decision) = self.inspect_result(&seen, result, is_error, Freshness::Newest).await;
         if let Some(decision) = decision {
-            let (stamp, agent) = (self.stamp(&call.caller), call.agent.clone());
+            let (audit, agent) = (self.audit(&call.caller), call.agent.clone());
             let decision = Box::new(HookDecision { invocation: Some(stored.invocation), ..*decision });
-            self.calls.record_decision(RecordDecision { stamp, agent, run: call.run.clone(), decision }).await?;
+            self.calls.record_decision(RecordDecision { audit, agent, run: call.run.clone(), decision }).await?;
         }
         match passed {
             Ok(result) => answer.outcome.result = Some(result),

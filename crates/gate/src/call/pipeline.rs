@@ -20,7 +20,7 @@ use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
 use crate::ports::ledger::{
-    ApprovalSessions, Approvals, Calls, Credentials, DetachedCalls, GrantLookup, Invocations, Principals, Stamp,
+    ApprovalSessions, Approvals, AuditContext, Calls, Credentials, DetachedCalls, GrantLookup, Invocations, Principals,
     ToolSessions,
 };
 use crate::ports::sealer::Sealer;
@@ -104,7 +104,7 @@ impl Pipeline {
     }
 
     /// The audit context of what happens to a call, whatever becomes of its caller meanwhile.
-    pub(super) fn stamp(&self, caller: &Caller) -> Stamp {
-        caller.stamp(self.clock.now())
+    pub(super) fn audit(&self, caller: &Caller) -> AuditContext {
+        caller.audit(self.clock.now())
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use crate::debts::Debts;
 use crate::identify::Caller;
+use crate::penalties::Penalties;
 use crate::refusal::{Code, Kind, Refusal};
 
 /// How many calls of a principal are refused before it must wait.
@@ -22,7 +22,7 @@ pub(crate) const REFUSALS_PER_SECOND: u32 = 10;
 /// For how many seconds' worth of them that is done at once.
 const RECORDED_BURST: u32 = 10;
 
-type OfPrincipal = Mutex<Debts<(TenantId, PrincipalId)>>;
+type OfPrincipal = Mutex<Penalties<(TenantId, PrincipalId)>>;
 
 /// The refused calls of each principal.
 pub(crate) struct RefusedCalls {
@@ -36,8 +36,8 @@ impl RefusedCalls {
         let recorded = recorded_per_second.max(1);
         let forgive = Duration::from_secs(1) / recorded;
         Self {
-            refused: Mutex::new(Debts::new(BURST, FORGIVE)),
-            recorded: Mutex::new(Debts::new(i64::from(recorded.saturating_mul(RECORDED_BURST)), forgive)),
+            refused: Mutex::new(Penalties::new(BURST, FORGIVE)),
+            recorded: Mutex::new(Penalties::new(i64::from(recorded.saturating_mul(RECORDED_BURST)), forgive)),
         }
     }
 
@@ -49,25 +49,25 @@ impl RefusedCalls {
         if refusal.code() == Code::LedgerUnavailable || refusal.code().kind() == Kind::Internal {
             return true;
         }
-        let (debtor, mut recorded) = (debtor(caller), locked(&self.recorded));
-        if recorded.wait(&debtor, now).is_some() {
+        let (holder, mut recorded) = (holder(caller), locked(&self.recorded));
+        if recorded.wait(&holder, now).is_some() {
             return false;
         }
-        recorded.add(&debtor, now);
+        recorded.add(&holder, now);
         true
     }
 
     /// Refuses to detach a call of a caller whose refusals are recorded in sum: a detached call that is refused has a record of
     /// its own.
     pub(super) fn check_recorded(&self, caller: &Caller, now: Timestamp) -> Result<(), Refusal> {
-        let Some(seconds) = locked(&self.recorded).wait(&debtor(caller), now) else { return Ok(()) };
+        let Some(seconds) = locked(&self.recorded).wait(&holder(caller), now) else { return Ok(()) };
         let reason = format!("too many calls of {} were refused; detach none for {seconds} seconds", caller.id());
         Err(Refusal::new(Code::TooManyAttempts, reason).with("retry_after_seconds", seconds))
     }
 
     /// Refuses a caller with too many refused calls.
     pub(super) fn check(&self, caller: &Caller, now: Timestamp) -> Result<(), Refusal> {
-        let Some(seconds) = locked(&self.refused).wait(&debtor(caller), now) else { return Ok(()) };
+        let Some(seconds) = locked(&self.refused).wait(&holder(caller), now) else { return Ok(()) };
         let reason = format!("too many calls of {} were refused; wait {seconds} seconds", caller.id());
         Err(Refusal::new(Code::TooManyAttempts, reason).with("retry_after_seconds", seconds))
     }
@@ -75,15 +75,15 @@ impl RefusedCalls {
     /// Counts a refusal. One for too many calls says nothing about what was in the call.
     pub(super) fn count(&self, caller: &Caller, refusal: &Refusal, now: Timestamp) {
         if refusal.code().kind() != Kind::TooMany {
-            locked(&self.refused).add(&debtor(caller), now);
+            locked(&self.refused).add(&holder(caller), now);
         }
     }
 }
 
-fn locked(debts: &OfPrincipal) -> MutexGuard<'_, Debts<(TenantId, PrincipalId)>> {
-    debts.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(penalties: &OfPrincipal) -> MutexGuard<'_, Penalties<(TenantId, PrincipalId)>> {
+    penalties.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn debtor(caller: &Caller) -> (TenantId, PrincipalId) {
+fn holder(caller: &Caller) -> (TenantId, PrincipalId) {
     (caller.tenant().clone(), caller.id().clone())
 }

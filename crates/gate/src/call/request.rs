@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolgate_model::approval::{ApprovalSession, CallLabel, LONGEST_WAIT, SessionName, Workspace};
+use toolgate_model::approval::{ApprovalSession, CallLabel, MAX_WAIT, SessionName, Workspace};
 use toolgate_model::context::GrantContext;
 use toolgate_model::guard::{Content, Dialect, Hook, TraceIds};
 use toolgate_model::hook::{CallTrace, RunId};
@@ -17,7 +17,7 @@ use toolgate_model::service::ServiceVersion;
 use toolgate_model::time::Timestamp;
 
 use super::Pipeline;
-use super::fit::Candidate;
+use super::eligible::Candidate;
 use super::presence::Presence;
 use super::progress::{Observer, Progress};
 use crate::catalog::Tool;
@@ -88,7 +88,7 @@ impl CallRequest {
 }
 
 /// What a call brings along that no catalog has.
-pub(super) struct Own {
+pub(super) struct CallOptions {
     pub(super) tool: Option<Arc<Tool>>,
     pub(super) asked: Option<Arc<AskedHook>>,
     pub(super) takes_changes: bool,
@@ -100,7 +100,7 @@ pub(super) struct Own {
     pub(super) may_detach: bool,
 }
 
-impl Default for Own {
+impl Default for CallOptions {
     fn default() -> Self {
         Self { tool: None, asked: None, takes_changes: true, waits: true, answered: Vec::new(), may_detach: false }
     }
@@ -139,7 +139,7 @@ pub(crate) struct Call {
     /// The question of another agent's runtime that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
     /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
-    pub(crate) own_tool: Option<Arc<Tool>>,
+    pub(crate) uncataloged_tool: Option<Arc<Tool>>,
     /// Whether the caller still waits for the response.
     pub(crate) presence: Presence,
     pub(crate) address: IpAddr,
@@ -182,8 +182,8 @@ impl Pipeline {
     /// Makes a call of a request, and says whether its caller may make it at all.
     pub(super) fn begin(&self, caller: Caller, request: CallRequest) -> Result<(Call, Result<(), Refusal>), Refusal> {
         let arrived = self.clock.now();
-        if request.approval_wait.is_some_and(|wait| wait.is_zero() || wait > LONGEST_WAIT) {
-            let reason = format!("an approval can be waited for from 1 to {} seconds", LONGEST_WAIT.as_secs());
+        if request.approval_wait.is_some_and(|wait| wait.is_zero() || wait > MAX_WAIT) {
+            let reason = format!("an approval can be waited for from 1 to {} seconds", MAX_WAIT.as_secs());
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "ttl_seconds"));
         }
         let agent = request.agent.unwrap_or_else(|| caller.id().clone());
@@ -211,7 +211,7 @@ impl Pipeline {
             approval_wait: request.approval_wait,
             label: request.label,
             observer: request.observer,
-            own_tool: None,
+            uncataloged_tool: None,
             reasoning: request.reasoning,
             takes_changes: true,
             waits: true,
@@ -242,7 +242,7 @@ impl Call {
             run: self.run.clone(),
             session: self.session,
             by_agent: agent.map_or_else(own, |agent| is_agent(agent.kind)),
-            transport: found.map(|candidate| candidate.tool.backing.transport()).unwrap_or_default(),
+            transport: found.map(|candidate| candidate.tool.kind.transport()).unwrap_or_default(),
         }
     }
 
@@ -256,7 +256,7 @@ impl Call {
     }
 
     /// Tells whoever wants to know how far it has come.
-    pub(super) fn tell(&self, progress: impl FnOnce() -> Progress) {
+    pub(super) fn notify(&self, progress: impl FnOnce() -> Progress) {
         if let Some(observer) = &self.observer {
             // Whoever does not listen any more does not want to know.
             let _ = observer.send(progress());

@@ -12,10 +12,10 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolName};
 
 use super::authorize::require_standing;
-use super::fit::{Candidate, Opening};
+use super::eligible::{AuthorizedBy, Candidate};
 use super::{Call, Pipeline};
 use crate::catalog::{Catalog, Service, Tool};
-use crate::ports::ledger::{Freshness, Holding, Holdings};
+use crate::ports::ledger::{Freshness, HeldGrant, HeldGrants};
 use crate::refusal::{Code, Refusal};
 
 #[cfg(test)]
@@ -44,20 +44,20 @@ impl Pipeline {
     /// Finds the tool, and the grants on its service.
     pub(super) async fn resolve(&self, call: &Call, freshness: Freshness) -> Result<Resolved, Refusal> {
         let tenant = call.caller.tenant();
-        let holdings = self.held_grants.holdings(tenant, &call.agent, self.clock.now(), freshness).await?;
+        let held_grants = self.held_grants.held_grants(tenant, &call.agent, self.clock.now(), freshness).await?;
         if let Some(tool) = self.built_in(call) {
-            let agent = holdings.agent.clone();
-            let generation = holdings.generation;
-            let candidate = Candidate { opening: Opening::Scopes, agent, generation, tool, registry: None };
+            let agent = held_grants.agent.clone();
+            let generation = held_grants.generation;
+            let candidate = Candidate { authorized_by: AuthorizedBy::Scopes, agent, generation, tool, registry: None };
             return Ok(Resolved { candidates: vec![as_asked(call, candidate)] });
         }
-        let held = self.held(call, &holdings).await?;
+        let held = self.held(call, &held_grants).await?;
         let catalog = self.catalogs.of(tenant, freshness).await?;
-        let looking = Looking { call, agent: holdings.agent.as_ref(), catalog: &catalog };
-        let named: Vec<Candidate> = held.iter().filter_map(|holding| looking.qualified(holding)).collect();
+        let looking = ToolLookup { call, agent: held_grants.agent.as_ref(), catalog: &catalog };
+        let named: Vec<Candidate> = held.iter().filter_map(|held_grant| looking.qualified(held_grant)).collect();
         let candidates = match named.is_empty() {
             false => named,
-            true => unambiguous(held.iter().flat_map(|holding| looking.bare(holding)).collect()),
+            true => unambiguous(held.iter().flat_map(|held_grant| looking.bare(held_grant)).collect()),
         };
         let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
         match tools.len() {
@@ -73,7 +73,7 @@ impl Pipeline {
 
     /// A tool that needs no grant: the one of a seam, or one that Toolgate has by itself, which is named by its id.
     fn built_in(&self, call: &Call) -> Option<Arc<Tool>> {
-        if let Some(tool) = &call.own_tool {
+        if let Some(tool) = &call.uncataloged_tool {
             return Some(Arc::clone(tool));
         }
         let named = self.builtins.named(call.caller.tenant(), &call.tool)?;
@@ -84,21 +84,21 @@ impl Pipeline {
     }
 
     /// The grants to look at: the one that the call names, or all that the agent holds.
-    async fn held(&self, call: &Call, holdings: &Holdings) -> Result<Vec<Arc<Holding>>, Refusal> {
+    async fn held(&self, call: &Call, held_grants: &HeldGrants) -> Result<Vec<Arc<HeldGrant>>, Refusal> {
         let tenant = call.caller.tenant();
         let Some(grant) = call.grant else {
-            if holdings.truncated {
+            if held_grants.truncated {
                 let reason = format!("`{}` holds too many grants to pick from; name one in `grant_id`", call.agent);
                 return Err(Refusal::new(Code::InvalidField, reason).with("path", "grant_id"));
             }
-            return Ok(holdings.held.clone());
+            return Ok(held_grants.held.clone());
         };
-        if let Some(holding) = holdings.held.iter().find(|holding| holding.grant() == grant) {
-            return Ok(vec![Arc::clone(holding)]);
+        if let Some(held_grant) = held_grants.held.iter().find(|held_grant| held_grant.grant() == grant) {
+            return Ok(vec![Arc::clone(held_grant)]);
         }
-        let found = self.held_grants.holding(tenant, grant).await?;
-        match found.filter(|holding| holding.lineage.grant().agent == call.agent) {
-            Some(holding) => Ok(vec![holding]),
+        let found = self.held_grants.held_grant(tenant, grant).await?;
+        match found.filter(|held_grant| held_grant.lineage.grant().agent == call.agent) {
+            Some(held_grant) => Ok(vec![held_grant]),
             None => Err(no_grant(grant)),
         }
     }
@@ -107,30 +107,30 @@ impl Pipeline {
     async fn explain_missing(
         &self,
         call: &Call,
-        held: &[Arc<Holding>],
+        held: &[Arc<HeldGrant>],
         freshness: Freshness,
     ) -> Result<Refusal, Refusal> {
-        if let Some(holding) = held.iter().find(|holding| holding.credential.service.as_str() == call.tool) {
-            let scopes = &holding.effective.scopes;
+        if let Some(held_grant) = held.iter().find(|held_grant| held_grant.credential.service.as_str() == call.tool) {
+            let scopes = &held_grant.effective.scopes;
             let example =
                 scopes.iter().next().map_or_else(String::new, |scope| format!(", as in `{}.{scope}`", call.tool));
             let reason = format!("`{}` is a service; name one of its tools{example}", call.tool);
             return Ok(Refusal::new(Code::ToolNotFound, reason).with("available_scopes", scopes));
         }
-        let named = |holding: &Arc<Holding>| {
-            tool_part(call, &holding.credential.service).or_else(|| call.grant.map(|_| call.tool.as_str()))
+        let named = |held_grant: &Arc<HeldGrant>| {
+            tool_part(call, &held_grant.credential.service).or_else(|| call.grant.map(|_| call.tool.as_str()))
         };
-        let beyond: Vec<_> = held.iter().filter_map(|holding| Some((holding, named(holding)?))).collect();
-        let holds_scope = |(holding, wanted): &&(&Arc<Holding>, &str)| {
-            Scope::parse(wanted).is_ok_and(|scope| holding.effective.scopes.contains(&scope))
+        let beyond: Vec<_> = held.iter().filter_map(|held_grant| Some((held_grant, named(held_grant)?))).collect();
+        let holds_scope = |(held_grant, wanted): &&(&Arc<HeldGrant>, &str)| {
+            Scope::parse(wanted).is_ok_and(|scope| held_grant.effective.scopes.contains(&scope))
         };
-        if let Some((holding, _)) = beyond.iter().find(holds_scope) {
-            return Ok(undefined(call, holding));
+        if let Some((held_grant, _)) = beyond.iter().find(holds_scope) {
+            return Ok(undefined(call, held_grant));
         }
         // A tool that a service does not have and one that the agent may not use look the same.
         if let Some((_, wanted)) = beyond.first() {
             let scopes: BTreeSet<&Scope> =
-                beyond.iter().flat_map(|(holding, _)| holding.effective.scopes.iter()).collect();
+                beyond.iter().flat_map(|(held_grant, _)| held_grant.effective.scopes.iter()).collect();
             let who = match beyond.as_slice() {
                 [(only, _)] => format!("grant {} does not include", only.grant()),
                 _ => "no grant of the agent includes".to_owned(),
@@ -146,14 +146,14 @@ impl Pipeline {
         if freshness == Freshness::Newest {
             // Perhaps it could be used once: saying so helps, and tells the agent nothing that it did not know.
             let now = self.clock.now();
-            for holding in self.held_grants.ended_holdings(call.caller.tenant(), &call.agent, now).await? {
-                let names_it = tool_part(call, &holding.credential.service)
+            for held_grant in self.held_grants.ended_grants(call.caller.tenant(), &call.agent, now).await? {
+                let names_it = tool_part(call, &held_grant.credential.service)
                     .or_else(|| (call.grant.is_none()).then_some(call.tool.as_str()));
                 let held_it = names_it.and_then(|name| Scope::parse(name).ok());
-                if held_it.is_some_and(|scope| holding.lineage.grant().authority.scopes.contains(&scope))
-                    && holding.lineage.standing(now).status != GrantStatus::Active
+                if held_it.is_some_and(|scope| held_grant.lineage.grant().authority.scopes.contains(&scope))
+                    && held_grant.lineage.standing(now).status != GrantStatus::Active
                 {
-                    require_standing(&holding, now)?;
+                    require_standing(&held_grant, now)?;
                 }
             }
         }
@@ -163,53 +163,53 @@ impl Pipeline {
 }
 
 /// Where a tool is looked for.
-struct Looking<'a> {
+struct ToolLookup<'a> {
     call: &'a Call,
     agent: Option<&'a Arc<Principal>>,
     catalog: &'a Catalog,
 }
 
-impl<'a> Looking<'a> {
+impl<'a> ToolLookup<'a> {
     /// `service.tool`, where the service is the one of this grant.
-    fn qualified(&self, holding: &Arc<Holding>) -> Option<Candidate> {
-        self.named(holding, tool_part(self.call, &holding.credential.service)?)
+    fn qualified(&self, held_grant: &Arc<HeldGrant>) -> Option<Candidate> {
+        self.named(held_grant, tool_part(self.call, &held_grant.credential.service)?)
     }
 
     /// The tool of this name at the service of this grant.
-    fn named(&self, holding: &Arc<Holding>, name: &str) -> Option<Candidate> {
-        let registered = self.registered(holding).and_then(|service| service.tool(name)).map(Arc::clone);
-        let tool = registered.or_else(|| unversioned(self.call, holding, name))?;
-        Some(self.candidate(holding, tool))
+    fn named(&self, held_grant: &Arc<HeldGrant>, name: &str) -> Option<Candidate> {
+        let registered = self.registered(held_grant).and_then(|service| service.tool(name)).map(Arc::clone);
+        let tool = registered.or_else(|| unversioned(self.call, held_grant, name))?;
+        Some(self.candidate(held_grant, tool))
     }
 
     /// A scope, or the name of a tool without its service.
-    fn bare(&self, holding: &Arc<Holding>) -> Vec<Candidate> {
+    fn bare(&self, held_grant: &Arc<HeldGrant>) -> Vec<Candidate> {
         let wanted = &self.call.tool;
-        if let Some(service) = self.registered(holding) {
+        if let Some(service) = self.registered(held_grant) {
             if let Some(tool) = service.tool(wanted) {
-                return vec![self.candidate(holding, Arc::clone(tool))];
+                return vec![self.candidate(held_grant, Arc::clone(tool))];
             }
             if let Ok(scope) = Scope::parse(wanted) {
                 let tools = service.tools_of_scope(&scope);
-                let of_scope: Vec<_> = tools.map(|tool| self.candidate(holding, Arc::clone(tool))).collect();
+                let of_scope: Vec<_> = tools.map(|tool| self.candidate(held_grant, Arc::clone(tool))).collect();
                 if !of_scope.is_empty() {
                     return of_scope;
                 }
             }
         }
-        unversioned(self.call, holding, wanted).map(|tool| self.candidate(holding, tool)).into_iter().collect()
+        unversioned(self.call, held_grant, wanted).map(|tool| self.candidate(held_grant, tool)).into_iter().collect()
     }
 
-    fn registered(&self, holding: &Holding) -> Option<&'a Service> {
-        self.catalog.service(&holding.credential.service, self.call.version.as_ref().or(pinned(holding)))
+    fn registered(&self, held_grant: &HeldGrant) -> Option<&'a Service> {
+        self.catalog.service(&held_grant.credential.service, self.call.version.as_ref().or(pinned(held_grant)))
     }
 
     /// A tool that only the credential defines rests on the registry as well: on its not defining the tool.
-    fn candidate(&self, holding: &Arc<Holding>, tool: Arc<Tool>) -> Candidate {
+    fn candidate(&self, held_grant: &Arc<HeldGrant>, tool: Arc<Tool>) -> Candidate {
         Candidate {
-            opening: Opening::Grant(Arc::clone(holding)),
+            authorized_by: AuthorizedBy::Grant(Arc::clone(held_grant)),
             agent: self.agent.map(Arc::clone),
-            generation: holding.generation,
+            generation: held_grant.generation,
             tool,
             registry: Some(self.catalog.revision),
         }
@@ -225,8 +225,8 @@ fn as_asked(call: &Call, found: Candidate) -> Candidate {
 }
 
 /// The version of the service that the credential is for, where it says so.
-fn pinned(holding: &Holding) -> Option<&ServiceVersion> {
-    holding.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref())
+fn pinned(held_grant: &HeldGrant) -> Option<&ServiceVersion> {
+    held_grant.connection.as_ref().ok().and_then(|connection| connection.service_version.as_ref())
 }
 
 /// Of several tools, those whose scope the agent holds: the others do not exist for it.
@@ -237,14 +237,14 @@ fn unambiguous(candidates: Vec<Candidate>) -> Vec<Candidate> {
         return candidates;
     }
     let held = |found: &Candidate| {
-        found.holding().is_some_and(|holding| holding.effective.scopes.contains(&found.tool.definition.scope))
+        found.held_grant().is_some_and(|held_grant| held_grant.effective.scopes.contains(&found.tool.definition.scope))
     };
     candidates.into_iter().filter(held).collect()
 }
 
 /// A scope that the agent holds, and nothing says what calling it would mean.
-fn undefined(call: &Call, holding: &Holding) -> Refusal {
-    let (tool, grant) = (&call.tool, holding.grant());
+fn undefined(call: &Call, held_grant: &HeldGrant) -> Refusal {
+    let (tool, grant) = (&call.tool, held_grant.grant());
     if let Some(version) = &call.version {
         let reason =
             format!("version `{version}` of its service has no tool `{tool}`; leave `version` out for another");
@@ -258,13 +258,13 @@ fn undefined(call: &Call, holding: &Holding) -> Refusal {
 }
 
 /// What the credential defines; that has no versions, so a call that names one does not mean it.
-fn unversioned(call: &Call, holding: &Holding, name: &str) -> Option<Arc<Tool>> {
+fn unversioned(call: &Call, held_grant: &HeldGrant, name: &str) -> Option<Arc<Tool>> {
     if call.version.is_some() {
         return None;
     }
     let name = ToolName::parse(name).ok()?;
-    let definition = holding.implicit.get(&name)?;
-    Some(Arc::new(Tool::implicit(holding.credential.service.clone(), name, Arc::clone(definition))))
+    let definition = held_grant.implicit.get(&name)?;
+    Some(Arc::new(Tool::implicit(held_grant.credential.service.clone(), name, Arc::clone(definition))))
 }
 
 /// What stands behind the service and its dot.

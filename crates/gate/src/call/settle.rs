@@ -12,10 +12,10 @@ use toolgate_model::service::ToolName;
 use toolgate_model::time::Timestamp;
 
 use super::detached::StoredOutcome;
-use super::fit::Candidate;
+use super::eligible::Candidate;
 use super::inspect::Inspected;
 use super::{Admitted, Pipeline};
-use crate::ports::ledger::{Settle, StoredAnswer};
+use crate::ports::ledger::{Settle, StoredResult};
 use crate::refusal::{Code, Refusal};
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ mod tests;
 
 /// What the caller is told about a call that was carried out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CallAnswer {
+pub struct CallResult {
     /// The record of the call.
     pub invocation: InvocationId,
     /// The grant that was used.
@@ -78,9 +78,9 @@ impl From<Refusal> for CallError {
     }
 }
 
-impl CallAnswer {
+impl CallResult {
     /// The answer of an earlier call, for whoever sends it again.
-    pub(super) fn replayed(candidate: &Candidate, stored: &StoredAnswer) -> Result<Self, Refusal> {
+    pub(super) fn replayed(candidate: &Candidate, stored: &StoredResult) -> Result<Self, Refusal> {
         let unreadable = |_| Refusal::new(Code::Internal, "the stored answer of this call cannot be read");
         Ok(Self {
             invocation: stored.invocation,
@@ -95,9 +95,9 @@ impl CallAnswer {
 
 impl Pipeline {
     /// Writes down what came of the call; without that there is no answer.
-    pub(super) async fn settle(&self, admitted: Admitted, inspected: Inspected) -> Result<CallAnswer, Refusal> {
-        let stamp = self.stamp(&admitted.call().caller);
-        let duration_ms = admitted.call().milliseconds_until(stamp.time);
+    pub(super) async fn settle(&self, admitted: Admitted, inspected: Inspected) -> Result<CallResult, Refusal> {
+        let audit = self.audit(&admitted.call().caller);
+        let duration_ms = admitted.call().milliseconds_until(audit.time);
         let grant = admitted.grant();
         let (service, tool) = (admitted.candidate().tool.service.clone(), admitted.tool().clone());
         let detached = admitted.call().detached;
@@ -110,7 +110,7 @@ impl Pipeline {
             error: inspected.error,
             cost: cost_shape(invocation.cost),
             duration_ms,
-            timestamp: stamp.time,
+            timestamp: audit.time,
         };
         invocation.status = status;
         invocation.error = outcome
@@ -126,7 +126,7 @@ impl Pipeline {
         };
         // Where it is not kept, the key is: the call is not made a second time.
         let answer = answer
-            .filter(|answer| self.stored_results.keep(&invocation.tenant, &invocation.agent, answer.len(), stamp.time));
+            .filter(|answer| self.stored_results.keep(&invocation.tenant, &invocation.agent, answer.len(), audit.time));
         let returned = match &outcome.error {
             None => ToolReturned::ok(&invocation, duration_ms),
             Some(error) => {
@@ -137,13 +137,13 @@ impl Pipeline {
                 ToolReturned::error(&invocation, &error.code, sentence.to_owned(), took)
             }
         };
-        let answer_to_caller = CallAnswer { invocation: id, grant, service, tool, outcome, replayed: false };
+        let caller_result = CallResult { invocation: id, grant, service, tool, outcome, replayed: false };
         let detached = match detached {
-            true => Some(self.finish(&stamp.tenant, id, &StoredOutcome::answered(&answer_to_caller)).await),
+            true => Some(self.finish(&audit.tenant, id, &StoredOutcome::answered(&caller_result)).await),
             false => None,
         };
         let settle = Settle {
-            stamp,
+            audit,
             invocation,
             answer,
             never_sent: inspected.never_sent,
@@ -152,7 +152,7 @@ impl Pipeline {
             detached,
         };
         self.calls.settle(Arc::new(settle)).await?;
-        Ok(answer_to_caller)
+        Ok(caller_result)
     }
 }
 

@@ -39,11 +39,11 @@ impl StoredResults {
         }
         let free = until.entry((tenant.clone(), agent.clone())).or_insert(now);
         let after = (*free).max(now).saturating_add(cost);
-        let fits = after.saturating_sub(now) <= day;
-        if fits {
+        let eligible_grants = after.saturating_sub(now) <= day;
+        if eligible_grants {
             *free = after;
         }
-        fits
+        eligible_grants
     }
 }
 

@@ -19,20 +19,20 @@ use toolgate_model::time::Timestamp;
 
 use super::constrain::Constrained;
 use super::detached::Runs;
-use super::fit::Alternative;
+use super::eligible::Alternative;
 use super::guard::Guarded;
 use super::refused::RefusedCalls;
 use super::renewals::Renewals;
 use super::stored::StoredResults;
 use super::tally::Tally;
 use super::turns::Turns;
-use super::{Call, CallRequest, Pipeline, Reached};
+use super::{Call, CallRequest, Pipeline, RunState};
 use crate::builtin::Builtins;
 use crate::catalog::Catalogs;
 use crate::identify::{Authenticator, Caller};
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
-use crate::ports::ledger::{Freshness, Holding, RegisteredService};
+use crate::ports::ledger::{Freshness, HeldGrant, RegisteredService};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 
@@ -125,8 +125,8 @@ impl Bench {
 
     /// Grants the agent this credential.
     pub(super) fn grant(&self, credential: &Credential, change: impl FnOnce(&mut Grant)) -> GrantId {
-        let mut holdings = self.memory.holdings.lock().unwrap();
-        let number = u8::try_from(holdings.len()).unwrap();
+        let mut held_grants = self.memory.held_grants.lock().unwrap();
+        let number = u8::try_from(held_grants.len()).unwrap();
         let mut grant = Grant {
             id: GrantId::new(now(), [number; 10]),
             tenant: TenantId::default_tenant(),
@@ -151,7 +151,7 @@ impl Bench {
         change(&mut grant);
         let id = grant.id;
         let lineage = Lineage::new(Vec::new(), grant).unwrap();
-        holdings.push(Arc::new(Holding::new(lineage, credential.clone(), 0)));
+        held_grants.push(Arc::new(HeldGrant::new(lineage, credential.clone(), 0)));
         id
     }
 
@@ -170,7 +170,7 @@ impl Bench {
 
     /// Runs a call through the stages up to the constraints.
     pub(super) async fn constrain(&self, call: &Call) -> Result<Constrained, Refusal> {
-        self.pipeline.check(call, Freshness::Newest, &mut Reached::default()).await
+        self.pipeline.check(call, Freshness::Newest, &mut RunState::default()).await
     }
 
     /// The preferred action of a call.
@@ -181,7 +181,7 @@ impl Bench {
     /// Runs a call through the stages up to the guardians.
     pub(super) async fn guard(&self, call: &Call) -> Result<Guarded, Refusal> {
         let preferred = self.preferred(call).await;
-        self.pipeline.guard(call, preferred, Freshness::Newest, &mut Reached::default()).await
+        self.pipeline.guard(call, preferred, Freshness::Newest, &mut RunState::default()).await
     }
 }
 

@@ -10,7 +10,7 @@ use toolgate_model::key::KeyDigest;
 use toolgate_model::source_network::SourceNetwork;
 use toolgate_model::time::Timestamp;
 
-use crate::debts::Debts;
+use crate::penalties::Penalties;
 use crate::refusal::{Code, Refusal};
 
 /// How many failures an address has before it must wait.
@@ -28,13 +28,13 @@ pub(crate) struct Attempts(Mutex<Memory>);
 
 struct Memory {
     /// The failures of each address.
-    debts: Debts<SourceNetwork>,
+    penalties: Penalties<SourceNetwork>,
     trusted: HashMap<KeyDigest, Timestamp>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { debts: Debts::new(BURST, FORGIVE), trusted: HashMap::new() }
+        Self { penalties: Penalties::new(BURST, FORGIVE), trusted: HashMap::new() }
     }
 }
 
@@ -42,7 +42,7 @@ impl Attempts {
     /// Refuses an address that must wait, unless it shows a key that was accepted lately.
     pub(crate) fn check(&self, source: IpAddr, digest: &KeyDigest, now: Timestamp) -> Result<(), Refusal> {
         let mut memory = self.memory();
-        let Some(seconds) = memory.debts.wait(&SourceNetwork::of(source), now) else { return Ok(()) };
+        let Some(seconds) = memory.penalties.wait(&SourceNetwork::of(source), now) else { return Ok(()) };
         if memory.trusted.get(digest).is_some_and(|since| now.minus(TRUST) < *since) {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Attempts {
     }
 
     pub(crate) fn failed(&self, source: IpAddr, now: Timestamp) {
-        self.memory().debts.add(&SourceNetwork::of(source), now);
+        self.memory().penalties.add(&SourceNetwork::of(source), now);
     }
 
     pub(crate) fn succeeded(&self, digest: KeyDigest, now: Timestamp) {

@@ -9,11 +9,11 @@ use toolgate_model::time::Timestamp;
 use super::Maintenance;
 use crate::authority::principals::{new_key, stored_key};
 use crate::ids::Ids;
-use crate::ports::ledger::{CreateKey, CreateTenant, Mandate, NewKey, Stamp};
+use crate::ports::ledger::{AuditContext, CreateKey, CreateTenant, Mandate, NewKey};
 use crate::refusal::{Code, Refusal};
 
 /// A shorter token could be guessed.
-const SHORTEST_TOKEN: usize = 16;
+const MIN_TOKEN: usize = 16;
 /// Where the ledger says by which key its log is signed.
 pub const AUDIT_KEY_SETTING: &str = "audit_public_key";
 
@@ -45,7 +45,7 @@ impl Maintenance {
             now,
         );
         let command = CreateTenant {
-            stamp: Mandate::own(Stamp { tenant: id.clone(), actor: PrincipalId::system(), time: now }),
+            audit: Mandate::own(AuditContext { tenant: id.clone(), actor: PrincipalId::system(), time: now }),
             tenant: Tenant { id, name: None, created_at: now },
             administrator,
             key,
@@ -62,8 +62,8 @@ impl Maintenance {
         self.check_audit_key().await?;
         let now = self.clock.now();
         let (key, secret) = new_key(&self.ids, PrincipalId::administrator(), now)?;
-        let stamp = Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: now };
-        self.keys.create_key(CreateKey { stamp: Mandate::own(stamp), key }).await?;
+        let audit = AuditContext { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: now };
+        self.keys.create_key(CreateKey { audit: Mandate::own(audit), key }).await?;
         Ok(secret)
     }
 
@@ -91,9 +91,9 @@ fn token(ids: &Ids, chosen: Option<&Secret>, now: Timestamp) -> Result<(NewKey, 
         }
         Some(chosen) => {
             let text = chosen.expose();
-            if text.len() < SHORTEST_TOKEN || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            if text.len() < MIN_TOKEN || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
                 let reason = format!(
-                    "the administrator's token must have at least {SHORTEST_TOKEN} printable characters without spaces"
+                    "the administrator's token must have at least {MIN_TOKEN} printable characters without spaces"
                 );
                 return Err(Refusal::new(Code::InvalidField, reason));
             }

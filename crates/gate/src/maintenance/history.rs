@@ -4,7 +4,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 
 use super::Maintenance;
 use crate::ports::entropy::random;
-use crate::ports::ledger::{LogHead, RecordRollback, Setback, Stamp};
+use crate::ports::ledger::{AuditContext, LogHead, LogRollback, RecordRollback};
 use crate::refusal::Refusal;
 
 impl Maintenance {
@@ -18,14 +18,15 @@ impl Maintenance {
     }
 
     /// Compares the ledger with heads that were kept from before. Writes nothing.
-    pub async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<Setback>, Refusal> {
+    pub async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<LogRollback>, Refusal> {
         self.log.compare_heads(known).await
     }
 
     /// Records that the operator accepted a ledger that went back; without setbacks, that nothing could be compared.
-    pub async fn accept_rollback(&self, setbacks: Vec<Setback>) -> Result<(), Refusal> {
-        let stamp = Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: self.clock.now() };
-        self.log.record_rollback(RecordRollback { stamp, setbacks }).await
+    pub async fn accept_rollback(&self, log_rollbacks: Vec<LogRollback>) -> Result<(), Refusal> {
+        let audit =
+            AuditContext { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: self.clock.now() };
+        self.log.record_rollback(RecordRollback { audit, log_rollbacks }).await
     }
 
     /// Compares the ledger with what this process knows of it, and learns how it went on.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::Maintenance;
 use crate::authority::tenants::require_platform;
 use crate::identify::Caller;
-use crate::ports::ledger::{KeyUsage, RecordRekey, Rewrap, SealedVersion, Stamp};
+use crate::ports::ledger::{AuditContext, KeyUsage, RecordRekey, Rewrap, SealedVersion};
 use crate::ports::sealer::{MasterKeyId, SealError};
 use crate::refusal::Refusal;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -89,9 +89,12 @@ impl Maintenance {
             }
         }
         if done.rewrapped > 0 {
-            let stamp =
-                Stamp { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: self.clock.now() };
-            self.master_keys.record_rekey(RecordRekey { stamp, key: current, rewrapped: done.rewrapped }).await?;
+            let audit = AuditContext {
+                tenant: TenantId::default_tenant(),
+                actor: PrincipalId::system(),
+                time: self.clock.now(),
+            };
+            self.master_keys.record_rekey(RecordRekey { audit, key: current, rewrapped: done.rewrapped }).await?;
         }
         Ok(done)
     }

@@ -8,19 +8,19 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::approval::{
     Approval, ApprovalSession, ApprovalStatus, BoundAction, Channel, Coverage, Decision, Reach, StandingApproval,
-    StandingWish, TIMED_OUT,
+    StandingRequest, TIMED_OUT,
 };
 use toolgate_model::id::{ApprovalId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
-use super::ledger::{Consent, GrantRates, ParkCall, Stamp};
+use super::ledger::{AuditContext, Consent, GrantRates, ParkCall};
 use crate::refusal::{Code, Refusal};
 
 /// What is put before a person.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// Who calls, and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// What the person is shown. How long it waits is in it already.
     pub approval: Approval,
     /// Whether somebody must be there to answer.
@@ -39,7 +39,7 @@ pub struct Ask {
 
 /// What came of asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum ApprovalOutcome {
     /// The call may go on.
     Consent(Consent),
     /// An approver is asked, and nothing waits here for the decision.
@@ -95,11 +95,11 @@ pub type Asked<'a> = &'a (dyn Fn(&Approval) + Send + Sync);
 #[async_trait]
 pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer; a refusal is a no. Where earlier answers cover the call nobody is asked.
-    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Reply, Refusal>;
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<ApprovalOutcome, Refusal>;
     /// Tells that an approval has ended, to whoever waits for it here.
     fn resolved(&self, approval: &Approval);
     /// What an answer would cover by this wish, or why it cannot.
-    fn standing(&self, approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String>;
+    fn standing(&self, approval: &Approval, wish: &StandingRequest) -> Result<(Coverage, Reach), String>;
     /// Which of these cover a call, all that are needed; or why they do not.
     fn covering(&self, standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String>;
     /// Why a person must be asked for a call, whatever the mode and whatever was answered before.
@@ -208,7 +208,7 @@ pub struct Unattended;
 
 #[async_trait]
 impl Approver for Unattended {
-    async fn approve(&self, ask: Ask, _asked: Asked<'_>, _gone: Gone) -> Result<Reply, Refusal> {
+    async fn approve(&self, ask: Ask, _asked: Asked<'_>, _gone: Gone) -> Result<ApprovalOutcome, Refusal> {
         let reasons: Vec<&str> = ask.approval.reasons.iter().map(|reason| reason.text.as_str()).collect();
         let reason = format!("this call needs a person's approval ({}), and nobody can be asked", reasons.join("; "));
         Err(Refusal::new(Code::ApprovalRequired, reason))
@@ -216,7 +216,7 @@ impl Approver for Unattended {
 
     fn resolved(&self, _approval: &Approval) {}
 
-    fn standing(&self, _approval: &Approval, _wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+    fn standing(&self, _approval: &Approval, _wish: &StandingRequest) -> Result<(Coverage, Reach), String> {
         Err("nobody can be asked".to_owned())
     }
 

@@ -97,7 +97,7 @@ pub trait Guardian: Send + Sync {
 
     /// What is known about a ruling without asking anybody outside: what the gate's own policies say, and who else would
     /// be asked.
-    async fn rehearse(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal>;
+    async fn dry_run(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal>;
 }
 
 /// The guardian of a gate that has none.
@@ -112,7 +112,7 @@ impl Guardian for AllowAll {
         Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: false })
     }
 
-    async fn rehearse(&self, _hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
+    async fn dry_run(&self, _hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
         Ok((Verdict::allow(), Vec::new()))
     }
 }

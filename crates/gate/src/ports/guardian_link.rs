@@ -10,12 +10,12 @@ use async_trait::async_trait;
 pub trait Link: Send + Sync {
     /// Sends a question once, in JSON, and reads the answer. The whole exchange ends when the patience does; whoever
     /// drops this before then hears nothing of it any more.
-    async fn post(&self, question: Vec<u8>, patience: Duration) -> Result<LinkAnswer, LinkFailure>;
+    async fn post(&self, question: Vec<u8>, timeout: Duration) -> Result<LinkResponse, LinkFailure>;
 }
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkAnswer {
+pub struct LinkResponse {
     /// The status. A redirect is an answer like any other; it is not followed.
     pub status: u16,
     /// What the body is said to be.

@@ -8,14 +8,18 @@ pub use self::approval_links::{ApprovalLinks, CreateApprovalLink, RedeemApproval
 pub use self::approval_sessions::{ApprovalSessions, SessionTerms, SetSessionTerms};
 pub use self::approval_webhooks::{AdvanceWebhook, ApprovalWebhooks, LeaseWebhook, WebhookBacklog};
 pub use self::approvals::{
-    ApprovalFilter, Approvals, Beat, Consent, DecideApproval, EndApproval, GrantRates, RequestApproval,
+    ApprovalFilter, Approvals, Consent, DecideApproval, EndApproval, GrantRates, Heartbeat, RequestApproval,
 };
-pub use self::audit::{AuditLog, EventFilter, EventHeading, LogHead, LogNews, LoggedEvent, RecordRollback, Setback};
+pub use self::audit::{
+    AuditLog, EventFilter, EventHeading, LogHead, LogNews, LogRollback, LoggedEvent, RecordRollback,
+};
 pub use self::calls::{
-    Admission, Admit, Calls, DenialCount, Freshness, Generation, GrantLookup, Holding, Holdings, RecordDenial, Settle,
-    StoredAnswer,
+    Admission, Admit, Calls, DenialCount, Freshness, Generation, GrantLookup, HeldGrant, HeldGrants, RecordDenial,
+    Settle, StoredResult,
 };
-pub use self::credentials::{CreateCredential, Credentials, NewEnd, RevokeCredential, RotateCredential, SealedVersion};
+pub use self::credentials::{
+    CreateCredential, Credentials, NewExpiry, RevokeCredential, RotateCredential, SealedVersion,
+};
 pub use self::detached::{
     AskedApproval, ClaimDetached, ClaimedCall, DetachCall, Detached, DetachedCall, DetachedCalls, DetachedLimits,
     DetachedState, FinishDetached, ParkCall, StoredCall,
@@ -66,7 +70,7 @@ mod vaults;
 /// Who changes something, where and when. Every change carries one; it ends up in the event. What a caller administers
 /// carries a [`Mandate`] instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
+pub struct AuditContext {
     /// The tenant in which it happens.
     pub tenant: TenantId,
     /// Who does it.

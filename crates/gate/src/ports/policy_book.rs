@@ -102,7 +102,7 @@ pub struct Recorded {
 
 /// What policies say about something recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rejudged {
+pub enum Reevaluation {
     /// This.
     Verdict {
         /// In a word.
@@ -164,5 +164,5 @@ pub trait PolicyBook: Send + Sync {
 /// Policies that are evaluated again on what is in the log.
 pub trait Judge: Send + Sync {
     /// What they say about it.
-    fn rejudge(&self, recorded: &Recorded) -> Rejudged;
+    fn reevaluate(&self, recorded: &Recorded) -> Reevaluation;
 }

@@ -46,11 +46,11 @@ pub struct Access<'a> {
 }
 
 /// What came of it: the answer, or why there is none. Every form of the secret is taken out already.
-pub type Execution = Result<ServiceAnswer, SourceFailure>;
+pub type Execution = Result<ServiceResponse, SourceFailure>;
 
 /// What the service answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ServiceAnswer {
+pub struct ServiceResponse {
     /// Its status.
     pub http_status: u16,
     /// What it said.
@@ -59,7 +59,7 @@ pub struct ServiceAnswer {
     pub truncated: bool,
 }
 
-impl ServiceAnswer {
+impl ServiceResponse {
     /// What needed no request.
     pub fn said(result: Value) -> Self {
         Self { http_status: 200, result, truncated: false }

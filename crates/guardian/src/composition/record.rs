@@ -11,13 +11,13 @@ use toolgate_model::guard::{
 };
 
 use super::PolicyJudgement;
-use super::seat::microseconds;
+use super::participant::microseconds;
 
 /// The name of the gate's own policies among the guardians.
 const POLICY: &str = "policy";
 
 /// What is known so far.
-pub(super) struct Minutes<'a> {
+pub(super) struct DecisionRecord<'a> {
     hooked: &'a Hooked<'a>,
     /// `None` where no policies are active.
     policy: Option<GuardianRecord>,
@@ -28,7 +28,7 @@ pub(super) struct Minutes<'a> {
     pub(super) others: Vec<GuardianRecord>,
 }
 
-impl<'a> Minutes<'a> {
+impl<'a> DecisionRecord<'a> {
     /// What the policies said first.
     pub(super) fn new(hooked: &'a Hooked<'a>, first: &PolicyJudgement, latency: Duration) -> Self {
         let policy = first.version.map(|_| GuardianRecord {
@@ -43,9 +43,9 @@ impl<'a> Minutes<'a> {
             latency_us: 0,
         });
         let (version, facts) = (first.version, first.facts.clone());
-        let mut minutes = Self { hooked, policy, version, shadow: Vec::new(), facts, others: Vec::new() };
-        minutes.add(first, latency);
-        minutes
+        let mut decision_record = Self { hooked, policy, version, shadow: Vec::new(), facts, others: Vec::new() };
+        decision_record.add(first, latency);
+        decision_record
     }
 
     /// What the policies said, first or again. Of several verdicts the strictest is told.
@@ -57,7 +57,7 @@ impl<'a> Minutes<'a> {
         }
         let Some(record) = &mut self.policy else { return };
         let kind = judgement.verdict.kind();
-        if record.verdict.is_none_or(|told| told < kind) {
+        if record.verdict.is_none_or(|recorded| recorded < kind) {
             record.verdict = Some(kind);
             record.reason.clone_from(&judgement.reason);
         }

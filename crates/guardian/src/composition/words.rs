@@ -14,14 +14,14 @@ pub(super) fn denial(guardian: &str, reason: Option<&str>) -> String {
 }
 
 /// A guardian gave no verdict that can be used, after this much time.
-pub(super) fn failure(guardian: &str, class: FailureClass, patience: Duration, hook: Hook) -> String {
+pub(super) fn failure(guardian: &str, class: FailureClass, timeout: Duration, hook: Hook) -> String {
     let consequence = match hook {
         Hook::ToolCallRequest => "the call was not run",
         Hook::ToolCallResult => "the result is withheld",
         _ => "nothing was passed on",
     };
     let (what, advice) = match class {
-        FailureClass::Timeout => (format!("did not answer within {} ms", patience.as_millis()), "; try again"),
+        FailureClass::Timeout => (format!("did not answer within {} ms", timeout.as_millis()), "; try again"),
         FailureClass::Busy => ("has too many questions under way".to_owned(), "; try again"),
         FailureClass::CircuitOpen => ("failed too often and is not asked for a while".to_owned(), "; try again later"),
         FailureClass::Connect | FailureClass::Tls => ("cannot be reached".to_owned(), "; try again later"),
@@ -47,9 +47,9 @@ mod tests {
 
     #[test]
     fn a_timeout_reads_differently_from_a_no() {
-        let patience = Duration::from_millis(250);
+        let timeout = Duration::from_millis(250);
         assert_eq!(
-            failure("pii", FailureClass::Timeout, patience, Hook::ToolCallRequest),
+            failure("pii", FailureClass::Timeout, timeout, Hook::ToolCallRequest),
             "guardian pii did not answer within 250 ms; the call was not run; try again"
         );
         assert_eq!(denial("pii", Some("no cards")), "guardian pii said no: no cards");

@@ -46,7 +46,7 @@ const ISSUERS: [Issuer; 22] = [
 ];
 
 /// Fewer groups than this with other signs than blanks and hyphens between them are a decimal number or a date.
-const FEWEST_GROUPS: usize = 3;
+const MIN_GROUPS: usize = 3;
 
 /// Where card numbers stand.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
@@ -62,7 +62,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
             let mut rest = run;
             while let Some((first, others)) = rest.split_first() {
                 let taken = longest(bytes, rest, any_grouping && rest.len() == run.len());
-                let taken = if any_grouping || taken >= FEWEST_GROUPS { taken } else { 0 };
+                let taken = if any_grouping || taken >= MIN_GROUPS { taken } else { 0 };
                 if let Some(last) = taken.checked_sub(1).and_then(|last| rest.get(last)) {
                     found.push(first.start..last.end);
                     rest = rest.get(taken..).unwrap_or_default();

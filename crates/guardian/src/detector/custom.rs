@@ -12,7 +12,7 @@ const LARGEST: usize = 1 << 20;
 const DEEPEST: u32 = 64;
 /// How many bytes may be gone through for one text. To find one match all that follows may have to be looked at, so many
 /// matches in a long text could otherwise cost the square of its length.
-const MOST_WORK: usize = 1 << 30;
+const MAX_WORK: usize = 1 << 30;
 /// Texts in which an expression could match nothing at all.
 const PROBES: [&str; 7] = ["", "a", "A", "0", " ", "a b", "a\nb"];
 
@@ -32,7 +32,7 @@ pub(super) fn compile(expression: &str) -> Result<Regex, DetectorError> {
 
 /// Where it matches. When there is too much to do, all that is left of the text counts as found.
 pub(super) fn find(regex: &Regex, text: &str) -> Vec<Range<usize>> {
-    find_within(MOST_WORK, regex, text)
+    find_within(MAX_WORK, regex, text)
 }
 
 fn find_within(most_work: usize, regex: &Regex, text: &str) -> Vec<Range<usize>> {

@@ -21,7 +21,7 @@ impl Group {
 /// How far around digits is looked for the rest of a word.
 const FAR_ENOUGH: usize = 64;
 /// No hexadecimal word that is an id or a hash, and may have many digits side by side, is shorter.
-const SHORTEST_HASH: usize = 24;
+const MIN_HASH: usize = 24;
 
 /// All groups, in order.
 pub(super) fn groups(bytes: &[u8]) -> Vec<Group> {
@@ -64,7 +64,7 @@ pub(super) fn is_in_hash(bytes: &[u8], start: usize, end: usize) -> bool {
     let word_before = left.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric());
     let word_after = right.iter().take_while(|byte| byte.is_ascii_alphanumeric());
     let mut rest = word_before.chain(word_after);
-    rest.clone().count() + (end - start) >= SHORTEST_HASH && rest.all(u8::is_ascii_hexdigit)
+    rest.clone().count() + (end - start) >= MIN_HASH && rest.all(u8::is_ascii_hexdigit)
 }
 
 /// Whether these digits are part of a UUID.

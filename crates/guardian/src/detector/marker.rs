@@ -9,7 +9,7 @@ pub(super) const PLAIN: &str = "[REDACTED]";
 
 const START: &str = "[REDACTED";
 /// With the number that tells names apart; more digits could be a number of somebody.
-const MOST_DIGITS: usize = 6;
+const MAX_DIGITS: usize = 6;
 
 /// The marker with a number: for the name of a member, when another has the plain one.
 pub(super) fn numbered(number: usize) -> String {
@@ -62,7 +62,7 @@ fn length_of_tail(rest: &[u8]) -> Option<usize> {
         return Some(kind.len());
     }
     let number = rest.strip_prefix(b"-")?;
-    let digits = number.iter().take(MOST_DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = number.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
     let is_ended = number.get(digits) == Some(&b']');
-    (is_ended && (1..=MOST_DIGITS).contains(&digits)).then_some(digits + 2)
+    (is_ended && (1..=MAX_DIGITS).contains(&digits)).then_some(digits + 2)
 }

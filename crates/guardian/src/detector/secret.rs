@@ -10,16 +10,16 @@ use toolgate_model::arguments;
 use super::marker;
 
 /// No token that has a prefix is shorter.
-const SHORTEST_TOKEN: usize = 12;
+const MIN_TOKEN: usize = 12;
 /// No value that is told by the name before it is shorter.
-const SHORTEST_VALUE: usize = 8;
+const MIN_VALUE: usize = 8;
 /// No random value is made of fewer different characters.
-const FEWEST_CHARACTERS: u32 = 6;
+const MIN_CHARACTERS: u32 = 6;
 /// How much of a value is looked at to tell whether it is random.
 const FAR_ENOUGH: usize = 32;
 /// No name of a secret is shorter, or longer.
-const SHORTEST_NAME: usize = 3;
-const LONGEST_NAME: usize = 64;
+const MIN_NAME: usize = 3;
+const MAX_NAME: usize = 64;
 
 /// Where secrets stand.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
@@ -90,7 +90,7 @@ fn tokens(text: &str) -> Vec<Range<usize>> {
     let mut scheme = None;
     for run in runs(text, |byte| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)) {
         let Some(word) = text.get(run.clone()) else { continue };
-        if word.len() >= SHORTEST_TOKEN && has_shape(word) {
+        if word.len() >= MIN_TOKEN && has_shape(word) {
             found.extend(closest(word).map(|range| run.start + range.start..run.start + range.end));
         }
         if let Some(scheme) = scheme
@@ -119,7 +119,7 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
         if found.last().is_some_and(|last| position < last.end) {
             continue;
         }
-        let Some(name) = name_before(text, position).filter(|name| name.len() >= SHORTEST_NAME) else { continue };
+        let Some(name) = name_before(text, position).filter(|name| name.len() >= MIN_NAME) else { continue };
         let rest = bytes.get(start_of_value(bytes, position)..).unwrap_or_default();
         let beginning = rest.get(..FAR_ENOUGH).unwrap_or(rest).split(|byte| ends_value(*byte)).next();
         if beginning.is_some_and(is_random) && is_name(name) {
@@ -143,13 +143,13 @@ fn ends_value(byte: u8) -> bool {
 fn name_before(text: &str, position: usize) -> Option<&str> {
     let before = text.get(..position)?.trim_end_matches([' ', '"', '\'', '\\', '`']);
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let length = before.as_bytes().iter().rev().take(LONGEST_NAME).take_while(is_part).count();
+    let length = before.as_bytes().iter().rev().take(MAX_NAME).take_while(is_part).count();
     before.get(before.len() - length..)
 }
 
 /// Digits and letters, or capitals among small letters in something long; few of them the same.
 fn is_random(value: &[u8]) -> bool {
-    if value.len() < SHORTEST_VALUE {
+    if value.len() < MIN_VALUE {
         return false;
     }
     let (mut digits, mut small, mut capitals, mut seen) = (false, false, false, 0_u128);
@@ -160,7 +160,7 @@ fn is_random(value: &[u8]) -> bool {
         seen |= 1_u128.checked_shl(u32::from(*byte)).unwrap_or_default();
     }
     let is_mixed = (digits && (small || capitals)) || (small && capitals && value.len() >= 20);
-    is_mixed && seen.count_ones() >= FEWEST_CHARACTERS
+    is_mixed && seen.count_ones() >= MIN_CHARACTERS
 }
 
 /// Whether the record of a call would hide this text.

@@ -17,8 +17,8 @@ const OF_ASK: [&str; 3] = ["approvers", "quorum", "within"];
 const OF_REDACT: [&str; 2] = ["fields", "detectors"];
 const REASON_LIMIT: usize = 512;
 const DESCRIPTION_LIMIT: usize = 2_000;
-const MOST_APPROVERS: u32 = 16;
-const LONGEST_WAIT_SECONDS: u64 = 7 * 24 * 60 * 60;
+const MAX_APPROVERS: u32 = 16;
+const MAX_WAIT_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// What a rule says about itself.
 #[derive(Debug, Default)]
@@ -97,8 +97,8 @@ fn asking(given: &BTreeMap<&str, &str>) -> Result<Asking, String> {
         Some(count) => count
             .parse()
             .ok()
-            .filter(|count| (1..=MOST_APPROVERS).contains(count))
-            .ok_or_else(|| format!("`@quorum` is a number from 1 to {MOST_APPROVERS}, and not `{count}`"))?,
+            .filter(|count| (1..=MAX_APPROVERS).contains(count))
+            .ok_or_else(|| format!("`@quorum` is a number from 1 to {MAX_APPROVERS}, and not `{count}`"))?,
     };
     let within = given.get("within").map(|text| seconds(text)).transpose()?;
     Ok(Asking { groups, quorum, within })
@@ -123,7 +123,7 @@ fn seconds(text: &str) -> Result<u64, String> {
     let count = count.and_then(|digits| digits.parse::<u64>().ok());
     let seconds = count.zip(unit).and_then(|(count, unit)| count.checked_mul(unit));
     seconds
-        .filter(|seconds| (1..=LONGEST_WAIT_SECONDS).contains(seconds))
+        .filter(|seconds| (1..=MAX_WAIT_SECONDS).contains(seconds))
         .ok_or_else(|| format!("`@within` is a time like 90s, 15m, 2h or 7d, at most seven days, and not `{text}`"))
 }
 

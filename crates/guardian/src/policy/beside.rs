@@ -9,7 +9,7 @@ use toolgate_gate::ports::policy_book::{PolicyProblem, PolicyTestOutcome};
 use toolgate_model::guard::{Content, PolicyFile, Verdict, VerdictKind};
 use toolgate_model::strict_yaml;
 
-use super::scene::{Lookup, Scene};
+use super::policy_input::{Lookup, PolicyInput};
 use super::set::CompiledSet;
 
 /// How files of tests are called.
@@ -73,7 +73,7 @@ fn read(text: &str) -> Result<TestFile, String> {
 fn judge(set: &CompiledSet, test: &Test, tools: Lookup<'_>) -> Result<(), String> {
     let expected = VerdictKind::parse(&test.expect)
         .ok_or_else(|| format!("`expect` must be allow, modify, ask or deny, not `{}`", test.expect))?;
-    let judgement = Scene::read(&test.given, tools)?.judge(set);
+    let judgement = PolicyInput::read(&test.given, tools)?.judge(set);
     let by: Vec<&str> = judgement.policies.iter().map(|policy| policy.id.as_str()).collect();
     let came = judgement.verdict.kind();
     if came != expected {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::ports::policy_book::{
-    Examined, Judge, KnownPrincipals, PolicyBook, PolicyProblem, PolicyTool, Recorded, Rejudged, RuleSummary,
+    Examined, Judge, KnownPrincipals, PolicyBook, PolicyProblem, PolicyTool, Recorded, Reevaluation, RuleSummary,
 };
 use toolgate_model::arguments::arguments_hash;
 use toolgate_model::guard::PolicyFile;
 
 use super::beside;
 use super::known::Replayed;
+use super::policy_input::PolicyInput;
 use super::problem::Problem;
 use super::remedy::Remedy;
 use super::rule::Rule;
-use super::scene::Scene;
 use super::schema;
 use super::set::CompiledSet;
 
@@ -30,12 +30,12 @@ impl PolicyBook for CedarBook {
     fn examine(&self, files: &[PolicyFile], tools: &[PolicyTool]) -> Examined {
         let set = match CompiledSet::compile(0, files) {
             Ok(set) => set,
-            Err(problems) => return Examined { problems: all_told(problems), ..Examined::default() },
+            Err(problems) => return Examined { problems: policy_problems(problems), ..Examined::default() },
         };
         let rules = set.rules().iter().map(|rule| summary(rule)).collect();
         let problems = set.check(tools);
         if !problems.is_empty() {
-            return Examined { problems: all_told(problems), rules, ..Examined::default() };
+            return Examined { problems: policy_problems(problems), rules, ..Examined::default() };
         }
         let find = |name: &str| tools.iter().find(|tool| tool.name == name).cloned();
         match beside::run(&set, files, &find) {
@@ -46,7 +46,7 @@ impl PolicyBook for CedarBook {
 
     fn warnings(&self, files: &[PolicyFile], tools: &[PolicyTool], principals: &KnownPrincipals) -> Vec<PolicyProblem> {
         let set = CompiledSet::compile(0, files);
-        set.map(|set| all_told(set.warnings(tools, principals))).unwrap_or_default()
+        set.map(|set| policy_problems(set.warnings(tools, principals))).unwrap_or_default()
     }
 
     fn rules(&self, files: &[PolicyFile]) -> Option<Vec<RuleSummary>> {
@@ -77,32 +77,32 @@ impl PolicyBook for CedarBook {
     }
 
     fn judge(&self, version: u64, files: &[PolicyFile]) -> Result<Arc<dyn Judge>, Vec<PolicyProblem>> {
-        Ok(Arc::new(CompiledJudge(CompiledSet::compile(version, files).map_err(all_told)?)))
+        Ok(Arc::new(CompiledJudge(CompiledSet::compile(version, files).map_err(policy_problems)?)))
     }
 }
 
 struct CompiledJudge(CompiledSet);
 
 impl Judge for CompiledJudge {
-    fn rejudge(&self, recorded: &Recorded) -> Rejudged {
-        rejudge(&self.0, recorded)
+    fn reevaluate(&self, recorded: &Recorded) -> Reevaluation {
+        reevaluate(&self.0, recorded)
     }
 }
 
-fn rejudge(set: &CompiledSet, recorded: &Recorded) -> Rejudged {
+fn reevaluate(set: &CompiledSet, recorded: &Recorded) -> Reevaluation {
     let facts = recorded.decision.as_ref().and_then(|decision| decision.get("facts")).cloned();
     let facts = facts.unwrap_or_else(|| known_facts(recorded));
     let find = |name: &str| recorded.tool.clone().filter(|tool| tool.name == name);
-    let replayed = match Scene::from_record(&facts, whole_inputs(recorded), &find) {
-        Ok(scene) => scene.judge_known(set),
-        Err(reason) => return Rejudged::Undecidable { policies: Vec::new(), missing: vec![reason] },
+    let replayed = match PolicyInput::from_record(&facts, whole_inputs(recorded), &find) {
+        Ok(policy_input) => policy_input.judge_known(set),
+        Err(reason) => return Reevaluation::Undecidable { policies: Vec::new(), missing: vec![reason] },
     };
     match replayed {
-        Replayed::Known(judgement) => Rejudged::Verdict {
+        Replayed::Known(judgement) => Reevaluation::Verdict {
             kind: judgement.verdict.kind(),
             policies: judgement.policies.into_iter().map(|policy| policy.id).collect(),
         },
-        Replayed::Undecidable { policies, missing } => Rejudged::Undecidable { policies, missing },
+        Replayed::Undecidable { policies, missing } => Reevaluation::Undecidable { policies, missing },
     }
 }
 
@@ -156,11 +156,11 @@ fn summary(rule: &Rule) -> RuleSummary {
     }
 }
 
-fn all_told(problems: Vec<Problem>) -> Vec<PolicyProblem> {
-    problems.into_iter().map(told).collect()
+fn policy_problems(problems: Vec<Problem>) -> Vec<PolicyProblem> {
+    problems.into_iter().map(policy_problem).collect()
 }
 
-fn told(problem: Problem) -> PolicyProblem {
+fn policy_problem(problem: Problem) -> PolicyProblem {
     let Problem { file, line, policy, message, help } = problem;
     PolicyProblem { file, policy, line, message, help }
 }

@@ -11,8 +11,8 @@ use super::entities::{Subject, tool_name};
 use super::slice::{Rulesets, Slice};
 
 /// How many slices are kept, and how many rules in them; beyond that all are let go.
-const MOST_SLICES: usize = 8_192;
-const MOST_RULES: usize = 200_000;
+const MAX_SLICES: usize = 8_192;
+const MAX_RULES: usize = 200_000;
 
 /// What a slice is made from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -74,7 +74,7 @@ impl Slices {
     }
 
     pub(super) fn keep(&mut self, key: SubjectKey, slice: &Arc<Slice>) {
-        if self.slices.len() >= MOST_SLICES {
+        if self.slices.len() >= MAX_SLICES {
             self.slices.clear();
         }
         self.slices.insert(key, Arc::clone(slice));
@@ -82,7 +82,7 @@ impl Slices {
 
     pub(super) fn keep_rulesets(&mut self, numbers: Vec<usize>, rulesets: &Arc<Rulesets>) {
         self.kept_rules = self.kept_rules.saturating_add(numbers.len());
-        if self.kept_rules > MOST_RULES || self.rulesets.len() >= MOST_SLICES {
+        if self.kept_rules > MAX_RULES || self.rulesets.len() >= MAX_SLICES {
             self.kept_rules = numbers.len();
             self.rulesets.clear();
             self.slices.clear();

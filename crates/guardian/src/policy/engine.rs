@@ -19,7 +19,7 @@ use toolgate_model::principal::TenantId;
 use super::entities::Subject;
 use super::facts::Facts;
 use super::judge::{Judgement, judge};
-use super::scene::facts_of;
+use super::policy_input::facts_of;
 use super::set::CompiledSet;
 use crate::composition::{InProcess, PolicyJudgement};
 

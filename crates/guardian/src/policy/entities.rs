@@ -53,7 +53,7 @@ pub(super) struct EntityTypes {
 }
 
 /// The entities of an event.
-pub(super) struct Cast {
+pub(super) struct EventEntities {
     pub(super) principal: Place,
     pub(super) action: Place,
     pub(super) resource: Place,
@@ -74,7 +74,7 @@ impl EntityTypes {
     }
 
     /// Who and what an event is about.
-    pub(super) fn cast(&self, subject: &Subject<'_>) -> Result<Cast, String> {
+    pub(super) fn event_entities(&self, subject: &Subject<'_>) -> Result<EventEntities, String> {
         let principal = self.principal(subject.agent, known_agent(subject));
         let actor = uid(&self.principal, subject.actor.id.as_str());
         let (group, of, resource) = match (subject.hook, subject.tool) {
@@ -92,19 +92,23 @@ impl EntityTypes {
             uid: uid(&self.action, &format!("{group}:{of}")),
             above: HashSet::from([uid(&self.action, group)]),
         };
-        Ok(Cast { principal, action, resource, actor })
+        Ok(EventEntities { principal, action, resource, actor })
     }
 
     /// The same with all their attributes.
-    pub(super) fn entities(&self, subject: &Subject<'_>, cast: &Cast) -> Result<Vec<Entity>, String> {
-        let action = Entity::new_no_attrs(cast.action.uid.clone(), cast.action.above.clone());
-        let agent = entity(&cast.principal, principal_attributes(subject.agent, known_agent(subject)))?;
+    pub(super) fn entities(
+        &self,
+        subject: &Subject<'_>,
+        event_entities: &EventEntities,
+    ) -> Result<Vec<Entity>, String> {
+        let action = Entity::new_no_attrs(event_entities.action.uid.clone(), event_entities.action.above.clone());
+        let agent = entity(&event_entities.principal, principal_attributes(subject.agent, known_agent(subject)))?;
         let resource = match subject.tool {
-            Some(tool) => entity(&cast.resource, tool_attributes(&tool))?,
-            None => Entity::new_no_attrs(cast.resource.uid.clone(), HashSet::new()),
+            Some(tool) => entity(&event_entities.resource, tool_attributes(&tool))?,
+            None => Entity::new_no_attrs(event_entities.resource.uid.clone(), HashSet::new()),
         };
         let mut entities = vec![action, agent, resource];
-        if cast.actor != cast.principal.uid {
+        if event_entities.actor != event_entities.principal.uid {
             let place = self.principal(&subject.actor.id, Some(subject.actor));
             entities.push(entity(&place, principal_attributes(&subject.actor.id, Some(subject.actor)))?);
         }

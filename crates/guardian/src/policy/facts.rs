@@ -59,7 +59,7 @@ pub struct Facts<'a> {
 
 /// Something that rules read and that cannot be shown to them. Never holds the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unseen {
+pub(super) struct UnavailableFact {
     /// The attribute of `context`.
     pub(super) attribute: &'static str,
     pub(super) reason: String,
@@ -86,9 +86,9 @@ impl LastAddress {
 
 /// A detector for each word that can be in `context.detected`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lookouts(Arc<[(&'static str, Detectors)]>);
+pub(super) struct ContextDetectors(Arc<[(&'static str, Detectors)]>);
 
-impl Lookouts {
+impl ContextDetectors {
     pub(super) fn new() -> Result<Self, DetectorError> {
         let kinds = [
             ("email", DetectorKind::Email),
@@ -104,7 +104,12 @@ impl Lookouts {
 
 impl Facts<'_> {
     /// What is read, of an event with this content.
-    pub(super) fn context(&self, stage: &Stage, reads: &Reads, content: &Content<'_>) -> Result<Context, Unseen> {
+    pub(super) fn context(
+        &self,
+        stage: &Stage,
+        reads: &Reads,
+        content: &Content<'_>,
+    ) -> Result<Context, UnavailableFact> {
         let own = match stage.hook {
             Hook::ToolCallRequest => OF_CALL.as_slice(),
             Hook::ToolCallResult => OF_RESULT.as_slice(),
@@ -114,13 +119,15 @@ impl Facts<'_> {
         for &name in own.iter().chain(&CIRCUMSTANCES) {
             if let Some(members) = reads.attribute(name) {
                 let value = self.value(name, members, stage, content);
-                let value = value.map_err(|reason| Unseen { attribute: name, reason })?;
+                let value = value.map_err(|reason| UnavailableFact { attribute: name, reason })?;
                 pairs.extend(value.map(|value| (name.to_owned(), value)));
             }
         }
         // What Cedar says would hold the value.
-        let refused =
-            |_| Unseen { attribute: "context", reason: "something in `context` is no value of Cedar".to_owned() };
+        let refused = |_| UnavailableFact {
+            attribute: "context",
+            reason: "something in `context` is no value of Cedar".to_owned(),
+        };
         Context::from_pairs(pairs).map_err(refused)
     }
 
@@ -160,7 +167,8 @@ impl Facts<'_> {
             "dialect" => optional(Some(self.dialect.as_str())),
             "detected" => {
                 let json = content.to_json();
-                let found = stage.lookouts.0.iter().filter(|(_, detectors)| detectors.redact_json(&json).is_some());
+                let found =
+                    stage.context_detectors.0.iter().filter(|(_, detectors)| detectors.redact_json(&json).is_some());
                 Ok(Some(texts(found.map(|(name, _)| *name))))
             }
             "marks" => Ok(Some(texts(self.history()?.marks.iter().map(String::as_str)))),

@@ -8,13 +8,13 @@ use cedar_policy::{AuthorizationError, Authorizer, EvaluationError, Request};
 use serde_json::Value;
 use toolgate_model::guard::{Ask, Content, Denial, DenialCause, Hook, PolicyRef, Verdict, VerdictKind, WouldBe};
 
-use super::facts::{Facts, Unseen};
+use super::facts::{Facts, UnavailableFact};
 use super::remedy::{Asking, Redaction, Remedy};
 use super::rule::Rule;
 use super::slice::{Ruleset, Slice, Stage};
 
 /// How often content is changed before it must have come to rest.
-const MOST_ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 3;
 
 /// What the rules say about an event.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ pub(super) fn enforce(slice: &Slice, stage: &Stage, rules: &Ruleset, facts: &Fac
     }
     let mut content = Cow::Borrowed(&facts.event.content);
     let mut remedies = Remedies::default();
-    for _ in 0..=MOST_ROUNDS {
+    for _ in 0..=MAX_ROUNDS {
         let satisfied = match evaluate(slice, stage, rules, facts, &content) {
             Ok(satisfied) => satisfied,
             Err(denial) => {
@@ -254,7 +254,7 @@ fn would_say(stage: &Stage, rule: &Rule, content: &Content<'_>, secrets: &[&[u8]
     }
 }
 
-fn hidden(slice: &Slice, rules: &Ruleset, unseen: &Unseen) -> Denial {
+fn hidden(slice: &Slice, rules: &Ruleset, unseen: &UnavailableFact) -> Denial {
     let reader = rules.rules.values().find(|rule| rule.reads.attribute(unseen.attribute).is_some());
     let who = reader.map_or_else(String::new, |rule| format!(", which policy `{}` reads", rule.id));
     Denial {

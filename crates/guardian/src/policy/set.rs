@@ -8,8 +8,8 @@ use cedar_policy::{Policy, PolicySet};
 use toolgate_model::guard::PolicyFile;
 
 use super::cache::{Slices, SubjectKey};
-use super::entities::{Cast, EntityTypes, Subject};
-use super::facts::Lookouts;
+use super::entities::{EntityTypes, EventEntities, Subject};
+use super::facts::ContextDetectors;
 use super::index::Index;
 use super::problem::{Cursor, Problem};
 use super::rule::{Rule, default_id};
@@ -25,7 +25,7 @@ pub struct CompiledSet {
     rules: Vec<Arc<Rule>>,
     index: Index,
     types: EntityTypes,
-    lookouts: Lookouts,
+    context_detectors: ContextDetectors,
     slices: Mutex<Slices>,
 }
 
@@ -42,20 +42,20 @@ impl CompiledSet {
         let of_engine =
             |message: String| Problem { file: String::new(), line: None, policy: None, message, help: None };
         let types = EntityTypes::new().map_err(of_engine);
-        let lookouts = if rules.iter().any(|rule| rule.reads.any_of(&["detected"])) {
-            Lookouts::new().map_err(|error| of_engine(error.to_string()))
+        let context_detectors = if rules.iter().any(|rule| rule.reads.any_of(&["detected"])) {
+            ContextDetectors::new().map_err(|error| of_engine(error.to_string()))
         } else {
-            Ok(Lookouts::default())
+            Ok(ContextDetectors::default())
         };
-        match (types, lookouts) {
-            (Ok(types), Ok(lookouts)) if problems.is_empty() => {
+        match (types, context_detectors) {
+            (Ok(types), Ok(context_detectors)) if problems.is_empty() => {
                 let mut index = Index::default();
                 rules.iter().enumerate().for_each(|(number, rule)| index.insert(number, &rule.scope));
                 let slices = Mutex::default();
-                Ok(Self { version: version.to_string().into(), files, rules, index, types, lookouts, slices })
+                Ok(Self { version: version.to_string().into(), files, rules, index, types, context_detectors, slices })
             }
-            (types, lookouts) => {
-                problems.extend(types.err().into_iter().chain(lookouts.err()));
+            (types, context_detectors) => {
+                problems.extend(types.err().into_iter().chain(context_detectors.err()));
                 problems.sort();
                 Err(problems)
             }
@@ -78,11 +78,11 @@ impl CompiledSet {
         if let Some(slice) = key.as_ref().and_then(|key| self.slices().slice(key)) {
             return slice;
         }
-        let found = self.types.cast(subject).and_then(|cast| {
-            let rules = self.rulesets(&cast)?;
-            Ok((cast, rules))
+        let found = self.types.event_entities(subject).and_then(|event_entities| {
+            let rules = self.rulesets(&event_entities)?;
+            Ok((event_entities, rules))
         });
-        let slice = Arc::new(Slice::new(&self.version, found, &self.types, subject, &self.lookouts));
+        let slice = Arc::new(Slice::new(&self.version, found, &self.types, subject, &self.context_detectors));
         if let Some(key) = key {
             self.slices().keep(key, &slice);
         }
@@ -90,8 +90,8 @@ impl CompiledSet {
     }
 
     /// The rules whose scope fits, shared with all events of which that is true.
-    fn rulesets(&self, cast: &Cast) -> Result<Arc<Rulesets>, String> {
-        let Cast { principal, action, resource, .. } = cast;
+    fn rulesets(&self, event_entities: &EventEntities) -> Result<Arc<Rulesets>, String> {
+        let EventEntities { principal, action, resource, .. } = event_entities;
         let numbers = self.index.find(principal, action, resource);
         let rule = |number: &usize| self.rules.get(*number);
         let fits = |number: &usize| rule(number).is_some_and(|rule| rule.scope.fits(principal, action, resource));

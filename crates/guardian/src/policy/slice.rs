@@ -8,8 +8,8 @@ use cedar_policy::{Entities, EntityUid, PolicyId, PolicySet};
 use toolgate_model::guard::{Hook, PolicyRef};
 use toolgate_model::service::ToolDefinition;
 
-use super::entities::{Cast, EntityTypes, Subject};
-use super::facts::{LastAddress, Lookouts};
+use super::entities::{EntityTypes, EventEntities, Subject};
+use super::facts::{ContextDetectors, LastAddress};
 use super::reads::Reads;
 use super::remedy::Remedy;
 use super::rule::Rule;
@@ -33,7 +33,7 @@ pub(super) struct Stage {
     pub(super) resource: EntityUid,
     pub(super) actor: EntityUid,
     pub(super) shape: Shape,
-    pub(super) lookouts: Lookouts,
+    pub(super) context_detectors: ContextDetectors,
     pub(super) last_address: LastAddress,
 }
 
@@ -70,13 +70,15 @@ pub struct Needs {
 impl Slice {
     pub(super) fn new(
         version: &Arc<str>,
-        found: Result<(Cast, Arc<Rulesets>), String>,
+        found: Result<(EventEntities, Arc<Rulesets>), String>,
         types: &EntityTypes,
         subject: &Subject<'_>,
-        lookouts: &Lookouts,
+        context_detectors: &ContextDetectors,
     ) -> Self {
         let (rules, stage) = match found {
-            Ok((cast, rules)) => (Arc::clone(&rules), Stage::set(types, subject, cast, &rules, lookouts)),
+            Ok((event_entities, rules)) => {
+                (Arc::clone(&rules), Stage::set(types, subject, event_entities, &rules, context_detectors))
+            }
             Err(fault) => (Arc::default(), Err(fault)),
         };
         let definition = subject.tool.map(|tool| Arc::clone(tool.definition));
@@ -120,12 +122,12 @@ impl Stage {
     fn set(
         types: &EntityTypes,
         subject: &Subject<'_>,
-        cast: Cast,
+        event_entities: EventEntities,
         rules: &Rulesets,
-        lookouts: &Lookouts,
+        context_detectors: &ContextDetectors,
     ) -> Result<Self, String> {
         let is_idle = rules.enforced.is_empty() && rules.shadow.is_empty();
-        let entities = if is_idle { Vec::new() } else { types.entities(subject, &cast)? };
+        let entities = if is_idle { Vec::new() } else { types.entities(subject, &event_entities)? };
         let shape = match subject.tool {
             Some(tool) if !is_idle && !tool.external => Shape::of_parameters(tool.definition.parameters.as_ref()),
             _ => Shape::of_parameters(None),
@@ -133,12 +135,12 @@ impl Stage {
         Ok(Self {
             hook: subject.hook,
             entities: Entities::from_entities(entities, None).map_err(|error| error.to_string())?,
-            principal: cast.principal.uid,
-            action: cast.action.uid,
-            resource: cast.resource.uid,
-            actor: cast.actor,
+            principal: event_entities.principal.uid,
+            action: event_entities.action.uid,
+            resource: event_entities.resource.uid,
+            actor: event_entities.actor,
             shape,
-            lookouts: lookouts.clone(),
+            context_detectors: context_detectors.clone(),
             last_address: LastAddress::default(),
         })
     }

@@ -69,7 +69,7 @@ impl Breaker {
 
 impl Turn<'_> {
     /// The guardian is there: it said something, whatever it was.
-    pub(super) fn answered(self) {
+    pub(super) fn responded(self) {
         let mut state = self.breaker.state();
         state.failures = 0;
         state.rests_until = None;
@@ -115,7 +115,7 @@ mod tests {
         for _ in 0..5 {
             breaker.turn().unwrap().failed();
             breaker.turn().unwrap().failed();
-            breaker.turn().unwrap().answered();
+            breaker.turn().unwrap().responded();
         }
         assert!(breaker.turn().is_some());
         assert!(open_breaker().turn().is_none());
@@ -132,7 +132,7 @@ mod tests {
         probe.failed();
         assert!(breaker.turn().is_none(), "it rests again");
         tokio::time::advance(REST).await;
-        breaker.turn().unwrap().answered();
+        breaker.turn().unwrap().responded();
         assert!(breaker.turn().is_some() && breaker.turn().is_some());
     }
 

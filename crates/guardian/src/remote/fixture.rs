@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use toolgate_gate::ports::guardian::{Hooked, HookedTool};
-use toolgate_gate::ports::guardian_link::{Link, LinkAnswer, LinkFailure};
+use toolgate_gate::ports::guardian_link::{Link, LinkFailure, LinkResponse};
 use toolgate_gate::ports::ledger::{Freshness, MarkScope};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::guard::{AgentRef, Content, Dialect, Hook, HookEvent};
@@ -26,7 +26,7 @@ use crate::time::now;
 /// What a link does with a question.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    Answer(LinkAnswer),
+    Respond(LinkResponse),
     Fail(LinkFailure),
     After(Duration, Box<Act>),
 }
@@ -34,7 +34,11 @@ pub(crate) enum Act {
 impl Act {
     /// A body that is said to be JSON.
     pub(crate) fn body(body: impl Into<Vec<u8>>) -> Self {
-        Self::Answer(LinkAnswer { status: 200, content_type: Some("application/json".to_owned()), body: body.into() })
+        Self::Respond(LinkResponse {
+            status: 200,
+            content_type: Some("application/json".to_owned()),
+            body: body.into(),
+        })
     }
 
     /// The result of a question.
@@ -91,7 +95,7 @@ impl FakeLink {
 
 #[async_trait]
 impl Link for FakeLink {
-    async fn post(&self, question: Vec<u8>, _patience: Duration) -> Result<LinkAnswer, LinkFailure> {
+    async fn post(&self, question: Vec<u8>, _timeout: Duration) -> Result<LinkResponse, LinkFailure> {
         let question: Value = serde_json::from_slice(&question).unwrap();
         self.questions.lock().unwrap().push(question.clone());
         let mut act = (self.act)(&question);
@@ -101,9 +105,9 @@ impl Link for FakeLink {
                     tokio::time::timeout(time, std::future::pending::<()>()).await.unwrap_err();
                     act = *then;
                 }
-                Act::Answer(answer) => {
+                Act::Respond(response) => {
                     self.answered.fetch_add(1, Ordering::SeqCst);
-                    return Ok(answer);
+                    return Ok(response);
                 }
                 Act::Fail(failure) => {
                     self.answered.fetch_add(1, Ordering::SeqCst);

@@ -5,38 +5,38 @@ use serde_json::{Map, Value};
 
 /// The original with the changes that lead from what was shown to what was answered; `None` where it cannot be told
 /// what they mean for what was hidden.
-pub(super) fn merged(original: &Value, shown: &Value, answered: &Value) -> Option<Value> {
-    if answered == shown {
+pub(super) fn merged(original: &Value, shown: &Value, returned: &Value) -> Option<Value> {
+    if returned == shown {
         return Some(original.clone());
     }
     if shown == original {
-        return Some(answered.clone());
+        return Some(returned.clone());
     }
-    match (original, shown, answered) {
-        (Value::Object(original), Value::Object(shown), Value::Object(answered)) => {
-            members(original, shown, answered).map(Value::Object)
+    match (original, shown, returned) {
+        (Value::Object(original), Value::Object(shown), Value::Object(returned)) => {
+            members(original, shown, returned).map(Value::Object)
         }
-        (Value::Array(original), Value::Array(shown), Value::Array(answered)) => {
-            items(original, shown, answered).map(Value::Array)
+        (Value::Array(original), Value::Array(shown), Value::Array(returned)) => {
+            items(original, shown, returned).map(Value::Array)
         }
-        _ => Some(answered.clone()),
+        _ => Some(returned.clone()),
     }
 }
 
 fn members(
     original: &Map<String, Value>,
     shown: &Map<String, Value>,
-    answered: &Map<String, Value>,
+    returned: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {
     // Names can be hidden too. Which marker stands for which of them is not told apart: either all of it stays, or it
     // was taken out.
     let markers: Vec<_> = shown.iter().filter(|(name, _)| !original.contains_key(*name)).collect();
-    let all_stay = markers.iter().all(|(name, value)| answered.get(*name) == Some(*value));
-    if !all_stay && markers.iter().any(|(name, _)| answered.contains_key(*name)) {
+    let all_stay = markers.iter().all(|(name, value)| returned.get(*name) == Some(*value));
+    if !all_stay && markers.iter().any(|(name, _)| returned.contains_key(*name)) {
         return None;
     }
     let mut merged = Map::new();
-    for (name, value) in answered {
+    for (name, value) in returned {
         match (original.get(name), shown.get(name)) {
             (Some(original), Some(shown)) => merged.insert(name.clone(), self::merged(original, shown, value)?),
             // A new member with the name of a hidden one.
@@ -52,16 +52,16 @@ fn members(
     Some(merged)
 }
 
-fn items(original: &[Value], shown: &[Value], answered: &[Value]) -> Option<Vec<Value>> {
+fn items(original: &[Value], shown: &[Value], returned: &[Value]) -> Option<Vec<Value>> {
     if original.len() != shown.len() {
         return None;
     }
     let mut pairs = original.iter().zip(shown);
-    if shown.len() == answered.len() {
-        return pairs.zip(answered).map(|((original, shown), answered)| merged(original, shown, answered)).collect();
+    if shown.len() == returned.len() {
+        return pairs.zip(returned).map(|((original, shown), returned)| merged(original, shown, returned)).collect();
     }
     // Some were taken out. Where others were changed too, or put in, nobody can tell which is which.
-    answered.iter().map(|item| pairs.find(|(_, shown)| *shown == item).map(|(original, _)| original.clone())).collect()
+    returned.iter().map(|item| pairs.find(|(_, shown)| *shown == item).map(|(original, _)| original.clone())).collect()
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     fn what_was_not_touched_keeps_its_original_value() {
         let original = json!({"to": "ann@x.org", "note": "a", "list": [{"mail": "b@x.org", "n": 1}, 2]});
         let shown = json!({"to": "[E]", "note": "a", "list": [{"mail": "[E]", "n": 1}, 2]});
-        for (answered, expected) in [
+        for (returned, expected) in [
             (shown.clone(), original.clone()),
             (
                 json!({"to": "[E]", "note": "b", "list": [{"mail": "[E]", "n": 1}, 2]}),
@@ -89,7 +89,7 @@ mod tests {
             (json!({"list": [{"mail": "[E]", "n": 1}]}), json!({"list": [{"mail": "b@x.org", "n": 1}]})),
             (json!({"list": "none"}), json!({"list": "none"})),
         ] {
-            assert_eq!(merged(&original, &shown, &answered), Some(expected), "{answered}");
+            assert_eq!(merged(&original, &shown, &returned), Some(expected), "{returned}");
         }
     }
 
@@ -97,10 +97,10 @@ mod tests {
     fn what_cannot_be_told_apart_is_no_change_at_all() {
         let original = json!([{"mail": "b@x.org"}, 2]);
         let shown = json!([{"mail": "[E]"}, 2]);
-        for answered in
+        for returned in
             [json!([{"mail": "[E]", "n": 1}]), json!([1, {"mail": "[E]"}, 2]), json!([2, {"mail": "[E]"}, 2])]
         {
-            assert_eq!(merged(&original, &shown, &answered), None, "{answered}");
+            assert_eq!(merged(&original, &shown, &returned), None, "{returned}");
         }
     }
 
@@ -108,13 +108,13 @@ mod tests {
     fn a_hidden_member_stays_with_its_marker_and_goes_with_it() {
         let original = json!({"tgk_secret": 1, "other": 2});
         let shown = json!({"[redacted]": "[redacted]", "other": 2});
-        for (answered, expected) in [
+        for (returned, expected) in [
             (json!({"[redacted]": "[redacted]", "other": 3}), Some(json!({"tgk_secret": 1, "other": 3}))),
             (json!({"other": 2}), Some(json!({"other": 2}))),
             (json!({"[redacted]": "x", "other": 2}), None),
             (json!({"[redacted]": "[redacted]", "tgk_secret": 5, "other": 2}), None),
         ] {
-            assert_eq!(merged(&original, &shown, &answered), expected, "{answered}");
+            assert_eq!(merged(&original, &shown, &returned), expected, "{returned}");
         }
     }
 
@@ -142,8 +142,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_change_of_what_was_shown_as_it_is_is_taken_as_it_is(original in values(), answered in values()) {
-            prop_assert_eq!(merged(&original, &original, &answered), Some(answered));
+        fn a_change_of_what_was_shown_as_it_is_is_taken_as_it_is(original in values(), returned in values()) {
+            prop_assert_eq!(merged(&original, &original, &returned), Some(returned));
         }
 
         #[test]
@@ -156,11 +156,11 @@ mod tests {
         fn a_member_that_is_put_in_brings_no_marker_into_the_rest(original in values()) {
             let original = json!({"rest": original});
             let shown = with_hidden_texts(&original);
-            let mut answered = shown.clone();
-            answered["new"] = json!(1);
+            let mut returned = shown.clone();
+            returned["new"] = json!(1);
             let mut expected = original.clone();
             expected["new"] = json!(1);
-            prop_assert_eq!(merged(&original, &shown, &answered), Some(expected));
+            prop_assert_eq!(merged(&original, &shown, &returned), Some(expected));
         }
     }
 }

@@ -106,10 +106,10 @@ impl Filter {
 
 impl Outgoing<'_> {
     /// What a guardian's change makes of the content as it is; `None` where that cannot be told.
-    pub(super) fn restored(&self, answered: Content<'static>) -> Option<Content<'static>> {
+    pub(super) fn restored(&self, returned: Content<'static>) -> Option<Content<'static>> {
         match &self.hidden {
-            None => Some(answered),
-            Some((original, shown)) => answered.with_json(merged(original, shown, &answered.to_json())?),
+            None => Some(returned),
+            Some((original, shown)) => returned.with_json(merged(original, shown, &returned.to_json())?),
         }
     }
 }

@@ -9,13 +9,13 @@ use super::fixture::{Act, FakeLink, World, arguments_of, guardian, settings, som
 use super::*;
 use crate::detector::{DetectorKind, Detectors, FieldSelector};
 
-async fn said(settings: RemoteSettings, link: &Arc<FakeLink>, world: &World) -> Result<Said, Failed> {
+async fn said(settings: RemoteSettings, link: &Arc<FakeLink>, world: &World) -> Result<RemoteDecision, Failed> {
     guardian(settings, link).ask(&world.event, &[], some_day()).await.said
 }
 
-fn arguments(said: Result<Said, Failed>) -> Value {
+fn arguments(said: Result<RemoteDecision, Failed>) -> Value {
     match said {
-        Ok(Said::Modify(content)) => content.to_json(),
+        Ok(RemoteDecision::Modify(content)) => content.to_json(),
         other => panic!("{other:?}"),
     }
 }
@@ -28,9 +28,9 @@ async fn each_decision_is_heard_with_its_reason_and_rule() {
         Act::result(question, result)
     });
     let asked = guardian(settings("g"), &link).ask(&world.event, &[], some_day()).await;
-    assert_eq!((asked.said, asked.reason.as_deref()), (Ok(Said::Deny), Some("no mail")));
+    assert_eq!((asked.said, asked.reason.as_deref()), (Ok(RemoteDecision::Deny), Some("no mail")));
     assert_eq!(asked.policy, Some(PolicyRef { id: "p".to_owned(), version: "3".to_owned() }));
-    assert_eq!(said(settings("g"), &FakeLink::new(Act::allow), &world).await, Ok(Said::Allow));
+    assert_eq!(said(settings("g"), &FakeLink::new(Act::allow), &world).await, Ok(RemoteDecision::Allow));
     let changes = FakeLink::new(|question| Act::modify(question, json!({"to": "bob"}).as_object().unwrap()));
     assert_eq!(arguments(said(settings("g"), &changes, &world).await), json!({"to": "bob"}));
 }
@@ -39,7 +39,7 @@ async fn each_decision_is_heard_with_its_reason_and_rule() {
 async fn a_change_that_changes_nothing_agrees() {
     let world = World::of(json!({"to": "ann"}));
     let link = FakeLink::new(|question| Act::modify(question, &arguments_of(question)));
-    assert_eq!(said(settings("g"), &link, &world).await, Ok(Said::Allow));
+    assert_eq!(said(settings("g"), &link, &world).await, Ok(RemoteDecision::Allow));
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,12 +89,12 @@ async fn a_late_answer_is_never_read() {
     let started = now();
     let asked = slow.ask(&world.event, &[], some_day()).await;
     assert_eq!(asked.said, Err(FailureClass::Timeout.into()));
-    assert_eq!((started.elapsed(), asked.patience), (Duration::from_secs(3), Duration::from_secs(3)));
+    assert_eq!((started.elapsed(), asked.timeout), (Duration::from_secs(3), Duration::from_secs(3)));
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!((link.questions().len(), link.answered()), (1, 0));
     // What is left of the time for the whole event counts where it is less.
     let asked = slow.ask(&world.event, &[], now() + Duration::from_secs(1)).await;
-    assert_eq!((asked.said, asked.patience), (Err(FailureClass::Timeout.into()), Duration::from_secs(1)));
+    assert_eq!((asked.said, asked.timeout), (Err(FailureClass::Timeout.into()), Duration::from_secs(1)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,7 +104,7 @@ async fn the_clock_of_a_guardian_starts_when_it_is_asked() {
     let prepared = guardian.prepare(&world.event, &[]);
     tokio::time::advance(Duration::from_secs(60)).await;
     let asked = prepared.ask(some_day()).await;
-    assert_eq!((asked.said, asked.patience), (Ok(Said::Allow), Duration::from_secs(3)));
+    assert_eq!((asked.said, asked.timeout), (Ok(RemoteDecision::Allow), Duration::from_secs(3)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +122,7 @@ async fn a_question_waits_for_its_place_and_no_longer_than_its_time() {
     let narrow = guardian(RemoteSettings { max_concurrency: 1, timeout, ..settings("g") }, &link);
     let ask = || narrow.ask(&world.event, &[], some_day());
     let (first, second) = tokio::join!(ask(), ask());
-    assert_eq!(first.said, Ok(Said::Allow));
+    assert_eq!(first.said, Ok(RemoteDecision::Allow));
     assert_eq!(second.said, Err(FailureClass::Timeout.into()), "it had one second left");
     let impatient = narrow.ask(&world.event, &[], now() + Duration::from_secs(1));
     let (_, second) = tokio::join!(ask(), impatient);

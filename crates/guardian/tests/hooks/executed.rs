@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::{Admitted, Target};
 use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
-use toolgate_gate::ports::source::{Access, Execution, ServiceAnswer, Source};
+use toolgate_gate::ports::source::{Access, Execution, ServiceResponse, Source};
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{Approval, Decision};
 use toolgate_model::descriptor::ApprovalNeed;
@@ -87,7 +87,7 @@ impl Guardian for Witness {
         ruling(Verdict::Pass { content, asks: Vec::new() })
     }
 
-    async fn rehearse(&self, _: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
+    async fn dry_run(&self, _: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
         Ok((Verdict::allow(), Vec::new()))
     }
 }
@@ -104,7 +104,7 @@ impl Source for Witness {
             body: serde_json::from_slice(&body).unwrap_or(Value::Null),
             approval: admitted.definition().approval == Some(ApprovalNeed::Always),
         });
-        Ok(ServiceAnswer::said(json!({"done": true})))
+        Ok(ServiceResponse::said(json!({"done": true})))
     }
 }
 

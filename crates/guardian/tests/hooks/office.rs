@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::{Admitted, AskForm, CallRequest, HookAnswer, HookQuestion, HookTerms, UnknownTools};
+use toolgate_gate::call::{Admitted, AskForm, CallRequest, HookQuestion, HookResponse, HookTerms, UnknownTools};
 use toolgate_gate::identify::Caller;
 use toolgate_gate::ports::approver::{Approver, Unattended};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::guardian::Guardian;
 use toolgate_gate::ports::ledger::{ApplyPolicies, ApplyService, Freshness, PolicyChange};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
-use toolgate_gate::ports::source::{Access, Execution, ServiceAnswer, Source};
+use toolgate_gate::ports::source::{Access, Execution, ServiceResponse, Source};
 use toolgate_gate::{Gate, Ports, Settings};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
 use toolgate_guardian::policy::{CedarBook, PolicyEngine};
@@ -86,7 +86,7 @@ struct FakeSource;
 #[async_trait]
 impl Source for FakeSource {
     async fn execute(&self, _: &Admitted, _: Option<Access<'_>>) -> Execution {
-        Ok(ServiceAnswer::said(json!({"done": true})))
+        Ok(ServiceResponse::said(json!({"done": true})))
     }
 }
 
@@ -163,7 +163,7 @@ impl Office {
         }
         let sealed = Some(toolgate_testkit::ledger_fixture::sealed_under(CLOSED));
         let command = toolgate_gate::ports::ledger::CreateCredential {
-            stamp: self.tenant.stamp(),
+            audit: self.tenant.audit(),
             credential: credential.clone(),
             sealed,
         };
@@ -182,7 +182,7 @@ impl Office {
     pub async fn policies(&self, text: &str) {
         let files = vec![PolicyFile { name: "main.cedar".to_owned(), text: text.to_owned() }];
         let command = ApplyPolicies {
-            stamp: self.tenant.stamp(),
+            audit: self.tenant.audit(),
             change: PolicyChange::Applied,
             files,
             note: None,
@@ -254,8 +254,8 @@ impl Office {
         }
     }
 
-    pub async fn ask(&self, question: HookQuestion) -> HookAnswer {
-        self.gate.hooks.answer_hook(self.caller().await, question).await.unwrap()
+    pub async fn ask(&self, question: HookQuestion) -> HookResponse {
+        self.gate.hooks.decide_hook(self.caller().await, question).await.unwrap()
     }
 
     /// Asks about a call of a tool with these arguments, by the terms that hold where nothing is agreed.
@@ -272,7 +272,7 @@ impl Office {
 /// Registers a service, or replaces its definition.
 pub async fn register(tenant: &TestTenant, definition: &Value, replace: bool) {
     let definition = ServiceDefinition::from_json(definition).unwrap();
-    tenant.ledger.apply_service(ApplyService { stamp: tenant.stamp(), definition, replace }).await.unwrap();
+    tenant.ledger.apply_service(ApplyService { audit: tenant.audit(), definition, replace }).await.unwrap();
 }
 
 /// The same as part of an execution of a session.

@@ -5,12 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use toolgate_approval::{Desk, NoLinks};
-use toolgate_gate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Gone, Presentation, Reply};
+use toolgate_approval::{ApprovalBroker, NoLinks};
+use toolgate_gate::ports::approver::{Approver, Ask, Attached, Covered, Gone, Presentation, RemoteResult, Reply};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::DecideApproval;
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::approval::{Approval, Channel, Coverage, Decision, Reach, StandingApproval, StandingWish, Vote};
+use toolgate_model::approval::{Approval, Channel, Coverage, Decision, Reach, StandingApproval, StandingRequest, Vote};
 use toolgate_model::id::{ProcessId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 use toolgate_testkit::ledger_fixture::TestTenant;
@@ -19,7 +19,7 @@ type Deciding = Pin<Box<dyn Future<Output = Decision> + Send>>;
 
 /// Decides as a function of what is shown.
 pub struct Person {
-    desk: Desk,
+    desk: ApprovalBroker,
     tenant: TestTenant,
     decide: Box<dyn Fn(Approval) -> Deciding + Send + Sync>,
 }
@@ -28,7 +28,7 @@ impl Person {
     pub fn new(tenant: &TestTenant, decide: impl Fn(Approval) -> Deciding + Send + Sync + 'static) -> Self {
         let clock = Arc::new(tenant.clock.clone());
         let process = ProcessId::new(tenant.now(), random().unwrap());
-        let desk = Desk::new(tenant.ledger.clone(), tenant.ledger.clone(), clock, process, Arc::new(NoLinks));
+        let desk = ApprovalBroker::new(tenant.ledger.clone(), tenant.ledger.clone(), clock, process, Arc::new(NoLinks));
         Self { desk, tenant: tenant.clone(), decide: Box::new(decide) }
     }
 
@@ -38,7 +38,7 @@ impl Person {
         let decision = (self.decide)(approval).await;
         let by = self.tenant.administrator.clone();
         let command = DecideApproval {
-            stamp: self.tenant.stamp_of(&by),
+            audit: self.tenant.audit_of(&by),
             id,
             vote: Vote {
                 by,
@@ -61,7 +61,7 @@ impl Person {
 
 #[async_trait]
 impl Approver for Person {
-    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Reply, Refusal> {
+    async fn approve(&self, ask: Ask, asked: RemoteResult<'_>, gone: Gone) -> Result<Reply, Refusal> {
         let (shown, mut waits) = tokio::sync::mpsc::unbounded_channel();
         let tell = |approval: &Approval| {
             asked(approval);
@@ -81,7 +81,7 @@ impl Approver for Person {
         self.desk.resolved(approval);
     }
 
-    fn standing(&self, approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+    fn standing(&self, approval: &Approval, wish: &StandingRequest) -> Result<(Coverage, Reach), String> {
         self.desk.standing(approval, wish)
     }
 

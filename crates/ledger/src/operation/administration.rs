@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::ops::Deref;
 
-use toolgate_gate::ports::ledger::{Mandate, Right, Stamp};
+use toolgate_gate::ports::ledger::{AuditContext, Mandate, Right};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::KeyId;
 use toolgate_model::principal::Principal;
@@ -35,16 +35,16 @@ pub trait Administration: Send + Sync + 'static {
 
 /// Who makes a change, after its right was checked in this transaction, and as long as this transaction lasts.
 pub struct Entitled<'a> {
-    stamp: &'a Stamp,
+    audit: &'a AuditContext,
     /// What the decision about the command rests on; `None` for Toolgate itself.
     relied_on: Option<&'a Principal>,
 }
 
 impl Deref for Entitled<'_> {
-    type Target = Stamp;
+    type Target = AuditContext;
 
-    fn deref(&self) -> &Stamp {
-        self.stamp
+    fn deref(&self) -> &AuditContext {
+        self.audit
     }
 }
 
@@ -74,23 +74,23 @@ impl<A: Administration> Operation for A {
 
 /// Checks a right. What it rests on stays as it is until the transaction ends.
 async fn check<'a, T: Transaction>(transaction: &mut T, mandate: &'a Mandate) -> Result<Entitled<'a>, Failure> {
-    let (stamp, right) = mandate.parts();
-    let Right::Key { key, principal } = right else { return Ok(Entitled { stamp, relied_on: None }) };
+    let (audit, right) = mandate.parts();
+    let Right::Key { key, principal } = right else { return Ok(Entitled { audit, relied_on: None }) };
     // In the order in which everybody takes hold of them: principals, keys.
-    let now = principals::locked(transaction, &stamp.tenant, &stamp.actor, T::FOR_SHARE).await?;
-    check_key(transaction, stamp, *key).await?;
+    let now = principals::locked(transaction, &audit.tenant, &audit.actor, T::FOR_SHARE).await?;
+    check_key(transaction, audit, *key).await?;
     let now = now.filter(|now| now.removed_at.is_none());
-    let now = now.ok_or_else(|| Refusal::new(Code::KeyRevoked, format!("`{}` was removed", stamp.actor)))?;
+    let now = now.ok_or_else(|| Refusal::new(Code::KeyRevoked, format!("`{}` was removed", audit.actor)))?;
     require_nothing_taken(principal, &now)?;
-    Ok(Entitled { stamp, relied_on: Some(principal) })
+    Ok(Entitled { audit, relied_on: Some(principal) })
 }
 
-async fn check_key<T: Transaction>(transaction: &mut T, stamp: &Stamp, key: KeyId) -> Result<(), Failure> {
+async fn check_key<T: Transaction>(transaction: &mut T, audit: &AuditContext, key: KeyId) -> Result<(), Failure> {
     let sql = format!(
         "SELECT revoked_at, expires_at FROM keys WHERE tenant = $1 AND id = $2 AND principal = $3{}",
         T::FOR_SHARE
     );
-    let row = transaction.query_optional(&sql, values![&stamp.tenant, key, &stamp.actor]).await?;
+    let row = transaction.query_optional(&sql, values![&audit.tenant, key, &audit.actor]).await?;
     let (revoked, end) = match &row {
         Some(row) => (row.optional_time(0)?.is_some(), row.optional_time(1)?),
         None => (true, None),
@@ -98,7 +98,7 @@ async fn check_key<T: Transaction>(transaction: &mut T, stamp: &Stamp, key: KeyI
     if revoked {
         return Err(Refusal::new(Code::KeyRevoked, format!("key {key} was revoked; make a new one")).into());
     }
-    match end.filter(|end| *end <= stamp.time) {
+    match end.filter(|end| *end <= audit.time) {
         None => Ok(()),
         Some(end) => {
             let reason = format!("key {key} expired at {end}; make a new one");

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use toolgate_gate::ports::ledger::{Admission, Admit, StoredAnswer};
+use toolgate_gate::ports::ledger::{Admission, Admit, StoredResult};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::{CredentialId, GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, InvocationStatus};
@@ -20,9 +20,9 @@ use super::invocations;
 use super::listing::padded;
 use super::rates::{Rates, Reserved};
 use super::record::{Entry, EventGroups, event_row, next_places, recording};
-use super::{Joint, Operation, detached, marks, sessions};
+use super::{BatchOperation, Operation, detached, marks, sessions};
 use crate::sql::{Failure, Row, Value};
-use crate::transaction::{Change, INSERT, Question, Rows, Transaction, values};
+use crate::transaction::{Change, INSERT, Query, Rows, Transaction, values};
 
 /// A call that is to be admitted.
 pub struct Admitting {
@@ -39,17 +39,17 @@ pub struct AdmitAll {
     events: EventGroups,
 }
 
-impl Joint for AdmitAll {
+impl BatchOperation for AdmitAll {
     type Command = Arc<Admit>;
     type Part = Admitting;
-    type Answer = Admission;
+    type Reply = Admission;
 
     fn ready(command: Arc<Admit>) -> Result<Admitting, Failure> {
         let row = invocations::row(&command.invocation, Some(command.deadline))?;
         let invocation = &command.invocation;
-        let mut events = vec![event_row(&command.stamp, Entry::called(invocation, command.inputs.clone()))?];
+        let mut events = vec![event_row(&command.audit, Entry::called(invocation, command.inputs.clone()))?];
         if let Some(decision) = &command.decision {
-            events.push(event_row(&command.stamp, Entry::decided(decision, invocation))?);
+            events.push(event_row(&command.audit, Entry::decided(decision, invocation))?);
         }
         Ok(Admitting { command, row, events })
     }
@@ -100,7 +100,7 @@ impl Operation for AdmitAll {
         marks::leave(transaction, &standing).await?;
         let detached = standing.iter().filter(|(_, admit)| admit.detached.is_some());
         let detached: Vec<Vec<Value>> =
-            detached.map(|(_, admit)| values![&admit.stamp.tenant, admit.invocation.id].to_vec()).collect();
+            detached.map(|(_, admit)| values![&admit.audit.tenant, admit.invocation.id].to_vec()).collect();
         detached::run(transaction, &detached).await?;
         Ok(outcomes)
     }
@@ -129,23 +129,23 @@ impl AdmitAll {
         let tenants = principals_of(&unsure);
         // What was judged by counts must not be outpaced by another call of the same agent or the same run.
         let lock = if unsure.iter().any(|admit| admit.counts.is_some()) { T::FOR_UPDATE } else { T::FOR_SHARE };
-        let mut questions: Vec<_> =
+        let mut queries: Vec<_> =
             tenants.iter().map(|(tenant, principals)| revisions(tenant, principals, lock)).collect();
-        questions.push(live_keys::<T>(&self.calls));
+        queries.push(live_keys::<T>(&self.calls));
         if !unsure.is_empty() {
-            questions.extend(State::questions::<T>(&unsure));
+            queries.extend(State::queries::<T>(&unsure));
         }
-        let mut answers = transaction.query_each(&questions).await?.into_iter();
+        let mut results = transaction.query_each(&queries).await?.into_iter();
         let mut principals = BTreeMap::new();
         for tenant in tenants.keys() {
-            for row in answers.next().unwrap_or_default() {
+            for row in results.next().unwrap_or_default() {
                 principals.insert(((*tenant).clone(), row.parsed(0, PrincipalId::parse)?), row.count(1)?);
             }
         }
-        let keys = read_keys(&answers.next().unwrap_or_default())?;
-        let state = if unsure.is_empty() { None } else { Some(State::read(principals, answers)?) };
+        let keys = read_keys(&results.next().unwrap_or_default())?;
+        let state = if unsure.is_empty() { None } else { Some(State::read(principals, results)?) };
         for (admit, outcome) in self.calls.iter().zip(outcomes) {
-            let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.stamp.time);
+            let over = |end: &Option<Timestamp>| end.is_some_and(|end| end <= admit.audit.time);
             let changed = match &state {
                 Some(state) if !transaction.unchanged_since(admit.generation) => !state.supports(admit),
                 _ => false,
@@ -171,9 +171,9 @@ impl AdmitAll {
         // Everybody takes them in the same order.
         parts.sort_by_key(|(session, _, _)| *session);
         for (session, position, admit) in parts {
-            let open = sessions::hold(transaction, &admit.stamp.tenant, session).await?;
+            let open = sessions::hold(transaction, &admit.audit.tenant, session).await?;
             let stands =
-                open.is_some_and(|open| open.principal == admit.invocation.agent && open.expires_at > admit.stamp.time);
+                open.is_some_and(|open| open.principal == admit.invocation.agent && open.expires_at > admit.audit.time);
             if let (false, Some(place)) = (stands, outcomes.get_mut(position)) {
                 *place = Admission::Refused(sessions::no_session(session));
             }
@@ -198,7 +198,7 @@ impl AdmitAll {
         for (id, process, position, admit) in claimed {
             let held = match before.replace(id) == Some(id) {
                 true => Err(detached::taken_over(id)),
-                false => detached::hold_claimed(transaction, &admit.stamp.tenant, id, process).await?,
+                false => detached::hold_claimed(transaction, &admit.audit.tenant, id, process).await?,
             };
             if let (Err(refusal), Some(place)) = (held, outcomes.get_mut(position)) {
                 *place = Admission::Refused(refusal);
@@ -221,7 +221,7 @@ impl AdmitAll {
             parameters.extend_from_slice(values![
                 admit.request_digest.as_deref(),
                 admit.invocation.id,
-                admit.stamp.time,
+                admit.audit.time,
             ]);
         }
         let insert = crate::transaction::insert_statement(
@@ -270,7 +270,7 @@ impl AdmitAll {
             let taken = consents.check(admit).and_then(|()| buckets.check(admit)).map_err(Admission::Refused);
             let agreed = taken.and_then(|taken| if counts.agree(admit) { Ok(taken) } else { Err(Admission::Stale) });
             let reserved = agreed.and_then(|taken| {
-                let reserved = rates.reserve(&admit.lineage, admit.stamp.time);
+                let reserved = rates.reserve(&admit.lineage, admit.audit.time);
                 reserved.map(|()| taken).map_err(Admission::Refused)
             });
             let outcome = match reserved {
@@ -303,7 +303,7 @@ impl AdmitAll {
 
 /// Asks for the keys of these calls that are not revoked, each with its end. For every call: a key was shown before the
 /// grant was read, so the state that the grant was read from does not vouch for it.
-fn live_keys<T: Transaction>(calls: &[Arc<Admit>]) -> Question {
+fn live_keys<T: Transaction>(calls: &[Arc<Admit>]) -> Query {
     let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
     let (places, ids) = padded(keys.into_iter().map(Value::from).collect());
     let share = T::FOR_SHARE;
@@ -327,11 +327,11 @@ struct State {
 
 impl State {
     /// Asks for the credentials, the grants and the registries of these calls.
-    fn questions<T: Transaction>(calls: &[&Admit]) -> [Question; 3] {
+    fn queries<T: Transaction>(calls: &[&Admit]) -> [Query; 3] {
         let credentials: BTreeSet<_> = calls.iter().filter_map(|admit| Some(admit.credential?.0)).collect();
         let grants: BTreeSet<_> =
             calls.iter().flat_map(|admit| admit.lineage.iter().map(|(grant, _)| *grant)).collect();
-        let tenants: BTreeSet<_> = calls.iter().map(|admit| &admit.stamp.tenant).collect();
+        let tenants: BTreeSet<_> = calls.iter().map(|admit| &admit.audit.tenant).collect();
         let share = T::FOR_SHARE;
         let (places, ids) = listed(credentials.into_iter().map(Value::from).collect());
         let sql = format!(
@@ -354,9 +354,9 @@ impl State {
     /// Of the answers to these.
     fn read(
         principals: BTreeMap<(TenantId, PrincipalId), u64>,
-        mut answers: impl Iterator<Item = Vec<Row>>,
+        mut results: impl Iterator<Item = Vec<Row>>,
     ) -> Result<Self, Failure> {
-        let mut next = || answers.next().unwrap_or_default();
+        let mut next = || results.next().unwrap_or_default();
         let (credentials, grants, registries) = (next(), next(), next());
         Ok(Self {
             principals,
@@ -373,8 +373,8 @@ impl State {
     }
 
     fn supports(&self, admit: &Admit) -> bool {
-        let (registry, policies) = self.registries.get(&admit.stamp.tenant).copied().unwrap_or((0, 0));
-        let revision = |of: &PrincipalId| self.principals.get(&(admit.stamp.tenant.clone(), of.clone())).copied();
+        let (registry, policies) = self.registries.get(&admit.audit.tenant).copied().unwrap_or((0, 0));
+        let revision = |of: &PrincipalId| self.principals.get(&(admit.audit.tenant.clone(), of.clone())).copied();
         revision(&admit.invocation.actor) == Some(admit.actor_revision)
             && revision(&admit.invocation.agent) == admit.agent_revision
             && admit.credential.is_none_or(|(id, version)| self.credentials.get(&id) == Some(&version))
@@ -388,14 +388,14 @@ impl State {
 fn principals_of<'a>(calls: &[&'a Admit]) -> BTreeMap<&'a TenantId, BTreeSet<&'a PrincipalId>> {
     let mut principals: BTreeMap<&TenantId, BTreeSet<&PrincipalId>> = BTreeMap::new();
     for admit in calls {
-        let of_tenant = principals.entry(&admit.stamp.tenant).or_default();
+        let of_tenant = principals.entry(&admit.audit.tenant).or_default();
         of_tenant.extend([&admit.invocation.agent, &admit.invocation.actor]);
     }
     principals
 }
 
 /// Asks for the revisions of those of them that are not removed.
-fn revisions(tenant: &TenantId, principals: &BTreeSet<&PrincipalId>, lock: &str) -> Question {
+fn revisions(tenant: &TenantId, principals: &BTreeSet<&PrincipalId>, lock: &str) -> Query {
     let (places, mut parameters) = padded(principals.iter().map(|principal| Value::from(*principal)).collect());
     parameters.push(Value::from(tenant));
     let last = parameters.len();
@@ -435,7 +435,7 @@ fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
     }
     let status = row.optional_parsed(3, |text| InvocationStatus::parse(text).ok_or(()))?;
     match (row.optional_text(2)?, status) {
-        (Some(answer), Some(status)) => Ok(Admission::Replayed(StoredAnswer {
+        (Some(answer), Some(status)) => Ok(Admission::Replayed(StoredResult {
             invocation,
             grant: row.optional_parsed(4, GrantId::parse)?,
             status,

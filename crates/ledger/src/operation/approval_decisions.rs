@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolgate_gate::ports::ledger::{DecideApproval, Mandate, Stamp};
+use toolgate_gate::ports::ledger::{AuditContext, DecideApproval, Mandate};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{
-    Approval, ApprovalHappening, ApprovalStatus, DecideError, Decided, Decider, StandingApproval,
+    Approval, ApprovalEvent, ApprovalStatus, DecideError, Decided, Decider, StandingApproval,
 };
 use toolgate_model::id::ApprovalId;
 use toolgate_model::invocation::IdempotencyKey;
@@ -36,7 +36,7 @@ impl Administration for Deciding {
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.command.stamp
+        &self.command.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Approval, Failure> {
@@ -56,8 +56,8 @@ impl Administration for Deciding {
         {
             // A decision on a call that will never be made is not counted, and the approver is told.
             store(transaction, &orphaned).await?;
-            let stamp = Stamp { actor: PrincipalId::system(), ..Stamp::clone(by) };
-            record(transaction, &stamp, entry(&orphaned, ApprovalHappening::Ended)).await?;
+            let audit = AuditContext { actor: PrincipalId::system(), ..AuditContext::clone(by) };
+            record(transaction, &audit, entry(&orphaned, ApprovalEvent::Ended)).await?;
             return Ok(orphaned);
         }
         let decider = Decider { id: &command.vote.by, scopes: &decider.scopes };
@@ -70,17 +70,17 @@ impl Administration for Deciding {
             Decided::Ended(ended) => ended,
             Decided::Counted(counted) => {
                 store(transaction, &counted).await?;
-                record(transaction, by, entry(&counted, ApprovalHappening::Counted)).await?;
+                record(transaction, by, entry(&counted, ApprovalEvent::Counted)).await?;
                 return Ok(counted);
             }
         };
-        let standing = settle_wish(command, &mut ended);
+        let standing = settle_standing(command, &mut ended);
         store(transaction, &ended).await?;
         detached::wake(transaction, std::iter::once(&ended)).await?;
-        let mut entries = vec![entry(&ended, ApprovalHappening::Ended)];
+        let mut entries = vec![entry(&ended, ApprovalEvent::Ended)];
         if let Some(standing) = standing {
             standing_approvals::insert(transaction, &standing).await?;
-            entries.push(entry(&ended, |_| ApprovalHappening::StandingCreated(standing)));
+            entries.push(entry(&ended, |_| ApprovalEvent::StandingCreated(standing)));
         }
         record_all(transaction, by, entries).await?;
         Ok(ended)
@@ -149,7 +149,7 @@ async fn remember<T: Transaction>(
 }
 
 /// What covers later calls by this answer, if anything does. Where it was wished and does not, the approval says why.
-fn settle_wish(command: &DecideApproval, approval: &mut Approval) -> Option<StandingApproval> {
+fn settle_standing(command: &DecideApproval, approval: &mut Approval) -> Option<StandingApproval> {
     if approval.status != ApprovalStatus::Approved {
         return None;
     }

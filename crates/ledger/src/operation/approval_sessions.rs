@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{ApprovalSessions, Mandate, SessionTerms, SetSessionTerms};
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::approval::{ApprovalHappening, Attendance, Mode, SessionName};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::{ApprovalEvent, Attendance, Mode, SessionName};
+use toolgate_model::event::EventPayload;
 use toolgate_model::principal::{PrincipalId, TenantId};
 
 use super::Operation;
@@ -39,7 +39,7 @@ impl Administration for SetSessionTerms {
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -63,9 +63,8 @@ impl Administration for SetSessionTerms {
             transaction.execute(sql, parameters).await?;
         }
         let Some((from, to)) = self.mode_change else { return Ok(()) };
-        let happening =
-            ApprovalHappening::ModeChanged { owner: self.owner.clone(), session: self.name.clone(), from, to };
-        let entry = Entry::about(Happening::Approval(Box::new(happening)), &self.owner);
+        let payload = ApprovalEvent::ModeChanged { owner: self.owner.clone(), session: self.name.clone(), from, to };
+        let entry = Entry::about(EventPayload::Approval(Box::new(payload)), &self.owner);
         record(transaction, by, entry).await
     }
 }

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
-    ApprovalFilter, Approvals, Beat, DecideApproval, EndApproval, GrantRates, Page, PageRequest, RequestApproval,
+    ApprovalFilter, Approvals, DecideApproval, EndApproval, GrantRates, Heartbeat, Page, PageRequest, RequestApproval,
 };
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::{Approval, ApprovalEvent, ApprovalStatus};
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{ApprovalId, GrantId, ProcessId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
@@ -18,7 +18,9 @@ use super::approval_decisions::Deciding;
 use super::listing::Conditions;
 use super::processes::{ForgetProcesses, ReadAttendance};
 use super::rates::Rates;
-use super::reaping::{CollectApprovals, Dead, EndAbandoned, EndOrphans, EndOverdue, ForgetArguments, HasEnded};
+use super::reaping::{
+    CollectApprovals, DeadProcesses, EndAbandoned, EndOrphans, EndOverdue, ForgetArguments, HasEnded,
+};
 use super::record::{Entry, record};
 use super::{Operation, detached};
 use crate::ledger::{Engine, SqlLedger};
@@ -64,7 +66,7 @@ impl<E: Engine> Approvals for SqlLedger<E> {
     }
 
     async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal> {
-        let dead = Dead { process, shared: E::IS_SHARED };
+        let dead = DeadProcesses { process, shared: E::IS_SHARED };
         let all = !self.inherited_reaped.load(Ordering::Acquire);
         let mut sweep = self.in_batches(|passed_over| EndOverdue { now, passed_over }).await?;
         sweep.join(self.in_batches(|passed_over| EndOrphans { dead, now, passed_over }).await?);
@@ -76,7 +78,7 @@ impl<E: Engine> Approvals for SqlLedger<E> {
         sweep.report()
     }
 
-    async fn beat(&self, command: Beat) -> Result<(), Refusal> {
+    async fn heartbeat(&self, command: Heartbeat) -> Result<(), Refusal> {
         self.engine.write(command).await
     }
 
@@ -86,7 +88,7 @@ impl<E: Engine> Approvals for SqlLedger<E> {
 }
 
 /// How many calls of one tenant may wait for an answer at a time.
-pub const MOST_OF_TENANT: u32 = 20_000;
+pub const MAX_OF_TENANT: u32 = 20_000;
 
 /// What [`read`] reads.
 pub const COLUMNS: &str = "id, body";
@@ -124,7 +126,7 @@ impl Operation for RequestApproval {
         if let Some(park) = &self.parks {
             detached::park(transaction, &approval, park).await?;
         }
-        record(transaction, &self.stamp, entry(&approval, ApprovalHappening::Requested)).await
+        record(transaction, &self.audit, entry(&approval, ApprovalEvent::Requested)).await
     }
 }
 
@@ -134,11 +136,11 @@ impl Operation for EndApproval {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Approval, Failure> {
-        let approval = hold(transaction, &self.stamp.tenant, self.id).await?;
-        let Some(ended) = approval.ended(self.status, &self.reason, self.stamp.time) else { return Ok(approval) };
+        let approval = hold(transaction, &self.audit.tenant, self.id).await?;
+        let Some(ended) = approval.ended(self.status, &self.reason, self.audit.time) else { return Ok(approval) };
         store(transaction, &ended).await?;
         detached::wake(transaction, std::iter::once(&ended)).await?;
-        record(transaction, &self.stamp, entry(&ended, ApprovalHappening::Ended)).await?;
+        record(transaction, &self.audit, entry(&ended, ApprovalEvent::Ended)).await?;
         Ok(ended)
     }
 }
@@ -224,11 +226,11 @@ pub fn read(row: &Row) -> Result<Approval, SqlError> {
 }
 
 /// What the log is told of an approval.
-pub fn entry(approval: &Approval, happening: impl FnOnce(Approval) -> ApprovalHappening) -> Entry {
+pub fn entry(approval: &Approval, payload: impl FnOnce(Approval) -> ApprovalEvent) -> Entry {
     Entry {
         run: Some(approval.invocation.to_string()),
         tool: Some(approval.tool.clone()),
-        ..Entry::about(Happening::Approval(Box::new(happening(approval.clone()))), &approval.agent)
+        ..Entry::about(EventPayload::Approval(Box::new(payload(approval.clone()))), &approval.agent)
     }
 }
 
@@ -252,10 +254,10 @@ async fn require_room<T: Transaction>(
         return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", most_of_agent).into());
     }
     let of_tenant = "SELECT id FROM approvals WHERE tenant = $1 AND status = 'pending' LIMIT 1 OFFSET $2";
-    let last_place = values![&approval.tenant, MOST_OF_TENANT - 1];
+    let last_place = values![&approval.tenant, MAX_OF_TENANT - 1];
     if transaction.query_optional(of_tenant, last_place).await?.is_some() {
-        let reason = format!("{MOST_OF_TENANT} calls wait for an answer already; have some of them answered first");
-        return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MOST_OF_TENANT).into());
+        let reason = format!("{MAX_OF_TENANT} calls wait for an answer already; have some of them answered first");
+        return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MAX_OF_TENANT).into());
     }
     Ok(())
 }
@@ -265,7 +267,7 @@ async fn require_room<T: Transaction>(
 async fn with_room<T: Transaction>(transaction: &mut T, request: &RequestApproval) -> Result<Option<GrantId>, Failure> {
     let mut refused = None;
     for rates in &request.grants {
-        match require_rate(transaction, &request.approval, rates, request.stamp.time).await {
+        match require_rate(transaction, &request.approval, rates, request.audit.time).await {
             Ok(()) => return Ok(Some(rates.grant)),
             Err(Failure::Refused(refusal)) => refused = refused.or(Some(refusal)),
             Err(failure) => return Err(failure),

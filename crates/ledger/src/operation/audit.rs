@@ -12,7 +12,7 @@ use toolgate_model::time::Timestamp;
 use super::Operation;
 use super::event_pages::PageEntries;
 use super::event_times::PageTimes;
-use super::heads::{rolled_back, setback};
+use super::heads::{log_rollback, rolled_back};
 use super::sweeping::Readable;
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
@@ -69,9 +69,9 @@ impl Operation for Integrate {
         transaction.lock_integration().await?;
         let head = read_head(transaction, &self.tenant).await?;
         if let Some(known) = &self.known
-            && let Some(setback) = setback(transaction, known, head.as_ref().map(|head| &head.head)).await?
+            && let Some(log_rollback) = log_rollback(transaction, known, head.as_ref().map(|head| &head.head)).await?
         {
-            return Err(rolled_back(&[setback]).into());
+            return Err(rolled_back(&[log_rollback]).into());
         }
         // Another replica may have signed a head while this one waited for the lock: time does not run back.
         let (size, time) = head.map_or((0, self.now), |head| (head.head.size, self.now.max(head.head.time)));

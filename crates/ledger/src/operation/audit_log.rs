@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
-    AuditLog, EventFilter, LogHead, LogNews, LoggedEvent, Page, PageRequest, RecordRollback, Setback,
+    AuditLog, EventFilter, LogHead, LogNews, LogRollback, LoggedEvent, Page, PageRequest, RecordRollback,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::checkpoint::SigningKey;
@@ -55,13 +55,13 @@ impl<E: Engine> AuditLog for SqlLedger<E> {
         self.engine.read(ReadHead { tenant: tenant.clone() }).await
     }
 
-    async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<Setback>, Refusal> {
+    async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<LogRollback>, Refusal> {
         let heads = known.iter().map(|known| (known.head.tenant.clone(), known.head.clone())).collect();
         let compared = self.engine.read(CompareHeads { known: heads }).await?;
-        if compared.setbacks.is_empty() {
+        if compared.log_rollbacks.is_empty() {
             self.heads.learn(known.iter().cloned().chain(compared.newer));
         }
-        Ok(compared.setbacks)
+        Ok(compared.log_rollbacks)
     }
 
     async fn watch_heads(&self) -> Result<Option<Timestamp>, Refusal> {
@@ -69,8 +69,8 @@ impl<E: Engine> AuditLog for SqlLedger<E> {
         // INVARIANT: taken before the ledger is read, so that what is read cannot be older.
         let known = self.heads.all();
         let compared = self.engine.read(CompareHeads { known }).await?;
-        if !compared.setbacks.is_empty() {
-            return Err(self.heads.lose(rolled_back(&compared.setbacks)));
+        if !compared.log_rollbacks.is_empty() {
+            return Err(self.heads.lose(rolled_back(&compared.log_rollbacks)));
         }
         self.heads.learn(compared.newer);
         Ok(self.heads.newest())

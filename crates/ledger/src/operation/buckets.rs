@@ -62,7 +62,7 @@ impl Buckets {
     pub fn check(&self, admit: &Admit) -> Result<Option<BucketState>, Refusal> {
         let Some(limit) = admit.bucket else { return Ok(None) };
         let name = name(admit);
-        let taken = limit.take(self.states.get(&name).copied(), admit.stamp.time);
+        let taken = limit.take(self.states.get(&name).copied(), admit.audit.time);
         taken.map(Some).map_err(|wait| {
             let (_, principal, tool) = name;
             let reason = format!(

@@ -1,9 +1,9 @@
 //! The end of many grants at once: of one grant and all below it, of a credential, a vault or an agent. One transaction,
 //! one event for each grant.
 
-use toolgate_gate::ports::ledger::Stamp;
+use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::PrincipalId;
 
@@ -26,7 +26,7 @@ pub enum Cascade<'a> {
 /// INVARIANT: the caller holds the locks that keep anyone from delegating below the roots meanwhile.
 pub async fn revoke_below<T: Transaction>(
     transaction: &mut T,
-    stamp: &Stamp,
+    audit: &AuditContext,
     cascade: Cascade<'_>,
     reason: &str,
 ) -> Result<u64, Failure> {
@@ -46,7 +46,7 @@ pub async fn revoke_below<T: Transaction>(
              AND (expires_at IS NULL OR expires_at > (SELECT now FROM clock)) \
          RETURNING id, agent, context"
     );
-    let parameters = [Value::from(stamp.time), Value::from(&stamp.tenant), root_value];
+    let parameters = [Value::from(audit.time), Value::from(&audit.tenant), root_value];
     let rows = transaction.query(&sql, &parameters).await?;
     let count = u64::try_from(rows.len()).unwrap_or(u64::MAX);
     let mut entries = Vec::with_capacity(rows.len());
@@ -59,15 +59,15 @@ pub async fn revoke_below<T: Transaction>(
             Cascade::Grant(root) => (format!("{root}, which it was delegated from, was revoked"), 0),
             Cascade::Agent(_) | Cascade::Credential(_) => (reason.to_owned(), 0),
         };
-        let happening = Happening::GrantRevoked { grant, reason, cascade_count };
-        entries.push(Entry { context, ..Entry::about(happening, &agent) });
+        let payload = EventPayload::GrantRevoked { grant, reason, cascade_count };
+        entries.push(Entry { context, ..Entry::about(payload, &agent) });
     }
     // The root first, then what ended with it, oldest first.
-    entries.sort_by_key(|entry| match (&entry.happening, &cascade) {
-        (Happening::GrantRevoked { grant, .. }, Cascade::Grant(root)) => (grant != root, Some(*grant)),
-        (Happening::GrantRevoked { grant, .. }, _) => (true, Some(*grant)),
+    entries.sort_by_key(|entry| match (&entry.payload, &cascade) {
+        (EventPayload::GrantRevoked { grant, .. }, Cascade::Grant(root)) => (grant != root, Some(*grant)),
+        (EventPayload::GrantRevoked { grant, .. }, _) => (true, Some(*grant)),
         _ => (true, None),
     });
-    record_all(transaction, stamp, entries).await?;
+    record_all(transaction, audit, entries).await?;
     Ok(count)
 }

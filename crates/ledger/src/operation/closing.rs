@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::Stamp;
+use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
@@ -60,9 +60,13 @@ impl Operation for CloseCalls {
         let sql = "UPDATE invocations SET status = 'unknown', error_code = $1, error_reason = $2 \
              WHERE tenant = $3 AND id = $4 AND status = 'running'";
         transaction.execute_many(sql, &updates).await?;
-        let by_the_clock: Vec<Stamp> = cut_off
+        let by_the_clock: Vec<AuditContext> = cut_off
             .iter()
-            .map(|invocation| Stamp { tenant: invocation.tenant.clone(), actor: PrincipalId::system(), time: self.now })
+            .map(|invocation| AuditContext {
+                tenant: invocation.tenant.clone(),
+                actor: PrincipalId::system(),
+                time: self.now,
+            })
             .collect();
         let returned = |invocation: &Invocation| {
             let sentence = "the gate stopped while the call was under way".to_owned();

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolgate_gate::ports::ledger::Admit;
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus, StandingApproval, StandingState};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::{Approval, ApprovalEvent, ApprovalStatus, StandingApproval, StandingState};
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
@@ -18,7 +18,7 @@ use crate::transaction::{Transaction, values};
 /// The approvals of some calls, held by the transaction.
 #[derive(Default)]
 pub struct Consents {
-    answers: BTreeMap<(TenantId, ApprovalId), Answer>,
+    held_approvals: BTreeMap<(TenantId, ApprovalId), HeldApproval>,
     standing: BTreeMap<(TenantId, StandingApprovalId), StandingApproval>,
     /// The standing approvals that were used.
     used: BTreeSet<(TenantId, StandingApprovalId)>,
@@ -28,7 +28,7 @@ pub struct Consents {
 }
 
 /// What is known of an approval.
-struct Answer {
+struct HeldApproval {
     approval: Approval,
     used_by: Option<InvocationId>,
 }
@@ -39,17 +39,17 @@ impl Consents {
         transaction: &mut T,
         calls: impl Iterator<Item = &'a Admit> + Clone,
     ) -> Result<Self, Failure> {
-        let tenant = |admit: &Admit| admit.stamp.tenant.clone();
-        let answers: BTreeSet<_> =
+        let tenant = |admit: &Admit| admit.audit.tenant.clone();
+        let held_approvals: BTreeSet<_> =
             calls.clone().filter_map(|admit| Some((tenant(admit), admit.consent.approval?))).collect();
         let standing: BTreeSet<_> = calls
             .flat_map(|admit| admit.consent.standing.iter().map(move |standing| (tenant(admit), *standing)))
             .collect();
         let mut held = Self::default();
-        for row in held_rows(transaction, "approvals", "id, body, used_by", &answers).await? {
+        for row in held_rows(transaction, "approvals", "id, body, used_by", &held_approvals).await? {
             let approval: Approval = row.json(1)?;
             let used_by = row.optional_parsed(2, InvocationId::parse)?;
-            held.answers.insert((approval.tenant.clone(), approval.id), Answer { approval, used_by });
+            held.held_approvals.insert((approval.tenant.clone(), approval.id), HeldApproval { approval, used_by });
         }
         for row in held_rows(transaction, "standing_approvals", standing_approvals::COLUMNS, &standing).await? {
             let standing = standing_approvals::read(&row)?;
@@ -61,18 +61,18 @@ impl Consents {
     /// Whether everything that the call rests on still lets it pass.
     pub fn check(&self, admit: &Admit) -> Result<(), Refusal> {
         if let Some(id) = admit.consent.approval {
-            self.check_answer(admit, id)?;
+            self.check_approval(admit, id)?;
         }
         admit.consent.standing.iter().try_for_each(|id| self.check_standing(admit, *id))
     }
 
     /// Takes what [`Consents::check`] found.
     pub fn take(&mut self, admit: &Admit) -> Result<(), Failure> {
-        let (tenant, call) = (&admit.stamp.tenant, admit.invocation.id);
+        let (tenant, call) = (&admit.audit.tenant, admit.invocation.id);
         if let Some(id) = admit.consent.approval
-            && let Some(answer) = self.answers.get_mut(&(tenant.clone(), id))
+            && let Some(held_approval) = self.held_approvals.get_mut(&(tenant.clone(), id))
         {
-            answer.used_by = Some(call);
+            held_approval.used_by = Some(call);
             self.taken.push(values![call, tenant, id].to_vec());
         }
         // However often one is named, it is one call.
@@ -80,12 +80,12 @@ impl Consents {
         for id in named {
             let name = (tenant.clone(), id);
             let Some(standing) = self.standing.get_mut(&name) else { continue };
-            *standing = standing.used_at(admit.stamp.time);
+            *standing = standing.used_at(admit.audit.time);
             let used = standing.used;
-            let happening =
-                ApprovalHappening::StandingUsed { standing: id, invocation: call, tool: standing.tool.clone(), used };
-            let happening = Happening::Approval(Box::new(happening));
-            self.events.push(event_row(&admit.stamp, Entry::of_call(happening, &admit.invocation))?);
+            let payload =
+                ApprovalEvent::StandingUsed { standing: id, invocation: call, tool: standing.tool.clone(), used };
+            let payload = EventPayload::Approval(Box::new(payload));
+            self.events.push(event_row(&admit.audit, Entry::of_call(payload, &admit.invocation))?);
             self.used.insert(name);
         }
         Ok(())
@@ -105,12 +105,13 @@ impl Consents {
         record_rows(transaction, &self.events).await
     }
 
-    fn check_answer(&self, admit: &Admit, id: ApprovalId) -> Result<(), Refusal> {
+    fn check_approval(&self, admit: &Admit, id: ApprovalId) -> Result<(), Refusal> {
         let refuse = |why: &str| {
             let reason = format!("the approval {id} cannot be used: {why}; call again");
             Err(Refusal::new(Code::ApprovalRequired, reason).with("approval_id", id))
         };
-        let Some(Answer { approval, used_by }) = self.answers.get(&(admit.stamp.tenant.clone(), id)) else {
+        let Some(HeldApproval { approval, used_by }) = self.held_approvals.get(&(admit.audit.tenant.clone(), id))
+        else {
             return refuse("there is none");
         };
         if approval.status != ApprovalStatus::Approved {
@@ -130,7 +131,7 @@ impl Consents {
             let reason = format!("the standing approval {id} cannot be used: {why}; call again");
             Err(Refusal::new(Code::ApprovalRequired, reason).with("standing_approval_id", id))
         };
-        let Some(standing) = self.standing.get(&(admit.stamp.tenant.clone(), id)) else {
+        let Some(standing) = self.standing.get(&(admit.audit.tenant.clone(), id)) else {
             return refuse("there is none");
         };
         if standing.agent != admit.invocation.agent || standing.tool != admit.invocation.tool_name() {
@@ -139,7 +140,7 @@ impl Consents {
         if !standing.is_for_action(admit.action.as_ref()) {
             return refuse("it covers calls with another credential or another definition of the tool");
         }
-        match standing.state(admit.stamp.time) {
+        match standing.state(admit.audit.time) {
             StandingState::Active => Ok(()),
             StandingState::Expired => refuse("its time is over"),
             StandingState::Revoked => refuse("it was taken back"),

@@ -172,7 +172,7 @@ impl HeldCounts {
             let before = sum.on(&counted, day(admit));
             let cost = admit.invocation.cost.map_or(0, Cost::micros);
             *sum = Sum { calls: before.calls.saturating_add(1), cost: before.cost.saturating_add(cost), ..before };
-            self.changed.insert(counted, admit.stamp.time);
+            self.changed.insert(counted, admit.audit.time);
         }
     }
 
@@ -206,14 +206,14 @@ impl HeldCounts {
 
 /// What a call is counted in.
 fn counted(admit: &Admit) -> Vec<Counted> {
-    let tenant = || admit.stamp.tenant.clone();
+    let tenant = || admit.audit.tenant.clone();
     let day = Counted::Day { tenant: tenant(), agent: admit.invocation.agent.clone() };
     let run = admit.run.as_ref().map(|run| Counted::Run { tenant: tenant(), run: run.clone() });
     std::iter::once(day).chain(run).collect()
 }
 
 fn day(admit: &Admit) -> Timestamp {
-    beginning_of_day(admit.stamp.time)
+    beginning_of_day(admit.audit.time)
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value as Json};
 use toolgate_gate::ports::ledger::{
-    CreateCredential, Credentials, Freshness, Mandate, NewEnd, Page, PageRequest, RevokeCredential, Revoked,
-    RotateCredential, SealedVersion, Stamp,
+    AuditContext, CreateCredential, Credentials, Freshness, Mandate, NewExpiry, Page, PageRequest, RevokeCredential,
+    Revoked, RotateCredential, SealedVersion,
 };
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::scope::Scope;
@@ -52,7 +52,7 @@ impl<E: Engine> Credentials for SqlLedger<E> {
     }
 
     async fn rotate_credential(&self, command: RotateCredential) -> Result<Credential, Refusal> {
-        if command.end != NewEnd::Same || command.metadata.is_some() {
+        if command.end != NewExpiry::Same || command.metadata.is_some() {
             return self.engine.write(command).await;
         }
         self.renewed.note(command.id, command.expected_version.saturating_add(1));
@@ -151,19 +151,20 @@ pub fn require_active(credential: &Credential, now: Timestamp) -> Result<(), Ref
 /// Ends a credential whose row the transaction holds: marks it, destroys its material, ends its grants.
 pub async fn revoke_held<T: Transaction>(
     transaction: &mut T,
-    stamp: &Stamp,
+    audit: &AuditContext,
     id: CredentialId,
     reason: &str,
 ) -> Result<u64, Failure> {
     let sql = "UPDATE credentials SET revoked_at = $1 WHERE id = $2";
-    transaction.execute(sql, values![stamp.time, id]).await?;
+    transaction.execute(sql, values![audit.time, id]).await?;
     let destroy = "UPDATE credential_versions SET ciphertext = NULL, wrapped_key = NULL, master_key = NULL, \
          destroyed_at = $1 WHERE credential = $2 AND destroyed_at IS NULL";
-    transaction.execute(destroy, values![stamp.time, id]).await?;
+    transaction.execute(destroy, values![audit.time, id]).await?;
     let grant_reason = format!("credential {id} was revoked");
-    let grants = revoke_below(transaction, stamp, Cascade::Credential(id), &grant_reason).await?;
-    let happening = Happening::CredentialRevoked { credential: id, reason: reason.to_owned(), affected_grants: grants };
-    record(transaction, stamp, Entry::new(happening)).await?;
+    let grants = revoke_below(transaction, audit, Cascade::Credential(id), &grant_reason).await?;
+    let payload =
+        EventPayload::CredentialRevoked { credential: id, reason: reason.to_owned(), affected_grants: grants };
+    record(transaction, audit, Entry::new(payload)).await?;
     Ok(grants)
 }
 
@@ -171,7 +172,7 @@ impl Administration for CreateCredential {
     type Output = ();
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -202,13 +203,13 @@ impl Administration for CreateCredential {
         if let Some(sealed) = &self.sealed {
             insert_version(transaction, credential, sealed, by.time).await?;
         }
-        let happening = Happening::CredentialCreated {
+        let payload = EventPayload::CredentialCreated {
             credential: credential.id,
             vault: credential.vault,
             service: credential.service.clone(),
             auth_type: credential.auth_type,
         };
-        record(transaction, by, Entry::new(happening)).await
+        record(transaction, by, Entry::new(payload)).await
     }
 }
 
@@ -216,7 +217,7 @@ impl Administration for RotateCredential {
     type Output = Credential;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Credential, Failure> {
@@ -240,9 +241,9 @@ impl Administration for RotateCredential {
             credential.metadata.clone_from(metadata);
         }
         credential.expires_at = match self.end {
-            NewEnd::At(end) => end,
-            NewEnd::Later if status == CredentialStatus::Expired => None,
-            NewEnd::Later | NewEnd::Same => credential.expires_at,
+            NewExpiry::At(end) => end,
+            NewExpiry::Later if status == CredentialStatus::Expired => None,
+            NewExpiry::Later | NewExpiry::Same => credential.expires_at,
         };
         let retire = "UPDATE credential_versions SET retire_until = $1 WHERE credential = $2 AND retire_until IS NULL";
         transaction.execute(retire, values![self.retire_until, self.id]).await?;
@@ -263,8 +264,8 @@ impl Administration for RotateCredential {
         ];
         transaction.execute(&update, parameters).await?;
         insert_version(transaction, &credential, &self.sealed, now).await?;
-        let happening = Happening::CredentialRotated { credential: credential.id, rotated_by: by.actor.clone() };
-        record(transaction, by, Entry::new(happening)).await?;
+        let payload = EventPayload::CredentialRotated { credential: credential.id, rotated_by: by.actor.clone() };
+        record(transaction, by, Entry::new(payload)).await?;
         Ok(credential)
     }
 }
@@ -278,7 +279,7 @@ impl Administration for Renewal {
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.0.stamp
+        &self.0.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Credential, Failure> {
@@ -287,13 +288,17 @@ impl Administration for Renewal {
 }
 
 /// Announces the expiry that a rotation is about to end, where nobody did so before.
-async fn announce_expiry<T: Transaction>(transaction: &mut T, stamp: &Stamp, id: CredentialId) -> Result<(), Failure> {
+async fn announce_expiry<T: Transaction>(
+    transaction: &mut T,
+    audit: &AuditContext,
+    id: CredentialId,
+) -> Result<(), Failure> {
     let sql = "UPDATE credentials SET expiry_announced_at = $1 WHERE id = $2 AND expiry_announced_at IS NULL";
-    if transaction.execute(sql, values![stamp.time, id]).await? == 0 {
+    if transaction.execute(sql, values![audit.time, id]).await? == 0 {
         return Ok(());
     }
-    let by_the_clock = Stamp { actor: PrincipalId::system(), ..stamp.clone() };
-    record(transaction, &by_the_clock, Entry::new(Happening::CredentialExpired { credential: id })).await
+    let by_the_clock = AuditContext { actor: PrincipalId::system(), ..audit.clone() };
+    record(transaction, &by_the_clock, Entry::new(EventPayload::CredentialExpired { credential: id })).await
 }
 
 impl Administration for RevokeCredential {
@@ -301,7 +306,7 @@ impl Administration for RevokeCredential {
     type Output = u64;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<u64, Failure> {

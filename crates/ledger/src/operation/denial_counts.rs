@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_gate::ports::ledger::{DenialCount, Stamp};
-use toolgate_model::event::{Happening, ToolDenials};
+use toolgate_gate::ports::ledger::{AuditContext, DenialCount};
+use toolgate_model::event::{EventPayload, ToolDenials};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
@@ -91,9 +91,9 @@ impl Operation for SumUpDenials {
         };
         let denials = ToolDenials { principal: self.principal.clone(), codes, first, last };
         let count = denials.count();
-        let stamp = Stamp { tenant: self.tenant.clone(), actor: self.principal.clone(), time: self.now };
-        let entry = Entry::about(Happening::ToolDenialsCounted(Box::new(denials)), &self.principal);
-        record(transaction, &stamp, entry).await?;
+        let audit = AuditContext { tenant: self.tenant.clone(), actor: self.principal.clone(), time: self.now };
+        let entry = Entry::about(EventPayload::ToolDenialsCounted(Box::new(denials)), &self.principal);
+        record(transaction, &audit, entry).await?;
         Ok(count)
     }
 }

@@ -2,13 +2,13 @@
 //! settlement or their refusal.
 
 use toolgate_gate::ports::ledger::{
-    ClaimDetached, ClaimedCall, DetachCall, Detached, DetachedCall, DetachedState, FinishDetached, ParkCall,
-    SealedVersion, Stamp, StoredCall,
+    AuditContext, ClaimDetached, ClaimedCall, DetachCall, Detached, DetachedCall, DetachedState, FinishDetached,
+    ParkCall, SealedVersion, StoredCall,
 };
 use toolgate_gate::ports::sealer::{CallPart, MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::Approval;
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{InvocationId, KeyId, ProcessId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -58,25 +58,25 @@ impl Operation for DetachCall {
             self.request_digest.as_deref(),
             DetachedState::Ready.as_str(),
             self.process,
-            self.stamp.time,
+            self.audit.time,
             call.created_at,
             self.sealed.ciphertext.as_slice(),
             self.sealed.wrapped_key.as_slice(),
             self.sealed.key.0.as_str(),
         ];
         transaction.execute(sql, parameters).await?;
-        let happening = Happening::CallDetached {
+        let payload = EventPayload::CallDetached {
             invocation: call.id,
             tool: call.tool.clone(),
             arguments_hash: self.arguments_hash.clone(),
         };
-        record(transaction, &self.stamp, entry(happening, call)).await?;
+        record(transaction, &self.audit, entry(payload, call)).await?;
         Ok(Detached::Accepted)
     }
 }
 
-fn entry(happening: Happening, call: &DetachedCall) -> Entry {
-    Entry { run: Some(call.id.to_string()), tool: Some(call.tool.clone()), ..Entry::about(happening, &call.agent) }
+fn entry(payload: EventPayload, call: &DetachedCall) -> Entry {
+    Entry { run: Some(call.id.to_string()), tool: Some(call.tool.clone()), ..Entry::about(payload, &call.agent) }
 }
 
 /// The call that was stored under the same idempotency key; refused where it was another request.
@@ -363,11 +363,11 @@ pub async fn finish<T: Transaction>(
 /// The same for a call that was refused: where another process has taken it over, nothing is recorded here.
 pub async fn finish_refused<T: Transaction>(
     transaction: &mut T,
-    stamp: &Stamp,
+    audit: &AuditContext,
     id: InvocationId,
     command: &FinishDetached,
 ) -> Result<(), Failure> {
-    if finish(transaction, &stamp.tenant, id, command).await? { Ok(()) } else { Err(taken_over(id).into()) }
+    if finish(transaction, &audit.tenant, id, command).await? { Ok(()) } else { Err(taken_over(id).into()) }
 }
 
 /// Notes that these calls are admitted.

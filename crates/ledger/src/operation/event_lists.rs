@@ -8,7 +8,7 @@ use toolgate_model::principal::TenantId;
 
 use super::Operation;
 use super::audit::read_head;
-use super::event_pages::Sought;
+use super::event_pages::PageSearch;
 use super::event_times::Period;
 use super::listing::Conditions;
 use crate::sql::{Failure, SqlError, Value};
@@ -31,7 +31,7 @@ impl Operation for ListEvents {
         let mut from = self.first()?;
         // What is not in the tree yet cannot be proved yet.
         let size = read_head(transaction, &self.tenant).await?.map_or(0, |head| head.head.size);
-        let sought = Sought::of(&self.filter);
+        let sought = PageSearch::of(&self.filter);
         // What happens in a run is found at once: looking for its times first would only take longer.
         let period = if self.filter.run.is_some() { None } else { Period::of(&self.filter) };
         let mut found = Vec::new();
@@ -71,7 +71,7 @@ impl ListEvents {
     async fn look_through<T: Transaction>(
         &self,
         transaction: &mut T,
-        sought: Option<&Sought>,
+        sought: Option<&PageSearch>,
         mut stretch: Range<u64>,
         found: &mut Vec<LoggedEvent>,
     ) -> Result<(), SqlError> {

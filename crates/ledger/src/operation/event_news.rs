@@ -5,7 +5,7 @@ use toolgate_model::principal::TenantId;
 
 use super::Operation;
 use crate::sql::{Failure, Row, SqlError, Value};
-use crate::transaction::{Question, Transaction};
+use crate::transaction::{Query, Transaction};
 
 /// How many headings of one log are read at a look. Where there are more, everybody who follows the log reads for
 /// themselves: most of them have something to read then.
@@ -21,26 +21,26 @@ impl Operation for ReadNews {
     type Output = Vec<LogNews>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<LogNews>, Failure> {
-        let size = |(tenant, _): &(TenantId, _)| -> Question {
+        let size = |(tenant, _): &(TenantId, _)| -> Query {
             ("SELECT size FROM heads WHERE tenant = $1".to_owned(), vec![Value::from(tenant)])
         };
-        let sizes: Vec<Question> = self.followed.iter().map(size).collect();
+        let sizes: Vec<Query> = self.followed.iter().map(size).collect();
         let sizes = transaction.query_each(&sizes).await?;
         let mut news = Vec::new();
-        let (mut told, mut questions) = (Vec::new(), Vec::new());
+        let (mut positions, mut queries) = (Vec::new(), Vec::new());
         for ((tenant, seen), rows) in self.followed.iter().zip(sizes) {
             let size: u64 = rows.first().map_or(Ok(0), |row| row.count(0))?;
             if *seen == Some(size) {
                 continue;
             }
             if let Some(seen) = seen.filter(|seen| *seen < size && size - *seen <= MOST) {
-                told.push(news.len());
-                questions.push(headings(tenant, seen, size));
+                positions.push(news.len());
+                queries.push(headings(tenant, seen, size));
             }
             news.push(LogNews { tenant: tenant.clone(), size, headings: None });
         }
-        let answers = transaction.query_each(&questions).await?;
-        for (place, rows) in told.into_iter().zip(answers) {
+        let results = transaction.query_each(&queries).await?;
+        for (place, rows) in positions.into_iter().zip(results) {
             if let Some(news) = news.get_mut(place) {
                 news.headings = Some(rows.iter().map(heading).collect::<Result<_, _>>()?);
             }
@@ -49,7 +49,7 @@ impl Operation for ReadNews {
     }
 }
 
-fn headings(tenant: &TenantId, from: u64, to: u64) -> Question {
+fn headings(tenant: &TenantId, from: u64, to: u64) -> Query {
     let sql = "SELECT kind, agent, run, tool FROM events WHERE tenant = $1 AND sequence >= $2 AND sequence < $3";
     (sql.to_owned(), vec![Value::from(tenant), Value::from(from), Value::from(to)])
 }

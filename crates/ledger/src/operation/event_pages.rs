@@ -59,14 +59,14 @@ struct Term {
 }
 
 /// What is looked for: events that all terms fit.
-pub struct Sought {
+pub struct PageSearch {
     /// The term that leaves the fewest pages, as far as one can know.
     narrowest: Term,
     /// The others, which leave some of those out.
     others: Vec<Term>,
 }
 
-impl Sought {
+impl PageSearch {
     /// What a filter looks for; `None` where it leaves no page out.
     pub fn of(filter: &EventFilter) -> Option<Self> {
         let one = |field, value: Option<Value>| value.map(|value| Term { field, values: vec![value] });

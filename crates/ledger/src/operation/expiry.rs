@@ -1,8 +1,8 @@
 //! What happens by the clock: the announcement of expiry, the destruction of replaced material.
 
-use toolgate_gate::ports::ledger::Stamp;
+use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
@@ -45,8 +45,8 @@ impl Operation for AnnounceExpired {
         let full = full(credentials.len()) || full(grants.len());
         let (now, mut entries) = (self.now, Vec::with_capacity(credentials.len() + grants.len()));
         let credentials = Readable::of(&credentials, |row| {
-            let happening = Happening::CredentialExpired { credential: row.parsed(0, CredentialId::parse)? };
-            Ok((stamp(row.parsed(1, TenantId::parse)?, now), Entry::new(happening)))
+            let payload = EventPayload::CredentialExpired { credential: row.parsed(0, CredentialId::parse)? };
+            Ok((audit(row.parsed(1, TenantId::parse)?, now), Entry::new(payload)))
         });
         entries.extend(credentials.items);
         let ended: Vec<_> = grants.iter().filter_map(|row| Some(vec![Value::from(row.text(0).ok()?)])).collect();
@@ -54,24 +54,24 @@ impl Operation for AnnounceExpired {
         // A grant that was revoked before had its end announced then.
         let grants: Vec<Row> = grants.into_iter().filter(|row| !matches!(row.optional_time(4), Ok(Some(_)))).collect();
         let grants = Readable::of(&grants, |row| {
-            let happening = Happening::GrantExpired { grant: row.parsed(0, GrantId::parse)? };
+            let payload = EventPayload::GrantExpired { grant: row.parsed(0, GrantId::parse)? };
             let agent = row.parsed(2, PrincipalId::parse)?;
             let context: GrantContext = row.json(3)?;
-            let entry = Entry { context, ..Entry::about(happening, &agent) };
-            Ok((stamp(row.parsed(1, TenantId::parse)?, now), entry))
+            let entry = Entry { context, ..Entry::about(payload, &agent) };
+            Ok((audit(row.parsed(1, TenantId::parse)?, now), entry))
         });
         entries.extend(grants.items);
         let done = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        for (stamp, entry) in entries {
-            record(transaction, &stamp, entry).await?;
+        for (audit, entry) in entries {
+            record(transaction, &audit, entry).await?;
         }
         let unreadable = credentials.unreadable.into_iter().chain(grants.unreadable).collect();
         Ok(Swept { done, full, unreadable })
     }
 }
 
-fn stamp(tenant: TenantId, now: Timestamp) -> Stamp {
-    Stamp { tenant, actor: PrincipalId::system(), time: now }
+fn audit(tenant: TenantId, now: Timestamp) -> AuditContext {
+    AuditContext { tenant, actor: PrincipalId::system(), time: now }
 }
 
 /// Destroys replaced material whose last calls are over; answers how many versions.

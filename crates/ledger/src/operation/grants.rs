@@ -6,7 +6,7 @@ use toolgate_gate::ports::ledger::{
     SuspendGrant,
 };
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::grant::{DelegationError, Grant, GrantStatus, Lineage, Standing, Suspension};
 use toolgate_model::id::GrantId;
 use toolgate_model::principal::TenantId;
@@ -76,7 +76,7 @@ impl Administration for CreateGrant {
     type Output = ();
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -93,14 +93,14 @@ impl Administration for CreateGrant {
                 .into());
         }
         insert(transaction, grant).await?;
-        let happening = Happening::GrantCreated {
+        let payload = EventPayload::GrantCreated {
             grant: grant.id,
             credential: grant.credential,
             agent: grant.agent.clone(),
             scopes: grant.authority.scopes.clone(),
             expires_at: grant.authority.expires_at,
         };
-        record(transaction, by, about(happening, grant)).await
+        record(transaction, by, about(payload, grant)).await
     }
 }
 
@@ -108,7 +108,7 @@ impl Administration for DelegateGrant {
     type Output = Grant;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
@@ -139,14 +139,14 @@ impl Administration for DelegateGrant {
             revoked_at: None,
         };
         insert(transaction, &grant).await?;
-        let happening = Happening::GrantDelegated {
+        let payload = EventPayload::GrantDelegated {
             grant: grant.id,
             source: source.id,
             target: grant.agent.clone(),
             scopes: grant.authority.scopes.clone(),
             delegation_depth: grant.authority.delegation_depth,
         };
-        record(transaction, by, about(happening, &grant)).await?;
+        record(transaction, by, about(payload, &grant)).await?;
         Ok(grant)
     }
 }
@@ -156,7 +156,7 @@ impl Administration for RevokeGrant {
     type Output = u64;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<u64, Failure> {
@@ -169,7 +169,7 @@ impl Administration for SuspendGrant {
     type Output = Grant;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
@@ -186,8 +186,8 @@ impl Administration for SuspendGrant {
         let sql = "UPDATE grants SET suspended_at = $1, suspended_by = $2 WHERE id = $3";
         transaction.execute(sql, values![by.time, &by.actor, self.id]).await?;
         grant.suspended = Some(Suspension { at: by.time, by: by.actor.clone() });
-        let happening = Happening::GrantSuspended { grant: grant.id, reason: self.reason.clone() };
-        record(transaction, by, about(happening, &grant)).await?;
+        let payload = EventPayload::GrantSuspended { grant: grant.id, reason: self.reason.clone() };
+        record(transaction, by, about(payload, &grant)).await?;
         Ok(grant)
     }
 }
@@ -196,7 +196,7 @@ impl Administration for ResumeGrant {
     type Output = Grant;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Grant, Failure> {
@@ -215,7 +215,7 @@ impl Administration for ResumeGrant {
         let sql = "UPDATE grants SET suspended_at = NULL, suspended_by = NULL WHERE id = $1";
         transaction.execute(sql, values![self.id]).await?;
         grant.suspended = None;
-        record(transaction, by, about(Happening::GrantResumed { grant: grant.id }, &grant)).await?;
+        record(transaction, by, about(EventPayload::GrantResumed { grant: grant.id }, &grant)).await?;
         Ok(grant)
     }
 }
@@ -259,6 +259,6 @@ fn refuse_delegation(error: &DelegationError, source: GrantId) -> Refusal {
     }
 }
 
-fn about(happening: Happening, grant: &Grant) -> Entry {
-    Entry { context: grant.authority.context.clone(), ..Entry::about(happening, &grant.agent) }
+fn about(payload: EventPayload, grant: &Grant) -> Entry {
+    Entry { context: grant.authority.context.clone(), ..Entry::about(payload, &grant.agent) }
 }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_gate::ports::ledger::{LogHead, RecordRollback, Setback, Stamp};
+use toolgate_gate::ports::ledger::{AuditContext, LogHead, LogRollback, RecordRollback};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::checkpoint::TreeHead;
-use toolgate_model::event::{Happening, LedgerRollback};
+use toolgate_model::event::{EventPayload, LedgerRollback};
 use toolgate_model::merkle::{consistency_proof, consistency_tiles, verify_consistency};
 use toolgate_model::principal::TenantId;
 
@@ -27,7 +27,7 @@ pub struct CompareHeads {
 #[derive(Default)]
 pub struct Compared {
     /// The logs that do not go on from what is known.
-    pub setbacks: Vec<Setback>,
+    pub log_rollbacks: Vec<LogRollback>,
     /// The heads of the others that are newer.
     pub newer: Vec<LogHead>,
 }
@@ -47,23 +47,25 @@ impl Operation for CompareHeads {
                 compared.newer.push(head);
                 continue;
             };
-            match setback(transaction, known, Some(&head.head)).await? {
-                Some(setback) => compared.setbacks.push(setback),
+            match log_rollback(transaction, known, Some(&head.head)).await? {
+                Some(log_rollback) => compared.log_rollbacks.push(log_rollback),
                 None if head.head.size > known.size => compared.newer.push(head),
                 None => {}
             }
         }
-        compared.setbacks.extend(missing.into_values().map(|known| Setback { known: known.clone(), found: None }));
+        compared
+            .log_rollbacks
+            .extend(missing.into_values().map(|known| LogRollback { known: known.clone(), found: None }));
         Ok(compared)
     }
 }
 
 /// How a log does not go on from a known head, if it does not. What cannot be shown to go on does not.
-pub(super) async fn setback<T: Transaction>(
+pub(super) async fn log_rollback<T: Transaction>(
     transaction: &mut T,
     known: &TreeHead,
     found: Option<&TreeHead>,
-) -> Result<Option<Setback>, Failure> {
+) -> Result<Option<LogRollback>, Failure> {
     let goes_on = match found {
         None => known.size == 0,
         Some(found) if found.size == known.size => found.root == known.root,
@@ -74,13 +76,13 @@ pub(super) async fn setback<T: Transaction>(
                 .is_ok_and(|proof| verify_consistency(known.size, found.size, &known.root, &found.root, &proof).is_ok())
         }
     };
-    Ok((!goes_on).then(|| Setback { known: known.clone(), found: found.cloned() }))
+    Ok((!goes_on).then(|| LogRollback { known: known.clone(), found: found.cloned() }))
 }
 
 /// The refusal of everything once logs went back.
-pub fn rolled_back(setbacks: &[Setback]) -> Refusal {
-    let first = setbacks.first().map(ToString::to_string).unwrap_or_default();
-    let others = match setbacks.len() {
+pub fn rolled_back(log_rollbacks: &[LogRollback]) -> Refusal {
+    let first = log_rollbacks.first().map(ToString::to_string).unwrap_or_default();
+    let others = match log_rollbacks.len() {
         0 | 1 => String::new(),
         count => format!(" (and {} more tenants)", count - 1),
     };
@@ -96,20 +98,20 @@ impl Operation for RecordRollback {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        if self.setbacks.is_empty() {
+        if self.log_rollbacks.is_empty() {
             let unknown = LedgerRollback { tenant: None, known: None, found: None };
-            return record(transaction, &self.stamp, Entry::new(Happening::LedgerRollbackAccepted(unknown))).await;
+            return record(transaction, &self.audit, Entry::new(EventPayload::LedgerRollbackAccepted(unknown))).await;
         }
-        for Setback { known, found } in &self.setbacks {
+        for LogRollback { known, found } in &self.log_rollbacks {
             let rollback = LedgerRollback {
                 tenant: Some(known.tenant.clone()),
                 known: Some((known.size, known.root)),
                 found: found.as_ref().map(|found| (found.size, found.root)),
             };
             let exists = ReadTenant { id: known.tenant.clone() }.run(transaction).await?.is_some();
-            let tenant = if exists { &known.tenant } else { &self.stamp.tenant };
-            let stamp = Stamp { tenant: tenant.clone(), ..self.stamp.clone() };
-            record(transaction, &stamp, Entry::new(Happening::LedgerRollbackAccepted(rollback))).await?;
+            let tenant = if exists { &known.tenant } else { &self.audit.tenant };
+            let audit = AuditContext { tenant: tenant.clone(), ..self.audit.clone() };
+            record(transaction, &audit, Entry::new(EventPayload::LedgerRollbackAccepted(rollback))).await?;
         }
         Ok(())
     }

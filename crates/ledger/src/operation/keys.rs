@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{CreateKey, Freshness, Generation, Keys, Mandate, NewKey, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::certificate::{CertificateName, released_digest};
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
@@ -95,20 +95,20 @@ pub async fn insert<T: Transaction>(
 
 /// The event for a new key.
 pub fn created(key: &NewKey) -> Entry {
-    let happening = Happening::KeyCreated {
+    let payload = EventPayload::KeyCreated {
         key: key.id,
         principal: key.principal.clone(),
         expires_at: key.expires_at,
         certificate: key.certificate.clone(),
     };
-    Entry::about(happening, &key.principal)
+    Entry::about(payload, &key.principal)
 }
 
 impl Administration for CreateKey {
     type Output = KeyRecord;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<KeyRecord, Failure> {
@@ -139,7 +139,7 @@ impl Administration for RevokeKey {
     type Output = KeyRecord;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<KeyRecord, Failure> {
@@ -151,8 +151,8 @@ impl Administration for RevokeKey {
             let end = "UPDATE keys SET revoked_at = $1 WHERE id = $2";
             transaction.execute(end, values![by.time, self.id]).await?;
             key.revoked_at = Some(by.time);
-            let happening = Happening::KeyRevoked { key: key.id, principal: key.principal.clone() };
-            record(transaction, by, Entry::about(happening, &key.principal)).await?;
+            let payload = EventPayload::KeyRevoked { key: key.id, principal: key.principal.clone() };
+            record(transaction, by, Entry::about(payload, &key.principal)).await?;
         }
         Ok(key)
     }

@@ -23,8 +23,8 @@ pub async fn leave<T: Transaction>(transaction: &mut T, calls: &[(usize, &Admit)
     for (_, admit) in calls {
         let Some(left) = &admit.marks else { continue };
         for label in &left.labels {
-            let time = admit.stamp.time;
-            let last = marks.entry((&admit.stamp.tenant, &left.scope, label)).or_insert(time);
+            let time = admit.audit.time;
+            let last = marks.entry((&admit.audit.tenant, &left.scope, label)).or_insert(time);
             *last = time.max(*last);
         }
     }

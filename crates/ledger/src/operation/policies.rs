@@ -12,7 +12,7 @@ use toolgate_gate::ports::ledger::{
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 use toolgate_model::merkle::sha256;
@@ -106,7 +106,7 @@ impl Administration for ApplyPolicies {
     type Output = PolicySetVersion;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(
@@ -147,7 +147,7 @@ impl Administration for ApplyPolicies {
             PolicyChange::RolledBack { to } => ("rolled_back", Some(to.to_string())),
             PolicyChange::Promoted { policy } => ("promoted", Some(policy.clone())),
         };
-        let happening = Happening::PoliciesChanged {
+        let payload = EventPayload::PoliciesChanged {
             version,
             change,
             subject,
@@ -156,7 +156,7 @@ impl Administration for ApplyPolicies {
             digest: made.digest.clone(),
             note: made.note.clone(),
         };
-        record(transaction, by, Entry::new(happening)).await?;
+        record(transaction, by, Entry::new(payload)).await?;
         Ok(made)
     }
 }
@@ -166,12 +166,15 @@ fn stored(file: &PolicyFile) -> Json {
 }
 
 fn changed_meanwhile(expected: u64, active: u64) -> Refusal {
-    let told = |version| match version {
+    let version_text = |version| match version {
         0 => "no version".to_owned(),
         version => format!("version {version}"),
     };
-    let reason =
-        format!("{} of the policies is active and not {}; look at it and apply again", told(active), told(expected));
+    let reason = format!(
+        "{} of the policies is active and not {}; look at it and apply again",
+        version_text(active),
+        version_text(expected)
+    );
     Refusal::new(Code::VersionConflict, reason).with("active_version", active).with("expected_version", expected)
 }
 
@@ -265,8 +268,8 @@ impl Operation for RecordDecision {
         let entry = Entry {
             run: run.map(str::to_owned),
             tool: self.decision.tool.as_deref().filter(is_name).map(str::to_owned),
-            ..Entry::about(Happening::HookDecided(self.decision.clone()), &self.agent)
+            ..Entry::about(EventPayload::HookDecided(self.decision.clone()), &self.agent)
         };
-        record(transaction, &self.stamp, entry).await
+        record(transaction, &self.audit, entry).await
     }
 }

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
-    CreatePrincipal, Mandate, Page, PageRequest, Principals, RemovePrincipal, Removed, Stamp, UpdatePrincipal,
+    AuditContext, CreatePrincipal, Mandate, Page, PageRequest, Principals, RemovePrincipal, Removed, UpdatePrincipal,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::ToolId;
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::Line;
@@ -109,12 +109,12 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
 
 /// The event for a new principal.
 pub fn created(principal: &Principal) -> Entry {
-    let happening = Happening::AgentCreated {
+    let payload = EventPayload::AgentCreated {
         principal: principal.id.clone(),
         kind: principal.kind,
         permissions: principal.permissions.clone(),
     };
-    Entry::about(happening, &principal.id)
+    Entry::about(payload, &principal.id)
 }
 
 /// Reads a principal, and keeps others from changing it as far as `lock` says.
@@ -138,7 +138,7 @@ impl Administration for CreatePrincipal {
     type Output = ();
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -152,7 +152,7 @@ impl Administration for UpdatePrincipal {
     type Output = Principal;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<Principal, Failure> {
@@ -183,14 +183,14 @@ impl Administration for UpdatePrincipal {
             &self.id,
         ];
         transaction.execute(sql, parameters).await?;
-        let happening = Happening::AgentUpdated {
+        let payload = EventPayload::AgentUpdated {
             principal: self.id.clone(),
             revision: principal.revision,
             scopes: changed.contains(&"scopes").then(|| principal.scopes.clone()),
             permissions: changed.contains(&"permissions").then(|| principal.permissions.clone()),
             changed: changed.clone(),
         };
-        record(transaction, by, Entry::about(happening, &self.id)).await?;
+        record(transaction, by, Entry::about(payload, &self.id)).await?;
         if changed.contains(&"tool_allowlist") {
             record_unresolved(transaction, by, &principal, &self.unresolved).await?;
         }
@@ -203,7 +203,7 @@ impl Administration for RemovePrincipal {
     type Output = (u64, u64);
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(u64, u64), Failure> {
@@ -225,9 +225,9 @@ impl Administration for RemovePrincipal {
         transaction.query(&hold, values![tenant, &self.id]).await?;
         let reason = format!("agent `{}` was removed", self.id);
         let grants = revoke_below(transaction, by, Cascade::Agent(&self.id), &reason).await?;
-        let happening =
-            Happening::AgentRemoved { principal: self.id.clone(), revoked_keys: keys, revoked_grants: grants };
-        record(transaction, by, Entry::about(happening, &self.id)).await?;
+        let payload =
+            EventPayload::AgentRemoved { principal: self.id.clone(), revoked_keys: keys, revoked_grants: grants };
+        record(transaction, by, Entry::about(payload, &self.id)).await?;
         Ok((keys, grants))
     }
 }
@@ -272,14 +272,14 @@ impl Operation for ListPrincipals {
 /// Records what an allowlist names and there is not.
 async fn record_unresolved<T: Transaction>(
     transaction: &mut T,
-    stamp: &Stamp,
+    audit: &AuditContext,
     principal: &Principal,
     unresolved: &[ToolId],
 ) -> Result<(), Failure> {
     let agent = (principal.kind == PrincipalKind::Agent).then(|| principal.id.clone());
     let entries = unresolved.iter().map(|tool| {
-        let happening = Happening::ToolForbiddenAtLoad { agent: agent.clone(), tool: tool.clone() };
-        Entry { tool: Some(tool.to_string()), ..Entry::about(happening, &principal.id) }
+        let payload = EventPayload::ToolForbiddenAtLoad { agent: agent.clone(), tool: tool.clone() };
+        Entry { tool: Some(tool.to_string()), ..Entry::about(payload, &principal.id) }
     });
-    record_all(transaction, stamp, entries.collect()).await
+    record_all(transaction, audit, entries.collect()).await
 }

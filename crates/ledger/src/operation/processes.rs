@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::Beat;
+use toolgate_gate::ports::ledger::Heartbeat;
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
@@ -15,7 +15,7 @@ pub const ALIVE_FOR: Duration = Duration::from_secs(30);
 /// How long what is known of a process is kept.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
-impl Operation for Beat {
+impl Operation for Heartbeat {
     type Output = ();
 
     const CHANGES_AUTHORITY: bool = false;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::ledger::Stamp;
-use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus, TIMED_OUT};
+use toolgate_gate::ports::ledger::AuditContext;
+use toolgate_model::approval::{Approval, ApprovalEvent, ApprovalStatus, TIMED_OUT};
 use toolgate_model::id::ProcessId;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
@@ -59,7 +59,7 @@ impl Operation for EndOverdue {
 /// Ends a batch of approvals that calls of dead processes waited for.
 pub struct EndOrphans {
     /// Which processes are dead.
-    pub dead: Dead,
+    pub dead: DeadProcesses,
     /// Now.
     pub now: Timestamp,
     /// How many rows to pass over.
@@ -89,7 +89,7 @@ impl Operation for EndOrphans {
 /// refused.
 pub struct EndAbandoned {
     /// Which processes are dead.
-    pub dead: Dead,
+    pub dead: DeadProcesses,
     /// Now.
     pub now: Timestamp,
     /// Whether to look at everything that still has its arguments, and not only at what ended lately.
@@ -122,14 +122,14 @@ impl Operation for EndAbandoned {
 
 /// Which processes are dead, as one of them sees it.
 #[derive(Clone, Copy)]
-pub struct Dead {
+pub struct DeadProcesses {
     /// The process that looks; it lives.
     pub process: ProcessId,
     /// Whether other processes may be alive: then only those are dead that were not seen for a while.
     pub shared: bool,
 }
 
-impl Dead {
+impl DeadProcesses {
     /// The condition on a row of `approvals`, over [`Self::parameters`] as `$1` and `$2`.
     fn condition(self) -> String {
         let silent = if self.shared { SILENT } else { "created_at <= $2 AND detached = 0" };
@@ -245,9 +245,9 @@ async fn end<T: Transaction>(
     let (mut updates, mut events) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
     detached::wake(transaction, items.iter()).await?;
     for ended in items {
-        let stamp = Stamp { tenant: ended.tenant.clone(), actor: PrincipalId::system(), time: now };
+        let audit = AuditContext { tenant: ended.tenant.clone(), actor: PrincipalId::system(), time: now };
         updates.push(row(&ended)?);
-        events.push(event_row(&stamp, entry(&ended, ApprovalHappening::Ended))?);
+        events.push(event_row(&audit, entry(&ended, ApprovalEvent::Ended))?);
     }
     transaction.execute_many(UPDATE, &updates).await?;
     record_rows(transaction, &events).await?;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, btree_map};
 
 use toolgate_gate::ports::entropy::random_for_id;
-use toolgate_gate::ports::ledger::Stamp;
+use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
-use toolgate_model::event::{Event, Happening, event_leaf};
+use toolgate_model::event::{Event, EventPayload, event_leaf};
 use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::EventId;
@@ -20,7 +20,7 @@ pub struct Entry {
     /// Its id, where it is known beforehand.
     pub id: Option<EventId>,
     /// What.
-    pub happening: Happening,
+    pub payload: EventPayload,
     /// The agent that it concerns.
     pub agent: Option<PrincipalId>,
     /// What it belongs to.
@@ -33,35 +33,35 @@ pub struct Entry {
 
 impl Entry {
     /// Something that concerns no agent.
-    pub fn new(happening: Happening) -> Self {
-        Self { id: None, happening, agent: None, context: GrantContext::default(), run: None, tool: None }
+    pub fn new(payload: EventPayload) -> Self {
+        Self { id: None, payload, agent: None, context: GrantContext::default(), run: None, tool: None }
     }
 
     /// Something that concerns this agent.
-    pub fn about(happening: Happening, agent: &PrincipalId) -> Self {
-        Self { agent: Some(agent.clone()), ..Self::new(happening) }
+    pub fn about(payload: EventPayload, agent: &PrincipalId) -> Self {
+        Self { agent: Some(agent.clone()), ..Self::new(payload) }
     }
 
     /// Something that happened to a call.
-    pub fn of_call(happening: Happening, invocation: &Invocation) -> Self {
+    pub fn of_call(payload: EventPayload, invocation: &Invocation) -> Self {
         Self {
             agent: Some(invocation.agent.clone()),
             context: invocation.context.clone(),
             run: Some(invocation.run_id()),
             tool: Some(invocation.tool_name()),
-            ..Self::new(happening)
+            ..Self::new(payload)
         }
     }
 
     /// What guardians said about a call.
     pub fn decided(decision: &HookDecision, invocation: &Invocation) -> Self {
-        Self::of_call(Happening::HookDecided(Box::new(decision.clone())), invocation)
+        Self::of_call(EventPayload::HookDecided(Box::new(decision.clone())), invocation)
     }
 
     /// That a call is about to be made, with its arguments where the log may have them.
     pub fn called(invocation: &Invocation, inputs: Option<serde_json::Value>) -> Self {
-        let happening = Happening::AgentToolCalled(Box::new(ToolCalled::of(invocation, inputs)));
-        Self { id: Some(EventId::of_call(invocation.id)), ..Self::of_call(happening, invocation) }
+        let payload = EventPayload::AgentToolCalled(Box::new(ToolCalled::of(invocation, inputs)));
+        Self { id: Some(EventId::of_call(invocation.id)), ..Self::of_call(payload, invocation) }
     }
 }
 
@@ -113,23 +113,23 @@ const INTO_PLACE: &str =
 const NEXT_PLACE: &str = "SELECT COALESCE(MAX(sequence), -1) + 1 FROM events WHERE tenant = $1";
 
 /// Records one thing.
-pub async fn record<T: Transaction>(transaction: &mut T, stamp: &Stamp, entry: Entry) -> Result<(), Failure> {
-    record_all(transaction, stamp, vec![entry]).await
+pub async fn record<T: Transaction>(transaction: &mut T, audit: &AuditContext, entry: Entry) -> Result<(), Failure> {
+    record_all(transaction, audit, vec![entry]).await
 }
 
 /// Records many things, in order.
 pub async fn record_all<T: Transaction>(
     transaction: &mut T,
-    stamp: &Stamp,
+    audit: &AuditContext,
     entries: Vec<Entry>,
 ) -> Result<(), Failure> {
-    let rows = entries.into_iter().map(|entry| event_row(stamp, entry)).collect::<Result<Vec<_>, _>>()?;
+    let rows = entries.into_iter().map(|entry| event_row(audit, entry)).collect::<Result<Vec<_>, _>>()?;
     record_rows(transaction, &rows).await
 }
 
 /// The rows of many things that happened to many, in order.
-pub fn event_rows<'a>(entries: impl Iterator<Item = (&'a Stamp, Entry)>) -> Result<Vec<Vec<Value>>, Failure> {
-    entries.map(|(stamp, entry)| event_row(stamp, entry)).collect()
+pub fn event_rows<'a>(entries: impl Iterator<Item = (&'a AuditContext, Entry)>) -> Result<Vec<Vec<Value>>, Failure> {
+    entries.map(|(audit, entry)| event_row(audit, entry)).collect()
 }
 
 /// Records what [`event_rows`] made.
@@ -167,25 +167,25 @@ pub async fn next_places<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>
 }
 
 /// The row of one thing that happened.
-pub fn event_row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
+pub fn event_row(audit: &AuditContext, entry: Entry) -> Result<Vec<Value>, Failure> {
     let event = Event {
         id: match entry.id {
             Some(id) => id,
-            None => EventId::new(stamp.time, random_for_id()?),
+            None => EventId::new(audit.time, random_for_id()?),
         },
-        tenant: stamp.tenant.clone(),
-        actor: stamp.actor.clone(),
+        tenant: audit.tenant.clone(),
+        actor: audit.actor.clone(),
         agent: entry.agent,
         context: entry.context,
         run: entry.run,
-        time: stamp.time,
-        happening: entry.happening,
+        time: audit.time,
+        payload: entry.payload,
     };
     let canonical = event.to_canonical();
     let leaf = event_leaf(&canonical);
     Ok(vec![
         Value::from(&event.tenant),
-        Value::from(event.happening.name()),
+        Value::from(event.payload.name()),
         Value::from(&event.actor),
         Value::from(event.agent.as_ref()),
         Value::from(event.context.intent_id.as_ref()),

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use toolgate_gate::ports::ledger::{CloseSession, Mandate, OpenSession, Stamp, ToolSession, ToolSessions};
+use toolgate_gate::ports::ledger::{AuditContext, CloseSession, Mandate, OpenSession, ToolSession, ToolSessions};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -57,7 +57,7 @@ impl Administration for OpenSession {
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -85,8 +85,8 @@ impl Administration for OpenSession {
             session.expires_at,
         ];
         transaction.execute(sql, parameters).await?;
-        let happening = Happening::ToolSessionOpened { session: session.id, tool: session.tool.clone() };
-        record(transaction, by, entry(happening, session)).await
+        let payload = EventPayload::ToolSessionOpened { session: session.id, tool: session.tool.clone() };
+        record(transaction, by, entry(payload, session)).await
     }
 }
 
@@ -96,7 +96,7 @@ impl Administration for CloseSession {
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -160,8 +160,8 @@ impl Operation for CloseSessions {
         let busy = busy(transaction, &held).await?;
         let mut done = 0;
         for (tenant, session) in tenants.into_iter().zip(&held).filter(|(_, session)| !busy.contains(&session.id)) {
-            let stamp = Stamp { tenant, actor: PrincipalId::system(), time: self.now };
-            close(transaction, &stamp, session, false).await?;
+            let audit = AuditContext { tenant, actor: PrincipalId::system(), time: self.now };
+            close(transaction, &audit, session, false).await?;
             done += 1;
         }
         // Those with a call in flight are looked at again at the next turn.
@@ -199,18 +199,18 @@ pub fn no_session(id: SessionId) -> Refusal {
 
 async fn close<T: Transaction>(
     transaction: &mut T,
-    stamp: &Stamp,
+    audit: &AuditContext,
     session: &ToolSession,
     completed: bool,
 ) -> Result<(), Failure> {
     let sql = "DELETE FROM tool_sessions WHERE tenant = $1 AND id = $2";
-    transaction.execute(sql, values![&stamp.tenant, session.id]).await?;
-    let happening = Happening::ToolSessionClosed { session: session.id, tool: session.tool.clone(), completed };
-    record(transaction, stamp, entry(happening, session)).await
+    transaction.execute(sql, values![&audit.tenant, session.id]).await?;
+    let payload = EventPayload::ToolSessionClosed { session: session.id, tool: session.tool.clone(), completed };
+    record(transaction, audit, entry(payload, session)).await
 }
 
-fn entry(happening: Happening, session: &ToolSession) -> Entry {
-    Entry { run: Some(session.run.as_str().to_owned()), ..Entry::about(happening, &session.principal) }
+fn entry(payload: EventPayload, session: &ToolSession) -> Entry {
+    Entry { run: Some(session.run.as_str().to_owned()), ..Entry::about(payload, &session.principal) }
 }
 
 fn read(row: &Row) -> Result<ToolSession, SqlError> {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use toolgate_gate::ports::ledger::{Mandate, RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::{Code, Refusal, Stage};
 use toolgate_model::constraint::Cost;
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::invocation::{IdempotencyKey, Invocation};
 
 use super::administration::{Administration, Entitled};
 use super::invocations::{INTO, invoked, row};
 use super::rates::Rates;
 use super::record::{Entry, EventGroups, event_rows, next_places, record, record_all, recording};
-use super::{Joint, Operation, detached};
+use super::{BatchOperation, Operation, detached};
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Change, Transaction, values};
 
@@ -32,17 +32,17 @@ pub struct SettleAll {
     events: EventGroups,
 }
 
-impl Joint for SettleAll {
+impl BatchOperation for SettleAll {
     type Command = Arc<Settle>;
     type Part = Settling;
-    type Answer = ();
+    type Reply = ();
 
     fn ready(command: Arc<Settle>) -> Result<Settling, Failure> {
         let outcome = outcome(&command);
         let invocation = &command.invocation;
         let decided = command.decision.as_ref().map(|decision| Entry::decided(decision, invocation));
         let returned = invoked(invocation, Some(command.returned.clone()));
-        let entries = decided.into_iter().chain([returned]).map(|entry| (&command.stamp, entry));
+        let entries = decided.into_iter().chain([returned]).map(|entry| (&command.audit, entry));
         let events = event_rows(entries)?;
         Ok(Settling { command, outcome, events })
     }
@@ -88,11 +88,11 @@ impl Operation for SettleAll {
         let (free, kept): (Vec<_>, Vec<_>) = keyed.partition(|settle| settle.never_sent);
         let keep = "UPDATE idempotency_keys SET answer = $1 \
              WHERE tenant = $2 AND agent = $3 AND key = $4 AND invocation = $5";
-        let with_answer = |settle: &&Settle| {
+        let with_result = |settle: &&Settle| {
             let answer = Value::from(settle.answer.as_deref());
             [answer].into_iter().chain(claim(settle)).collect()
         };
-        let kept: Vec<Vec<Value>> = kept.iter().map(with_answer).collect();
+        let kept: Vec<Vec<Value>> = kept.iter().map(with_result).collect();
         transaction.execute_many(keep, &kept).await?;
         let release = "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
         let free: Vec<Vec<Value>> = free.iter().map(|settle| claim(settle).to_vec()).collect();
@@ -141,9 +141,9 @@ impl Operation for RecordDenial {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         let invocation = &self.invocation;
         if let Some(finish) = &self.detached {
-            detached::finish_refused(transaction, &self.stamp, invocation.id, finish).await?;
+            detached::finish_refused(transaction, &self.audit, invocation.id, finish).await?;
         }
-        let was_admitted = self.take_back_admission(transaction).await?;
+        let was_admitted = self.revert_admission(transaction).await?;
         if !was_admitted {
             match transaction.insert_many(INTO, &[row(invocation, None)?]).await {
                 // Any other refusal never overwrites an admitted call: its record says that it may have been carried out.
@@ -154,7 +154,7 @@ impl Operation for RecordDenial {
                 inserted => inserted?,
             }
         }
-        let happening = Happening::ToolDenied {
+        let payload = EventPayload::ToolDenied {
             invocation: invocation.id,
             grant: invocation.grant,
             service: invocation.service.clone(),
@@ -171,9 +171,9 @@ impl Operation for RecordDenial {
             entries.push(Entry::called(invocation, None));
             entries.extend(self.decision.as_ref().map(|decision| Entry::decided(decision, invocation)));
         }
-        entries.push(Entry::of_call(happening, invocation));
+        entries.push(Entry::of_call(payload, invocation));
         if self.about_authority {
-            let decided = Happening::AuthorizationDecided {
+            let decided = EventPayload::AuthorizationDecided {
                 principal: invocation.agent.clone(),
                 action: "tools:invoke",
                 resource: invocation.tool_name(),
@@ -181,22 +181,22 @@ impl Operation for RecordDenial {
             };
             entries.push(Entry::of_call(decided, invocation));
         }
-        record_all(transaction, &self.stamp, entries).await
+        record_all(transaction, &self.audit, entries).await
     }
 }
 
 /// The denial of a call whose admission the ledger did not confirm.
-trait TakeBack {
+trait RevertAdmission {
     /// Takes the admission back if it was made all the same; answers whether it was. Nobody carries such a call out: the
     /// gate that asked was told that the admission failed.
-    fn take_back_admission<T: Transaction>(
+    fn revert_admission<T: Transaction>(
         &self,
         transaction: &mut T,
     ) -> impl Future<Output = Result<bool, Failure>> + Send;
 }
 
-impl TakeBack for RecordDenial {
-    async fn take_back_admission<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
+impl RevertAdmission for RecordDenial {
+    async fn revert_admission<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
         if self.stage != Stage::Admit.as_str() || self.error.code != Code::LedgerUnavailable.as_str() {
             return Ok(false);
         }
@@ -220,7 +220,7 @@ impl Administration for ReportInvocation {
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {

@@ -4,8 +4,8 @@
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{Mandate, Page, PageRequest, RevokeStanding, StandingApprovals, StandingFilter};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{ApprovalHappening, StandingApproval};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::{ApprovalEvent, StandingApproval};
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
@@ -65,7 +65,7 @@ impl Administration for RevokeStanding {
     const CHANGES_AUTHORITY: bool = false;
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(
@@ -87,8 +87,8 @@ impl Administration for RevokeStanding {
         let (revoked_at, revoked_by) = (Some(by.time), Some(by.actor.clone()));
         let revoked = StandingApproval { revoked_at, revoked_by, ..standing };
         transaction.execute(UPDATE, &self::row(&revoked)?).await?;
-        let happening = Happening::Approval(Box::new(ApprovalHappening::StandingRevoked(revoked.clone())));
-        let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(happening, &revoked.agent) };
+        let payload = EventPayload::Approval(Box::new(ApprovalEvent::StandingRevoked(revoked.clone())));
+        let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(payload, &revoked.agent) };
         record(transaction, by, entry).await?;
         Ok(revoked)
     }

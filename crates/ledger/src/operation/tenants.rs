@@ -1,9 +1,9 @@
 //! Tenants.
 
 use async_trait::async_trait;
-use toolgate_gate::ports::ledger::{CreateTenant, Mandate, Page, PageRequest, Stamp, Tenants};
+use toolgate_gate::ports::ledger::{AuditContext, CreateTenant, Mandate, Page, PageRequest, Tenants};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::principal::{Tenant, TenantId};
 use toolgate_model::text::Line;
 
@@ -41,7 +41,7 @@ impl Administration for CreateTenant {
     type Output = ();
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -58,8 +58,8 @@ impl Administration for CreateTenant {
         transaction.execute(registry, values![&tenant.id]).await?;
         principals::insert(transaction, &self.administrator).await?;
         keys::insert(transaction, &tenant.id, &self.key, by.time).await?;
-        let created = || Entry::new(Happening::TenantCreated { tenant: tenant.id.clone() });
-        let own = Stamp { tenant: tenant.id.clone(), ..Stamp::clone(by) };
+        let created = || Entry::new(EventPayload::TenantCreated { tenant: tenant.id.clone() });
+        let own = AuditContext { tenant: tenant.id.clone(), ..AuditContext::clone(by) };
         let entries = vec![created(), principals::created(&self.administrator), keys::created(&self.key)];
         record_all(transaction, &own, entries).await?;
         if by.tenant != tenant.id {

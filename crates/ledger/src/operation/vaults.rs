@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Deleted, Mandate, Page, PageRequest, Vaults};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::Vault;
-use toolgate_model::event::Happening;
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::Line;
@@ -81,7 +81,7 @@ impl Administration for CreateVault {
     type Output = ();
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(), Failure> {
@@ -89,8 +89,8 @@ impl Administration for CreateVault {
         let sql = "INSERT INTO vaults (id, tenant, owner, name, created_at) VALUES ($1, $2, $3, $4, $5)";
         let parameters = values![vault.id, &vault.tenant, &vault.owner, &vault.name, vault.created_at];
         transaction.execute(sql, parameters).await?;
-        let happening = Happening::VaultCreated { vault: vault.id, owner: vault.owner.clone() };
-        record(transaction, by, Entry::new(happening)).await
+        let payload = EventPayload::VaultCreated { vault: vault.id, owner: vault.owner.clone() };
+        record(transaction, by, Entry::new(payload)).await
     }
 }
 
@@ -99,7 +99,7 @@ impl Administration for DeleteVault {
     type Output = (u64, u64);
 
     fn mandate(&self) -> &Mandate {
-        &self.stamp
+        &self.audit
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<(u64, u64), Failure> {
@@ -117,9 +117,9 @@ impl Administration for DeleteVault {
             grants += credentials::revoke_held(transaction, by, credential, &reason).await?;
             revoked += 1;
         }
-        let happening =
-            Happening::VaultDeleted { vault: self.id, revoked_credentials: revoked, revoked_grants: grants };
-        record(transaction, by, Entry::new(happening)).await?;
+        let payload =
+            EventPayload::VaultDeleted { vault: self.id, revoked_credentials: revoked, revoked_grants: grants };
+        record(transaction, by, Entry::new(payload)).await?;
         Ok((revoked, grants))
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Batches<C, A>(mpsc::Sender<Waiting<C, A>>);
 
 struct Waiting<C, A> {
     command: C,
-    answer: oneshot::Sender<Result<A, Refusal>>,
+    reply: oneshot::Sender<Result<A, Refusal>>,
 }
 
 impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
@@ -48,9 +48,9 @@ impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
 
     /// Has one command carried out with whatever else is waiting.
     pub(super) async fn submit(&self, command: C) -> Result<A, Refusal> {
-        let (answer, answered) = oneshot::channel();
-        self.0.send(Waiting { command, answer }).await.map_err(|_| unavailable())?;
-        answered.await.unwrap_or_else(|_| Err(unavailable()))
+        let (reply, received) = oneshot::channel();
+        self.0.send(Waiting { command, reply }).await.map_err(|_| unavailable())?;
+        received.await.unwrap_or_else(|_| Err(unavailable()))
     }
 }
 
@@ -62,23 +62,23 @@ where
     let outcome = run(waiting.iter().map(|one| one.command.clone()).collect()).await;
     let alone = waiting.len() == 1;
     match outcome {
-        Ok(answers) => {
-            for (one, answer) in waiting.into_iter().zip(answers) {
+        Ok(replies) => {
+            for (one, reply) in waiting.into_iter().zip(replies) {
                 // A caller that has gone away does not need the answer.
-                let _ = one.answer.send(Ok(answer));
+                let _ = one.reply.send(Ok(reply));
             }
         }
         // One of them may be the reason: each gets a transaction of its own.
         Err(refusal) if !alone && refusal.code() == toolgate_gate::refusal::Code::Internal => {
             for one in waiting {
-                let answer =
-                    run(vec![one.command]).await.and_then(|answers| answers.into_iter().next().ok_or_else(unavailable));
-                let _ = one.answer.send(answer);
+                let reply =
+                    run(vec![one.command]).await.and_then(|replies| replies.into_iter().next().ok_or_else(unavailable));
+                let _ = one.reply.send(reply);
             }
         }
         Err(refusal) => {
             for one in waiting {
-                let _ = one.answer.send(Err(refusal.clone()));
+                let _ = one.reply.send(Err(refusal.clone()));
             }
         }
     }

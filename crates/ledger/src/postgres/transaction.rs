@@ -8,7 +8,7 @@ use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use super::change::{Parameters, PreparedChange};
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{Change, Question, Rows, Transaction};
+use crate::transaction::{Change, Query, Rows, Transaction};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
@@ -42,16 +42,16 @@ impl Transaction for PostgresTransaction<'_> {
         rows.iter().map(read).collect()
     }
 
-    async fn query_each(&mut self, questions: &[Question]) -> Result<Vec<Vec<Row>>, SqlError> {
-        let mut prepared = Vec::with_capacity(questions.len());
-        for (sql, parameters) in questions {
+    async fn query_each(&mut self, queries: &[Query]) -> Result<Vec<Vec<Row>>, SqlError> {
+        let mut prepared = Vec::with_capacity(queries.len());
+        for (sql, parameters) in queries {
             let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
             prepared.push((statement, bound(parameters)));
         }
         // Sent one after the other without waiting for answers; the server carries them out in this order.
-        let under_way = prepared.iter().map(|(statement, bound)| self.transaction.query(statement, bound));
-        let answers = try_join_all(under_way).await.map_err(|error| sql_error(&error))?;
-        answers.iter().map(|rows| rows.iter().map(read).collect()).collect()
+        let in_flight = prepared.iter().map(|(statement, bound)| self.transaction.query(statement, bound));
+        let results = try_join_all(in_flight).await.map_err(|error| sql_error(&error))?;
+        results.iter().map(|rows| rows.iter().map(read).collect()).collect()
     }
 
     async fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, SqlError> {
@@ -80,8 +80,8 @@ impl Transaction for PostgresTransaction<'_> {
             // Sent one after the other without waiting for answers; the server carries them out in this order.
             let bound: Vec<_> =
                 chunk.iter().map(|(_, statement, parameters)| (statement, parameters.bound())).collect();
-            let under_way = bound.iter().map(|(statement, bound)| self.transaction.execute(*statement, bound));
-            let counts = try_join_all(under_way).await.map_err(|error| sql_error(&error))?;
+            let in_flight = bound.iter().map(|(statement, bound)| self.transaction.execute(*statement, bound));
+            let counts = try_join_all(in_flight).await.map_err(|error| sql_error(&error))?;
             for ((number, _, parameters), count) in chunk.iter().zip(counts) {
                 if let (Parameters::Values(_), Some(counts)) = (parameters, changed.get_mut(*number)) {
                     counts.push(count);

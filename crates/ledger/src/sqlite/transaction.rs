@@ -37,13 +37,13 @@ impl<'a> SqliteTransaction<'a> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let width = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
-        let mut answer = Vec::new();
+        let mut rows_read = Vec::new();
         while let Some(row) = rows.next()? {
             let columns =
                 (0..width).map(|column| Ok(read(row.get_ref(column)?))).collect::<Result<_, rusqlite::Error>>()?;
-            answer.push(Row::new(columns));
+            rows_read.push(Row::new(columns));
         }
-        Ok(answer)
+        Ok(rows_read)
     }
 
     fn execute_now(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, rusqlite::Error> {

@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use toolgate_gate::ports::ledger::Generation;
 use toolgate_gate::refusal::Refusal;
 
+use self::batch::{Batch, BatchResult, RunningBatch, Submission};
 use self::checkpoints::Checkpoints;
-use self::company::{Aboard, Company, Ended, Entrant};
 use self::queue::Queue;
 use super::connection::sql_error;
 use super::identity::Identity;
@@ -18,11 +18,11 @@ use super::run_ready;
 use super::transaction::SqliteTransaction;
 use crate::operation::admission::AdmitAll;
 use crate::operation::settlement::SettleAll;
-use crate::operation::{Joint, Operation};
+use crate::operation::{BatchOperation, Operation};
 use crate::sql::{Failure, SqlError, unavailable};
 
+mod batch;
 mod checkpoints;
-mod company;
 mod queue;
 
 /// What is left to do for an operation once it is known whether its transaction became durable.
@@ -30,7 +30,7 @@ type Acknowledge = Box<dyn FnOnce(Result<(), SqlError>) + Send>;
 /// Runs an operation at this point in the history of authority.
 type Run = Box<dyn FnOnce(&mut Connection, Generation) -> Acknowledge + Send>;
 /// Where the answer of one command goes.
-type Answer<J> = oneshot::Sender<Result<<J as Joint>::Answer, Failure>>;
+type ReplySender<J> = oneshot::Sender<Result<<J as BatchOperation>::Reply, Failure>>;
 
 /// Something to be written. A refusal waits for the flush too: it may rest on what was done just before it.
 pub(super) enum Job {
@@ -39,9 +39,9 @@ pub(super) enum Job {
     /// An operation that is not urgent.
     Later { run: Run },
     /// A call to be admitted, together with the others of its transaction.
-    Admit(Entrant<AdmitAll>, Answer<AdmitAll>),
+    Admit(Submission<AdmitAll>, ReplySender<AdmitAll>),
     /// A call to be settled, together with the others of its transaction.
-    Settle(Entrant<SettleAll>, Answer<SettleAll>),
+    Settle(Submission<SettleAll>, ReplySender<SettleAll>),
 }
 
 /// A handle on the thread.
@@ -70,12 +70,12 @@ impl Writer {
     }
 
     pub(super) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
-        let (answer, answered) = oneshot::channel();
+        let (reply, received) = oneshot::channel();
         let run = Box::new(move |connection: &mut Connection, generation| {
             let outcome = in_savepoint(connection, &operation, generation);
             Box::new(move |durable: Result<(), SqlError>| {
                 // A caller that has gone away does not need the answer.
-                let _ = answer.send(durable.map_err(Failure::Sql).and(outcome));
+                let _ = reply.send(durable.map_err(Failure::Sql).and(outcome));
             }) as Acknowledge
         });
         let job = match O::CAN_WAIT {
@@ -83,25 +83,25 @@ impl Writer {
             false => Job::Alone { run, changes_authority: O::CHANGES_AUTHORITY },
         };
         self.submit(job).await?;
-        answered.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
+        received.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
     }
 
     /// Has a command carried out together with its like.
-    pub(super) async fn join<J: Joint>(
+    pub(super) async fn join<J: BatchOperation>(
         &self,
         command: J::Command,
-        job: impl FnOnce(Entrant<J>, Answer<J>) -> Job,
-    ) -> Result<J::Answer, Refusal> {
+        job: impl FnOnce(Submission<J>, ReplySender<J>) -> Job,
+    ) -> Result<J::Reply, Refusal> {
         // The writer has time to make its rows itself, and they are nearer to it then, unless it has fallen behind: then
         // those who wait for it anyway make them.
-        let entrant = if self.queue.is_long() {
-            Entrant::Part(J::ready(command).map_err(Failure::into_refusal)?)
+        let submission = if self.queue.is_long() {
+            Submission::Part(J::ready(command).map_err(Failure::into_refusal)?)
         } else {
-            Entrant::Command(command)
+            Submission::Command(command)
         };
-        let (answer, answered) = oneshot::channel();
-        self.submit(job(entrant, answer)).await?;
-        answered.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
+        let (reply, received) = oneshot::channel();
+        self.submit(job(submission, reply)).await?;
+        received.await.map_err(|_| unavailable())?.map_err(Failure::into_refusal)
     }
 
     async fn submit(&self, job: Job) -> Result<(), Refusal> {
@@ -158,7 +158,7 @@ fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Ve
         return;
     }
     let mut alone = Vec::new();
-    let (mut admissions, mut settlements) = (Company::<AdmitAll>::default(), Company::<SettleAll>::default());
+    let (mut admissions, mut settlements) = (Batch::<AdmitAll>::default(), Batch::<SettleAll>::default());
     for job in jobs {
         // Some errors, such as a full disk, end the whole transaction: the rest is dropped unrun.
         if connection.is_autocommit() {
@@ -174,11 +174,11 @@ fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Ve
                 alone.push(run(connection, generation));
             }
             Job::Later { run } => alone.push(run(connection, generation)),
-            Job::Admit(entrant, answer) => admissions.take(entrant, answer),
-            Job::Settle(entrant, answer) => settlements.take(entrant, answer),
+            Job::Admit(submission, reply) => admissions.take(submission, reply),
+            Job::Settle(submission, reply) => settlements.take(submission, reply),
         }
     }
-    let (settlements, admissions) = (settlements.board(), admissions.board());
+    let (settlements, admissions) = (settlements.start(), admissions.start());
     let at_once = alone.is_empty() && !connection.is_autocommit();
     let Some((settled, admitted)) = carry_out(connection, generation, settlements, admissions, at_once) else { return };
     // INVARIANT: nothing is acknowledged that is not in the file at the ledger's path.
@@ -197,10 +197,10 @@ fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Ve
 fn carry_out(
     connection: &mut Connection,
     generation: Generation,
-    settlements: Aboard<SettleAll>,
-    admissions: Aboard<AdmitAll>,
+    settlements: RunningBatch<SettleAll>,
+    admissions: RunningBatch<AdmitAll>,
     at_once: bool,
-) -> Option<(Ended<SettleAll>, Ended<AdmitAll>)> {
+) -> Option<(BatchResult<SettleAll>, BatchResult<AdmitAll>)> {
     // Where nothing else is in the transaction, all of it can be rolled back: savepoints, which copy every page that is
     // changed, are needed only where something fails.
     if at_once {

@@ -42,7 +42,7 @@ async fn administrator(tenant: &TestTenant, name: &str) -> (PrincipalId, KeyId) 
 /// What everything that can be administered answers to this right. None of it gets so far as to look at what it is about.
 async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Result<(), Refusal>)> {
     let ledger = &tenant.ledger;
-    let stamp = || by.clone();
+    let audit = || by.clone();
     let agent = principal("late");
     let grant_id = tenant.grant_id();
     let vault = VaultId::new(tenant.now(), random().unwrap());
@@ -59,7 +59,7 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
     };
     let other = TenantId::parse(&format!("below-{}", tenant.id)).unwrap();
     let new_tenant = CreateTenant {
-        stamp: stamp(),
+        audit: audit(),
         tenant: toolgate_model::principal::Tenant { id: other.clone(), name: None, created_at: tenant.now() },
         administrator: Principal { tenant: other, ..tenant.new_principal(&agent) },
         key: tenant.new_key(&agent, "of another tenant"),
@@ -67,7 +67,7 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
     let asked = question(tenant);
     let service = ServiceName::parse("stripe").unwrap();
     let delegation = DelegateGrant {
-        stamp: stamp(),
+        audit: audit(),
         id: grant_id,
         source: grant_id,
         target: agent.clone(),
@@ -76,9 +76,9 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
     };
     let changes = PrincipalChanges::default();
     let update =
-        UpdatePrincipal { stamp: stamp(), id: agent.clone(), expected_revision: 1, changes, unresolved: Vec::new() };
+        UpdatePrincipal { audit: audit(), id: agent.clone(), expected_revision: 1, changes, unresolved: Vec::new() };
     let policies = ApplyPolicies {
-        stamp: stamp(),
+        audit: audit(),
         change: PolicyChange::Applied,
         files: Vec::new(),
         note: None,
@@ -87,7 +87,7 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
         shadowed: 0,
     };
     let terms = SetSessionTerms {
-        stamp: stamp(),
+        audit: audit(),
         owner: agent.clone(),
         name: SessionName::parse("s").unwrap(),
         terms: SessionTerms::default(),
@@ -95,15 +95,15 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
     };
     let caller = Caller { tenant: tenant.clone(), agent: agent.clone(), key: tenant.new_key(&agent, "none").id };
     let reason = || "late".to_owned();
-    let rotation = RotateCredential { stamp: stamp(), metadata: Some(Map::new()), ..tenant.rotation(&credential) };
+    let rotation = RotateCredential { audit: audit(), metadata: Some(Map::new()), ..tenant.rotation(&credential) };
     let report = ReportInvocation {
-        stamp: stamp(),
+        audit: audit(),
         lineage: vec![(grant.id, None)],
         credential: credential.id,
         invocation: caller.invocation(&grant),
     };
-    let registration = CreatePrincipal { stamp: stamp(), ..tenant.registration(tenant.new_principal(&agent)) };
-    let decision = DecideApproval { stamp: stamp(), ..word(tenant, &asked, by.actor(), Decision::Approve) };
+    let registration = CreatePrincipal { audit: audit(), ..tenant.registration(tenant.new_principal(&agent)) };
+    let decision = DecideApproval { audit: audit(), ..word(tenant, &asked, by.actor(), Decision::Approve) };
     let standing = StandingApprovalId::new(tenant.now(), random().unwrap());
     let link = LinkToken::from_entropy([7; 32]);
     let owned = toolgate_model::credential::Vault {
@@ -113,7 +113,7 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
         name: toolgate_model::text::Line::parse("late").unwrap(),
         created_at: tenant.now(),
     };
-    let create = CreateCredential { stamp: stamp(), credential: credential.clone(), sealed: None };
+    let create = CreateCredential { audit: audit(), credential: credential.clone(), sealed: None };
     let definition = super::services::definition("late", "1");
     let version = None;
     vec![
@@ -122,62 +122,62 @@ async fn attempts(tenant: &TestTenant, by: &Mandate) -> Vec<(&'static str, Resul
         ("update_principal", ledger.update_principal(update).await.map(drop)),
         (
             "remove_principal",
-            ledger.remove_principal(RemovePrincipal { stamp: stamp(), id: agent.clone() }).await.map(drop),
+            ledger.remove_principal(RemovePrincipal { audit: audit(), id: agent.clone() }).await.map(drop),
         ),
         (
             "create_key",
-            ledger.create_key(CreateKey { stamp: stamp(), key: tenant.new_key(&agent, "late") }).await.map(drop),
+            ledger.create_key(CreateKey { audit: audit(), key: tenant.new_key(&agent, "late") }).await.map(drop),
         ),
         (
             "revoke_key",
-            ledger.revoke_key(RevokeKey { stamp: stamp(), id: tenant.new_key(&agent, "x").id }).await.map(drop),
+            ledger.revoke_key(RevokeKey { audit: audit(), id: tenant.new_key(&agent, "x").id }).await.map(drop),
         ),
-        ("create_vault", ledger.create_vault(CreateVault { stamp: stamp(), vault: owned }).await),
-        ("delete_vault", ledger.delete_vault(DeleteVault { stamp: stamp(), id: vault }).await.map(drop)),
+        ("create_vault", ledger.create_vault(CreateVault { audit: audit(), vault: owned }).await),
+        ("delete_vault", ledger.delete_vault(DeleteVault { audit: audit(), id: vault }).await.map(drop)),
         ("create_credential", ledger.create_credential(create).await),
         ("rotate_credential", ledger.rotate_credential(rotation).await.map(drop)),
         (
             "revoke_credential",
             ledger
-                .revoke_credential(RevokeCredential { stamp: stamp(), id: credential.id, reason: reason() })
+                .revoke_credential(RevokeCredential { audit: audit(), id: credential.id, reason: reason() })
                 .await
                 .map(drop),
         ),
-        ("create_grant", ledger.create_grant(CreateGrant { stamp: stamp(), grant }).await),
+        ("create_grant", ledger.create_grant(CreateGrant { audit: audit(), grant }).await),
         ("delegate_grant", ledger.delegate_grant(delegation).await.map(drop)),
-        ("revoke_grant", revoke(tenant, stamp(), grant_id).await),
+        ("revoke_grant", revoke(tenant, audit(), grant_id).await),
         (
             "suspend_grant",
             ledger
-                .suspend_grant(SuspendGrant { stamp: stamp(), id: grant_id, reason: reason(), overrides: true })
+                .suspend_grant(SuspendGrant { audit: audit(), id: grant_id, reason: reason(), overrides: true })
                 .await
                 .map(drop),
         ),
         (
             "resume_grant",
-            ledger.resume_grant(ResumeGrant { stamp: stamp(), id: grant_id, only_own: false }).await.map(drop),
+            ledger.resume_grant(ResumeGrant { audit: audit(), id: grant_id, only_own: false }).await.map(drop),
         ),
         (
             "apply_service",
-            ledger.apply_service(ApplyService { stamp: stamp(), definition, replace: true }).await.map(drop),
+            ledger.apply_service(ApplyService { audit: audit(), definition, replace: true }).await.map(drop),
         ),
-        ("remove_service", ledger.remove_service(RemoveService { stamp: stamp(), service, version }).await.map(drop)),
+        ("remove_service", ledger.remove_service(RemoveService { audit: audit(), service, version }).await.map(drop)),
         ("apply_policies", ledger.apply_policies(policies).await.map(drop)),
         ("decide_approval", ledger.decide_approval(decision).await.map(drop)),
-        ("revoke_standing", ledger.revoke_standing(RevokeStanding { stamp: stamp(), id: standing }).await.map(drop)),
+        ("revoke_standing", ledger.revoke_standing(RevokeStanding { audit: audit(), id: standing }).await.map(drop)),
         ("set_session_terms", ledger.set_session_terms(terms).await),
         (
             "redeem_approval_link",
-            ledger.redeem_approval_link(RedeemApprovalLink { stamp: stamp(), digest: link.digest() }).await.map(drop),
+            ledger.redeem_approval_link(RedeemApprovalLink { audit: audit(), digest: link.digest() }).await.map(drop),
         ),
-        ("open_session", ledger.open_session(OpenSession { stamp: stamp(), session, most: 100 }).await),
-        ("close_session", ledger.close_session(CloseSession { stamp: stamp(), id: session_id, completed: true }).await),
+        ("open_session", ledger.open_session(OpenSession { audit: audit(), session, most: 100 }).await),
+        ("close_session", ledger.close_session(CloseSession { audit: audit(), id: session_id, completed: true }).await),
         ("report_invocation", ledger.report_invocation(report).await),
     ]
 }
 
-async fn revoke(tenant: &TestTenant, stamp: Mandate, id: GrantId) -> Result<(), Refusal> {
-    tenant.ledger.revoke_grant(RevokeGrant { stamp, id, reason: "late".to_owned() }).await.map(drop)
+async fn revoke(tenant: &TestTenant, audit: Mandate, id: GrantId) -> Result<(), Refusal> {
+    tenant.ledger.revoke_grant(RevokeGrant { audit, id, reason: "late".to_owned() }).await.map(drop)
 }
 
 /// Asserts that nothing at all can be done by this right any more, and that nothing was.
@@ -193,14 +193,14 @@ async fn nothing_is_administered_with_a_key_that_has_ended(fixture: &LedgerFixtu
     let tenant = fixture.tenant().await;
     let (id, key) = administrator(&tenant, "second").await;
     let shown = tenant.mandate(&id, key).await;
-    let made = CreateKey { stamp: shown.clone(), key: tenant.new_key(&id, "in time") };
+    let made = CreateKey { audit: shown.clone(), key: tenant.new_key(&id, "in time") };
     tenant.ledger.create_key(made).await.unwrap();
 
-    tenant.ledger.revoke_key(RevokeKey { stamp: tenant.stamp(), id: key }).await.unwrap();
+    tenant.ledger.revoke_key(RevokeKey { audit: tenant.audit(), id: key }).await.unwrap();
 
     all_refused(&tenant, &shown, Code::KeyRevoked).await;
     let ending = NewKey { expires_at: Some(tenant.later(60)), ..tenant.new_key(&id, "ending") };
-    let ending = tenant.ledger.create_key(CreateKey { stamp: tenant.stamp(), key: ending }).await.unwrap();
+    let ending = tenant.ledger.create_key(CreateKey { audit: tenant.audit(), key: ending }).await.unwrap();
     tenant.wait(60);
     all_refused(&tenant, &tenant.mandate(&id, ending.id).await, Code::KeyExpired).await;
     // Nor with somebody else's.
@@ -228,7 +228,7 @@ async fn nothing_is_administered_with_a_permission_or_a_scope_that_was_taken(fix
     let left = all.iter().filter(|permission| *permission != Permission::ManageAgents).collect();
     change(&tenant, &id, PrincipalChanges { permissions: Some(left), ..PrincipalChanges::default() }).await;
     all_refused(&tenant, &shown, Code::PermissionDenied).await;
-    let late = CreateKey { stamp: shown, key: tenant.new_key(&id, "late") };
+    let late = CreateKey { audit: shown, key: tenant.new_key(&id, "late") };
     let refusal = refused(&tenant, Code::PermissionDenied, tenant.ledger.create_key(late)).await;
     assert_eq!(detail(&refusal, "required_permission"), "agents.manage");
 }
@@ -238,7 +238,7 @@ async fn what_was_added_meanwhile_is_in_nobody_s_way(fixture: &LedgerFixture) {
     let (id, key) = administrator(&tenant, "second").await;
     let shown = tenant.mandate(&id, key).await;
     holds(&tenant, &id, &["mail:*", "files:read"]).await;
-    let made = CreateKey { stamp: shown, key: tenant.new_key(&id, "another") };
+    let made = CreateKey { audit: shown, key: tenant.new_key(&id, "another") };
     tenant.ledger.create_key(made).await.unwrap();
 }
 
@@ -248,11 +248,11 @@ async fn a_key_is_made_before_the_maker_s_own_ends_or_not_at_all(fixture: &Ledge
     for round in 0..12 {
         let name = format!("admin-{round}");
         let (id, key) = administrator(&here, &name).await;
-        let late = CreateKey { stamp: here.mandate(&id, key).await, key: here.new_key(&id, &format!("late {round}")) };
+        let late = CreateKey { audit: here.mandate(&id, key).await, key: here.new_key(&id, &format!("late {round}")) };
         let late_id = late.key.id;
         let (made, ended) = tokio::join!(
             there.ledger.create_key(late),
-            here.ledger.revoke_key(RevokeKey { stamp: here.stamp(), id: key }),
+            here.ledger.revoke_key(RevokeKey { audit: here.audit(), id: key }),
         );
         ended.unwrap();
         let events = here.events().await;
@@ -274,7 +274,7 @@ async fn of_two_administrators_who_remove_each_other_one_stays(fixture: &LedgerF
     for round in 0..3 {
         let (one, other) = (format!("one-{round}"), format!("other-{round}"));
         let ((one, key), (other, other_key)) = (administrator(&here, &one).await, administrator(&here, &other).await);
-        let removal = |stamp, id: &PrincipalId| RemovePrincipal { stamp, id: id.clone() };
+        let removal = |audit, id: &PrincipalId| RemovePrincipal { audit, id: id.clone() };
         let first = removal(here.mandate(&one, key).await, &other);
         let second = removal(here.mandate(&other, other_key).await, &one);
         let (first, second) = tokio::join!(here.ledger.remove_principal(first), there.ledger.remove_principal(second));
@@ -293,8 +293,8 @@ async fn no_key_is_made_for_a_principal_that_was_given_more_meanwhile(fixture: &
     let shown = tenant.mandate(&manager, key.id).await;
     let more = Some(PermissionSet::of_a_tenant_administrator());
     change(&tenant, &agent, PrincipalChanges { permissions: more, ..PrincipalChanges::default() }).await;
-    let made = CreateKey { stamp: shown.clone(), key: tenant.new_key(&agent, "stolen") };
+    let made = CreateKey { audit: shown.clone(), key: tenant.new_key(&agent, "stolen") };
     refused(&tenant, Code::PermissionDenied, tenant.ledger.create_key(made)).await;
-    let removal = RemovePrincipal { stamp: shown, id: agent };
+    let removal = RemovePrincipal { audit: shown, id: agent };
     refused(&tenant, Code::PermissionDenied, tenant.ledger.remove_principal(removal)).await;
 }

@@ -116,7 +116,7 @@ async fn a_deleted_vault_admits_nothing(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(None).await;
     let call = caller.call(&grant).await;
-    let vault = caller.holding(grant.id).await.credential.vault;
+    let vault = caller.held_grant(grant.id).await.credential.vault;
     caller.tenant.delete_vault(vault).await.unwrap();
     assert_stale(&caller, &grant, call).await;
 }
@@ -133,7 +133,7 @@ async fn a_rotated_credential_is_looked_at_again(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(None).await;
     let call = caller.call(&grant).await;
-    let credential = caller.holding(grant.id).await.credential.clone();
+    let credential = caller.held_grant(grant.id).await.credential.clone();
     fixture.ledger().rotate_credential(caller.tenant.rotation(&credential)).await.unwrap();
 
     assert_eq!(caller.send(call).await, Admission::Stale);
@@ -158,7 +158,7 @@ async fn a_revoked_key_admits_nothing(fixture: &LedgerFixture) {
 }
 
 async fn revoke_key(caller: &Caller) {
-    let command = RevokeKey { stamp: caller.tenant.stamp(), id: caller.key };
+    let command = RevokeKey { audit: caller.tenant.audit(), id: caller.key };
     caller.tenant.ledger.revoke_key(command).await.unwrap();
 }
 
@@ -177,7 +177,7 @@ async fn an_expired_key_admits_nothing(fixture: &LedgerFixture) {
     let mut key = caller.tenant.new_key(&caller.agent, "short");
     key.expires_at = Some(caller.tenant.later(60));
     caller.key = key.id;
-    fixture.ledger().create_key(CreateKey { stamp: caller.tenant.stamp(), key }).await.unwrap();
+    fixture.ledger().create_key(CreateKey { audit: caller.tenant.audit(), key }).await.unwrap();
     fixture.clock().advance(Duration::from_millis(59_999));
     assert_eq!(caller.admit(&grant).await, Admission::Admitted);
     fixture.clock().advance(Duration::from_millis(1));
@@ -196,7 +196,7 @@ async fn a_change_of_the_registry_is_looked_at_again_for_a_registered_tool(fixtu
     let grant = caller.grant(None).await;
     let unregistered = Admit { registry: Some(0), ..caller.call(&grant).await };
     assert_eq!(caller.send(unregistered.clone()).await, Admission::Admitted, "there is no registry yet");
-    let apply = || ApplyService { stamp: caller.tenant.stamp(), definition: definition("stripe", "1"), replace: true };
+    let apply = || ApplyService { audit: caller.tenant.audit(), definition: definition("stripe", "1"), replace: true };
 
     for revision in 1..=3 {
         let before = Admit { registry: Some(revision - 1), ..caller.call(&grant).await };
@@ -216,7 +216,7 @@ async fn the_registry_of_another_tenant_does_not_matter(fixture: &LedgerFixture)
     let (caller, other) = (Caller::new(fixture).await, Caller::new(fixture).await);
     let grant = caller.grant(None).await;
     let call = Admit { registry: Some(0), ..caller.call(&grant).await };
-    let apply = ApplyService { stamp: other.tenant.stamp(), definition: definition("stripe", "1"), replace: false };
+    let apply = ApplyService { audit: other.tenant.audit(), definition: definition("stripe", "1"), replace: false };
     fixture.ledger().apply_service(apply).await.unwrap();
     assert_eq!(caller.send(call).await, Admission::Admitted);
 }

@@ -112,10 +112,10 @@ async fn a_word_of_somebody_from_whom_it_was_taken_or_whose_key_has_ended_is_not
     let asked = ask(&tenant, question(&tenant)).await;
     let alice = principal("alice");
     let key = key_of(&tenant, &alice).await;
-    let stamp = tenant.mandate(&alice, key).await;
-    let said = DecideApproval { stamp, ..word(&tenant, &asked, &alice, Decision::Approve) };
+    let audit = tenant.mandate(&alice, key).await;
+    let said = DecideApproval { audit, ..word(&tenant, &asked, &alice, Decision::Approve) };
     let nobody_s = tenant.mandate(&alice, key_of(&tenant, &principal("bob")).await).await;
-    let nobody_s = DecideApproval { stamp: nobody_s, ..said.clone() };
+    let nobody_s = DecideApproval { audit: nobody_s, ..said.clone() };
     refused(&tenant, Code::KeyRevoked, tenant.ledger.decide_approval(nobody_s)).await;
 
     let permissions = Some(PermissionSet::of_an_agent());
@@ -124,7 +124,7 @@ async fn a_word_of_somebody_from_whom_it_was_taken_or_whose_key_has_ended_is_not
     // Also where whoever decided about it did not look.
     refused(&tenant, Code::PermissionDenied, say(&tenant, said.clone())).await;
 
-    tenant.ledger.revoke_key(RevokeKey { stamp: tenant.stamp(), id: key }).await.unwrap();
+    tenant.ledger.revoke_key(RevokeKey { audit: tenant.audit(), id: key }).await.unwrap();
     refused(&tenant, Code::KeyRevoked, tenant.ledger.decide_approval(said.clone())).await;
     tenant.remove(&alice).await.unwrap();
     refused(&tenant, Code::KeyRevoked, tenant.ledger.decide_approval(said)).await;

@@ -31,7 +31,7 @@ async fn link(tenant: &TestTenant, approval: &Approval) -> LinkToken {
 }
 
 async fn redeem(tenant: &TestTenant, token: &LinkToken) -> Result<Approval, Refusal> {
-    let command = RedeemApprovalLink { stamp: tenant.stamp(), digest: token.digest() };
+    let command = RedeemApprovalLink { audit: tenant.audit(), digest: token.digest() };
     tenant.ledger.redeem_approval_link(command).await
 }
 
@@ -54,7 +54,7 @@ async fn a_link_that_is_used_at_the_same_moment_is_used_once(fixture: &LedgerFix
     let mut tries = tokio::task::JoinSet::new();
     for _ in 0..16 {
         let tenant = tenant.clone();
-        let command = RedeemApprovalLink { stamp: tenant.stamp(), digest: token.digest() };
+        let command = RedeemApprovalLink { audit: tenant.audit(), digest: token.digest() };
         tries.spawn(async move { tenant.ledger.redeem_approval_link(command).await.is_ok() });
     }
     assert_eq!(tries.join_all().await.into_iter().filter(|used| *used).count(), 1);

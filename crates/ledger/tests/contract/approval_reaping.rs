@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{Beat, RecordDenial};
+use toolgate_gate::ports::ledger::{Heartbeat, RecordDenial};
 use toolgate_gate::refusal::Code;
 use toolgate_model::approval::{Approval, ApprovalStatus, Decision, TIMED_OUT};
 use toolgate_model::hook::ToolReturned;
@@ -65,7 +65,7 @@ async fn an_approved_call_that_was_made_or_refused_is_not_orphaned(fixture: &Led
     let approved = approve(tenant, &asked, "alice").await.unwrap();
     let invocation = Invocation { status: InvocationStatus::Denied, ..call.invocation };
     let refusal = RecordDenial {
-        stamp: tenant.stamp_of(&caller.agent),
+        audit: tenant.audit_of(&caller.agent),
         stage: "admit",
         error: InvocationError { code: "GRANT_RATE_LIMITED".to_owned(), reason: "no".to_owned() },
         returned: ToolReturned::rate_limited(&invocation),
@@ -126,9 +126,9 @@ async fn collect(tenant: &TestTenant, process: ProcessId) -> Vec<Approval> {
     ended
 }
 
-async fn beat(tenant: &TestTenant, process: ProcessId, attended: &[&TestTenant]) {
+async fn heartbeat(tenant: &TestTenant, process: ProcessId, attended: &[&TestTenant]) {
     let attended = attended.iter().map(|tenant| tenant.id.clone()).collect();
-    tenant.ledger.beat(Beat { process, time: tenant.now(), attended }).await.unwrap();
+    tenant.ledger.heartbeat(Heartbeat { process, time: tenant.now(), attended }).await.unwrap();
 }
 
 async fn an_approval_times_out_at_its_end_to_the_millisecond(fixture: &LedgerFixture) {
@@ -259,28 +259,28 @@ async fn a_tenant_is_attended_while_a_process_that_lives_says_so(fixture: &Ledge
     let (one, two) = (process(&tenant), process(&tenant));
     let attended = async |of: &TestTenant| of.ledger.is_attended(&of.id, of.now()).await.unwrap();
     assert!(!attended(&tenant).await, "nobody was ever there");
-    beat(&tenant, one, &[&tenant]).await;
-    beat(&tenant, two, &[]).await;
+    heartbeat(&tenant, one, &[&tenant]).await;
+    heartbeat(&tenant, two, &[]).await;
     assert!(attended(&tenant).await && !attended(&other).await);
 
     tenant.clock.advance(Duration::from_millis(29_999));
     assert!(attended(&tenant).await);
     tenant.clock.advance(Duration::from_millis(1));
     assert!(!attended(&tenant).await, "the process was not seen for too long");
-    beat(&tenant, one, &[&tenant, &other]).await;
+    heartbeat(&tenant, one, &[&tenant, &other]).await;
     assert!(attended(&tenant).await && attended(&other).await);
-    beat(&tenant, one, &[&other]).await;
+    heartbeat(&tenant, one, &[&other]).await;
     assert!(!attended(&tenant).await && attended(&other).await, "the last word of a process is what holds");
-    beat(&tenant, two, &[&tenant]).await;
+    heartbeat(&tenant, two, &[&tenant]).await;
     assert!(attended(&tenant).await);
 }
 
 async fn processes_are_forgotten_after_a_day(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let (gone, alive) = (process(&tenant), process(&tenant));
-    beat(&tenant, gone, &[&tenant]).await;
+    heartbeat(&tenant, gone, &[&tenant]).await;
     tenant.wait(1);
-    beat(&tenant, alive, &[&tenant]).await;
+    heartbeat(&tenant, alive, &[&tenant]).await;
     tenant.wait(24 * 3600);
     reap(&tenant, alive).await;
     assert_eq!(number(fixture, "SELECT COUNT(*) FROM processes").await, 1);
@@ -320,7 +320,7 @@ async fn what_waits_in_another_process_on_postgres_is_orphaned_only_when_that_wa
     let asked = ask_in(&tenant, other, question(&tenant)).await;
     tenant.clock.advance(Duration::from_millis(29_999));
     assert_eq!(after_reaping(&tenant, &asked).await, ApprovalStatus::Pending, "it has asked just now, so it lives");
-    beat(&tenant, other, &[]).await;
+    heartbeat(&tenant, other, &[]).await;
     tenant.clock.advance(Duration::from_millis(29_999));
     assert_eq!(after_reaping(&tenant, &asked).await, ApprovalStatus::Pending, "it was seen");
 
@@ -336,7 +336,7 @@ async fn a_yes_for_a_call_whose_process_died_on_postgres_is_not_counted_and_the_
     let fixture = LedgerFixture::postgres().await;
     let tenant = fixture.tenant().await;
     let other = process(&tenant);
-    beat(&tenant, other, &[]).await;
+    heartbeat(&tenant, other, &[]).await;
     let asked = ask_in(&tenant, other, question(&tenant)).await;
     tenant.wait(SILENCE);
 

@@ -17,7 +17,7 @@ contract!(
 
 fn setting(tenant: &TestTenant, owner: &str, terms: SessionTerms) -> SetSessionTerms {
     let name = SessionName::parse("s-1").unwrap();
-    SetSessionTerms { stamp: tenant.stamp(), owner: principal(owner), name, terms, mode_change: None }
+    SetSessionTerms { audit: tenant.audit(), owner: principal(owner), name, terms, mode_change: None }
 }
 
 async fn set(tenant: &TestTenant, command: SetSessionTerms) {

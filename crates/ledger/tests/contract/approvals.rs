@@ -28,7 +28,7 @@ contract!(
 );
 
 /// How many approvals of one agent may be open here.
-const MOST_OF_AGENT: u32 = 30;
+const MAX_OF_AGENT: u32 = 30;
 
 async fn listed(tenant: &TestTenant, filter: ApprovalFilter) -> Vec<ApprovalId> {
     let page = tenant.ledger.approvals(&tenant.id, filter, PageRequest::first(100)).await.unwrap();
@@ -37,7 +37,7 @@ async fn listed(tenant: &TestTenant, filter: ApprovalFilter) -> Vec<ApprovalId> 
 
 async fn request(tenant: &TestTenant, approval: Approval) -> Result<(), Refusal> {
     let request = requesting(tenant, process(tenant), approval);
-    tenant.ledger.request_approval(RequestApproval { most_of_agent: MOST_OF_AGENT, ..request }).await
+    tenant.ledger.request_approval(RequestApproval { most_of_agent: MAX_OF_AGENT, ..request }).await
 }
 
 async fn a_question_is_read_back_as_it_was_asked(fixture: &LedgerFixture) {
@@ -175,7 +175,7 @@ async fn copies(fixture: &LedgerFixture, tenant: &TestTenant, count: u32, agent:
 async fn an_agent_that_waits_too_often_is_refused(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let first = ask(&tenant, question(&tenant)).await;
-    copies(fixture, &tenant, MOST_OF_AGENT - 2, "agent").await;
+    copies(fixture, &tenant, MAX_OF_AGENT - 2, "agent").await;
 
     request(&tenant, question(&tenant)).await.unwrap();
     refused(&tenant, Code::TooManyApprovals, request(&tenant, question(&tenant))).await;
@@ -189,7 +189,7 @@ async fn questions_of_one_agent_at_the_same_moment_do_not_pass_the_limit(fixture
     let tenant = fixture.tenant().await;
     ask(&tenant, question(&tenant)).await;
     key_of(&tenant, &question(&tenant).agent).await;
-    copies(fixture, &tenant, MOST_OF_AGENT - 3, "agent").await;
+    copies(fixture, &tenant, MAX_OF_AGENT - 3, "agent").await;
     let questions: Vec<_> = (0..8).map(|_| request(&tenant, question(&tenant))).collect();
     let asked = futures_util::future::join_all(questions).await;
     assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 2, "{asked:?}");

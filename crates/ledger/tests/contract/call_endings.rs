@@ -57,11 +57,11 @@ async fn race<T: Send + 'static>(
             let generation = match number % 4 < 2 {
                 true => call.generation,
                 false => {
-                    let holding = caller.holding(grant.id).await;
-                    if holding.lineage.standing(call.stamp.time).status != GrantStatus::Active {
+                    let held_grant = caller.held_grant(grant.id).await;
+                    if held_grant.lineage.standing(call.audit.time).status != GrantStatus::Active {
                         return (call.invocation.id, Admission::Stale);
                     }
-                    holding.generation
+                    held_grant.generation
                 }
             };
             let call = Admit { generation, ..call };
@@ -125,7 +125,7 @@ async fn the_rotation_of_a_credential_racing_calls_admits_nothing_after_it(fixtu
     let grant = replicas.here().grant(None).await;
     for round in 0..ROUNDS {
         let tenant = replicas.turn(round).tenant.clone();
-        let credential = replicas.here().holding(grant.id).await.credential.clone();
+        let credential = replicas.here().held_grant(grant.id).await.credential.clone();
         // On the only writer, a decision on the newest generation is one on the newest version.
         let rotate = async move { tenant.ledger.rotate_credential(tenant.rotation(&credential)).await };
         race_with_old_decisions(&replicas, &grant, round, rotate).await;
@@ -161,7 +161,7 @@ async fn the_revocation_of_a_key_racing_calls_admits_nothing_after_it(fixture: &
     for round in 0..ROUNDS {
         let replicas = replicas.with_fresh_key(round).await;
         let (tenant, id) = (replicas.turn(round).tenant.clone(), replicas.here().key);
-        let ending = async move { tenant.ledger.revoke_key(RevokeKey { stamp: tenant.stamp(), id }).await };
+        let ending = async move { tenant.ledger.revoke_key(RevokeKey { audit: tenant.audit(), id }).await };
         race(&replicas, &grant, round, ending).await;
     }
 }
@@ -207,7 +207,7 @@ async fn an_end_comes_through_while_calls_never_stop(fixture: &LedgerFixture) {
             0 => drop(tenant.revoke(grant.id).await.unwrap()),
             1 => drop(tenant.revoke_credential(grant.credential).await.unwrap()),
             _ => {
-                let command = RevokeKey { stamp: tenant.stamp(), id: replicas.here().key };
+                let command = RevokeKey { audit: tenant.audit(), id: replicas.here().key };
                 drop(tenant.ledger.revoke_key(command).await.unwrap());
             }
         }

@@ -190,7 +190,7 @@ async fn the_deletion_of_a_vault_racing_new_credentials_leaves_none_alive(fixtur
         for number in 0..32 {
             let tenant = replicas.turn(number);
             let create = CreateCredential {
-                stamp: tenant.stamp(),
+                audit: tenant.audit(),
                 credential: tenant.new_credential(vault.id),
                 sealed: Some(sealed_under("first")),
             };
@@ -248,7 +248,7 @@ async fn a_key_retired_while_material_is_stored_wraps_nothing(fixture: &LedgerFi
         for number in 0..8 {
             let tenant = replicas.turn(number);
             let create = CreateCredential {
-                stamp: tenant.stamp(),
+                audit: tenant.audit(),
                 credential: tenant.new_credential(vault.id),
                 sealed: Some(sealed_under(&key)),
             };

@@ -214,7 +214,7 @@ async fn a_standing_approval_lets_no_other_agent_or_tool_pass(fixture: &LedgerFi
 async fn a_standing_approval_lets_no_other_action_pass(fixture: &LedgerFixture) {
     let caller = Caller::new(fixture).await;
     let grant = caller.grant(None).await;
-    let credential = caller.holding(grant.id).await.credential.id;
+    let credential = caller.held_grant(grant.id).await.credential.id;
     let action = |digest: &str| BoundAction {
         digest: digest.to_owned(),
         credential,

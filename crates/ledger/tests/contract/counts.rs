@@ -90,7 +90,7 @@ async fn calls_and_costs_of_the_day_are_counted_from_their_admission_on(fixture:
         ..settled.invocation.clone()
     };
     let denial = RecordDenial {
-        stamp: caller.tenant.stamp_of(&caller.agent),
+        audit: caller.tenant.audit_of(&caller.agent),
         stage: "guard",
         returned: ToolReturned::error(&refused, "POLICY_DENIED", "refused".to_owned(), None),
         invocation: refused,

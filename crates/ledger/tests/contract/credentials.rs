@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::ports::ledger::{CreateCredential, Freshness, NewEnd, PageRequest, RotateCredential, SealedVersion};
+use toolgate_gate::ports::ledger::{
+    CreateCredential, Freshness, NewExpiry, PageRequest, RotateCredential, SealedVersion,
+};
 use toolgate_gate::ports::sealer::SealBinding;
 use toolgate_gate::refusal::Code;
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
@@ -50,7 +52,7 @@ async fn a_credential_reads_back_with_its_material(fixture: &LedgerFixture) {
     let sealed = sealed_under("first");
 
     let command =
-        CreateCredential { stamp: tenant.stamp(), credential: credential.clone(), sealed: Some(sealed.clone()) };
+        CreateCredential { audit: tenant.audit(), credential: credential.clone(), sealed: Some(sealed.clone()) };
     fixture.ledger().create_credential(command).await.unwrap();
 
     assert_eq!(current(&tenant, &credential).await, credential);
@@ -70,7 +72,7 @@ async fn a_credential_may_wait_for_its_material(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let vault = tenant.vault().await;
     let empty = Credential { version: 0, material_fields: vec![], ..tenant.new_credential(vault.id) };
-    let command = CreateCredential { stamp: tenant.stamp(), credential: empty.clone(), sealed: None };
+    let command = CreateCredential { audit: tenant.audit(), credential: empty.clone(), sealed: None };
     fixture.ledger().create_credential(command).await.unwrap();
     assert!(material(&tenant, &empty).await.is_none());
 
@@ -98,7 +100,7 @@ async fn metadata_is_kept_to_the_last_digit(fixture: &LedgerFixture) {
 async fn a_credential_needs_a_vault(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let nowhere = tenant.new_credential(VaultId::new(tenant.now(), [9; 10]));
-    let command = CreateCredential { stamp: tenant.stamp(), credential: nowhere.clone(), sealed: None };
+    let command = CreateCredential { audit: tenant.audit(), credential: nowhere.clone(), sealed: None };
     refused(&tenant, Code::VaultNotFound, fixture.ledger().create_credential(command)).await;
     assert_eq!(fixture.ledger().credential(&tenant.id, nowhere.id).await.unwrap(), None);
 }
@@ -138,7 +140,7 @@ async fn rotation_changes_only_what_it_is_given(fixture: &LedgerFixture) {
     let fields = vec!["client_secret".to_owned(), "client_id".to_owned()];
     let changed = RotateCredential {
         metadata: Some(metadata.clone()),
-        end: NewEnd::At(None),
+        end: NewExpiry::At(None),
         material_fields: fields.clone(),
         ..tenant.rotation(&kept)
     };
@@ -208,7 +210,7 @@ async fn a_renewal_keeps_the_end_to_the_millisecond_and_behind_it(fixture: &Ledg
     tenant.wait(59);
     for milliseconds in [999, 1, 1, 60_000] {
         tenant.clock.advance(Duration::from_millis(milliseconds));
-        let renewal = RotateCredential { end: NewEnd::Same, ..tenant.rotation(&credential) };
+        let renewal = RotateCredential { end: NewExpiry::Same, ..tenant.rotation(&credential) };
         credential = fixture.ledger().rotate_credential(renewal).await.unwrap();
         assert_eq!(credential.expires_at, Some(end), "a credential does not outlive its end by renewing itself");
     }
@@ -221,7 +223,7 @@ async fn fresh_material_may_bring_a_new_end(fixture: &LedgerFixture) {
     let credential = tenant.credential().await;
     let end = tenant.later(60);
 
-    let rotated = RotateCredential { end: NewEnd::At(Some(end)), ..tenant.rotation(&credential) };
+    let rotated = RotateCredential { end: NewExpiry::At(Some(end)), ..tenant.rotation(&credential) };
     let rotated = fixture.ledger().rotate_credential(rotated).await.unwrap();
 
     assert_eq!(rotated.expires_at, Some(end));

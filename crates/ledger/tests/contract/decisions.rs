@@ -89,7 +89,7 @@ async fn what_was_said_about_a_refused_call_stands_before_the_refusal(fixture: &
     let said = decision(Hook::ToolCallRequest, VerdictKind::Deny, Some(invocation.id));
     let before = caller.tenant.events().await.len();
     let denial = RecordDenial {
-        stamp: caller.tenant.stamp_of(&caller.agent),
+        audit: caller.tenant.audit_of(&caller.agent),
         stage: "guard",
         returned: ToolReturned::error(&invocation, &error.code, "refused".to_owned(), None),
         error,
@@ -175,7 +175,7 @@ async fn what_was_said_about_another_event_is_found_by_its_execution(fixture: &L
         said.tool = session.map(str::to_owned);
         said.ids = TraceIds { session: session.map(str::to_owned), ..TraceIds::default() };
         RecordDecision {
-            stamp: caller.tenant.stamp(),
+            audit: caller.tenant.audit(),
             agent: caller.agent.clone(),
             run: run.map(|run| RunId::parse(run).unwrap()),
             decision: said,

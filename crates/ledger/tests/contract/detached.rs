@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
-    Admission, Admit, AskedApproval, ClaimDetached, DetachCall, Detached, DetachedCall, DetachedLimits, DetachedState,
-    FinishDetached, ParkCall, RecordDenial, Rewrap, Settle, Stamp,
+    Admission, Admit, AskedApproval, AuditContext, ClaimDetached, DetachCall, Detached, DetachedCall, DetachedLimits,
+    DetachedState, FinishDetached, ParkCall, RecordDenial, Rewrap, Settle,
 };
 use toolgate_gate::ports::sealer::{MasterKeyId, SealSubject};
 use toolgate_gate::refusal::Code;
@@ -45,7 +45,7 @@ const LIMITS: DetachedLimits = DetachedLimits { calls: 3, bytes: 1024 };
 fn storing(caller: &Caller, process: ProcessId, key: Option<&str>) -> DetachCall {
     let tenant = &caller.tenant;
     DetachCall {
-        stamp: tenant.stamp_of(&caller.agent),
+        audit: tenant.audit_of(&caller.agent),
         call: DetachedCall {
             id: InvocationId::new(tenant.now(), random().unwrap()),
             tenant: tenant.id.clone(),
@@ -254,9 +254,9 @@ async fn a_settlement_keeps_the_outcome(fixture: &LedgerFixture) {
 fn denial(caller: &Caller, grant: &Grant, id: InvocationId, process: ProcessId) -> RecordDenial {
     let status = InvocationStatus::Denied;
     let invocation = Invocation { id, status, ..caller.invocation(grant) };
-    let stamp: Stamp = caller.tenant.stamp_of(&caller.agent);
+    let audit: AuditContext = caller.tenant.audit_of(&caller.agent);
     RecordDenial {
-        stamp,
+        audit,
         stage: "approve",
         error: InvocationError { code: "APPROVAL_DENIED".to_owned(), reason: "no".to_owned() },
         returned: ToolReturned::forbidden(&invocation),

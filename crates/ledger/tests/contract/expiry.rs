@@ -2,7 +2,7 @@
 
 use futures_util::future::try_join_all;
 use serde_json::json;
-use toolgate_gate::ports::ledger::{NewEnd, RotateCredential};
+use toolgate_gate::ports::ledger::{NewExpiry, RotateCredential};
 use toolgate_model::credential::Credential;
 use toolgate_model::grant::{Grant, GrantStatus};
 use toolgate_model::time::Timestamp;
@@ -101,7 +101,7 @@ async fn an_expired_credential_is_announced_once_and_again_after_fresh_material(
     assert_eq!((&event["type"], &event["actor"]), (&json!("credential.expired"), &json!("core.system")));
     assert_eq!(event["data"], json!({"credential_id": credential.id}));
 
-    let fresh = RotateCredential { end: NewEnd::At(Some(tenant.later(60))), ..tenant.rotation(&credential) };
+    let fresh = RotateCredential { end: NewExpiry::At(Some(tenant.later(60))), ..tenant.rotation(&credential) };
     fixture.ledger().rotate_credential(fresh).await.unwrap();
     assert_eq!(announce(&tenant).await, 0);
     tenant.wait(60);

@@ -1,7 +1,7 @@
 //! Freshness: whatever changes, the next read that wants the newest tells it, at every replica; and a read that may be
 //! some moments old is never older than that.
 
-use toolgate_gate::ports::ledger::{ApplyService, Freshness, NewEnd, RemoveService, RevokeKey, RotateCredential};
+use toolgate_gate::ports::ledger::{ApplyService, Freshness, NewExpiry, RemoveService, RevokeKey, RotateCredential};
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::GrantStatus;
 use toolgate_model::id::GrantId;
@@ -61,11 +61,11 @@ impl World {
 
     async fn view(&self, at: &TestTenant, freshness: Freshness) -> View {
         let (ledger, id, now) = (&at.ledger, &at.id, at.now());
-        let held = ledger.holdings(id, &self.agent, now, freshness).await.unwrap();
+        let held = ledger.held_grants(id, &self.agent, now, freshness).await.unwrap();
         let registry = ledger.registry(id, now, freshness).await.unwrap();
         let caller = ledger.identify(&digest_of(&self.key), now, freshness).await.unwrap();
         let sealed = ledger.sealed_material(id, self.credential.id, now, freshness).await.unwrap();
-        let line = |one: &std::sync::Arc<toolgate_gate::ports::ledger::Holding>| {
+        let line = |one: &std::sync::Arc<toolgate_gate::ports::ledger::HeldGrant>| {
             (one.grant(), one.lineage.standing(now).status, one.credential.version)
         };
         View {
@@ -141,12 +141,12 @@ async fn the_newest_tells_every_change_of_a_credential(fixture: &LedgerFixture) 
 
     for version in [2, 3, 4, 5] {
         // By a person, and by itself.
-        let end = if version % 2 == 0 { NewEnd::Later } else { NewEnd::Same };
+        let end = if version % 2 == 0 { NewExpiry::Later } else { NewExpiry::Same };
         let rotation = RotateCredential { end, ..tenant.rotation(&world.credential) };
         let before = tenant.ledger.generation();
         world.credential = tenant.ledger.rotate_credential(rotation).await.unwrap();
         let moved = tenant.ledger.generation() != before;
-        assert_eq!(moved, end == NewEnd::Later, "a renewal leaves what is known of all others");
+        assert_eq!(moved, end == NewExpiry::Later, "a renewal leaves what is known of all others");
         (view.held[0].2, view.sealed) = (version, Some(version));
         world.assert_told(&view).await;
     }
@@ -174,7 +174,7 @@ async fn the_newest_tells_every_end_of_a_caller(fixture: &LedgerFixture) {
     world.assert_told(&view).await;
     let found = tenant.ledger.identify(&digest_of(&world.key), tenant.now(), Freshness::Newest).await.unwrap().unwrap();
 
-    tenant.ledger.revoke_key(RevokeKey { stamp: tenant.stamp(), id: found.1.id }).await.unwrap();
+    tenant.ledger.revoke_key(RevokeKey { audit: tenant.audit(), id: found.1.id }).await.unwrap();
     view.key = false;
     world.assert_told(&view).await;
     world.assert_told_soon(&view).await;
@@ -196,12 +196,12 @@ async fn the_newest_tells_every_change_of_the_registry(fixture: &LedgerFixture) 
     let tenant = &world.here;
     for (version, registry) in [("1", (1, 1)), ("2", (2, 2)), ("1", (3, 2))] {
         let definition = definition("stripe", version);
-        tenant.ledger.apply_service(ApplyService { stamp: tenant.stamp(), definition, replace: true }).await.unwrap();
+        tenant.ledger.apply_service(ApplyService { audit: tenant.audit(), definition, replace: true }).await.unwrap();
         view.registry = registry;
         world.assert_told(&view).await;
     }
     let service = ServiceName::parse("stripe").unwrap();
-    tenant.ledger.remove_service(RemoveService { stamp: tenant.stamp(), service, version: None }).await.unwrap();
+    tenant.ledger.remove_service(RemoveService { audit: tenant.audit(), service, version: None }).await.unwrap();
     view.registry = (4, 0);
     world.assert_told(&view).await;
     world.assert_told_soon(&view).await;

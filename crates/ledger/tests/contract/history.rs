@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_gate::ports::ledger::{Freshness, LogHead, RecordRollback, Setback, Stamp};
+use toolgate_gate::ports::ledger::{AuditContext, Freshness, LogHead, LogRollback, RecordRollback};
 use toolgate_gate::refusal::Code;
 use toolgate_model::checkpoint::TreeHead;
 use toolgate_model::key::digest_of;
@@ -52,8 +52,8 @@ async fn a_log_that_goes_on_from_what_is_known_is_the_right_one(fixture: &Ledger
         known.push(head(&tenant).await);
     }
     for earlier in &known {
-        let setbacks = fixture.replica().await.compare_heads(std::slice::from_ref(earlier)).await.unwrap();
-        assert_eq!(setbacks, [], "from {} events", earlier.head.size);
+        let log_rollbacks = fixture.replica().await.compare_heads(std::slice::from_ref(earlier)).await.unwrap();
+        assert_eq!(log_rollbacks, [], "from {} events", earlier.head.size);
     }
     assert_eq!(fixture.ledger().compare_heads(&[]).await.unwrap(), [], "nothing is known at the first start");
 }
@@ -71,10 +71,10 @@ async fn a_log_that_is_shorter_or_another_one_or_missing_is_a_setback(fixture: &
         (with(&newest, |head| head.tenant = elsewhere.clone()), "4 events expected, no log found"),
     ];
     for (known, said) in cases {
-        let setbacks = fixture.replica().await.compare_heads(std::slice::from_ref(&known)).await.unwrap();
-        let [setback] = setbacks.as_slice() else { panic!("one setback: {setbacks:?}") };
-        assert_eq!(setback.known, known.head);
-        let shown = setback.to_string();
+        let log_rollbacks = fixture.replica().await.compare_heads(std::slice::from_ref(&known)).await.unwrap();
+        let [log_rollback] = log_rollbacks.as_slice() else { panic!("one setback: {log_rollbacks:?}") };
+        assert_eq!(log_rollback.known, known.head);
+        let shown = log_rollback.to_string();
         assert!(shown.contains(said) && shown.contains(known.head.tenant.as_str()), "{shown}");
     }
 }
@@ -154,12 +154,14 @@ async fn an_accepted_rollback_is_an_event_of_the_log(fixture: &LedgerFixture) {
     let found = head(&tenant).await.head;
     let known = TreeHead { size: found.size + 5, ..found.clone() };
     let lost = TreeHead { tenant: TenantId::parse("lost").unwrap(), ..known.clone() };
-    let setbacks =
-        vec![Setback { known: known.clone(), found: Some(found.clone()) }, Setback { known: lost, found: None }];
+    let log_rollbacks = vec![
+        LogRollback { known: known.clone(), found: Some(found.clone()) },
+        LogRollback { known: lost, found: None },
+    ];
 
-    let stamp: Stamp = platform.stamp();
-    fixture.ledger().record_rollback(RecordRollback { stamp: stamp.clone(), setbacks }).await.unwrap();
-    fixture.ledger().record_rollback(RecordRollback { stamp, setbacks: Vec::new() }).await.unwrap();
+    let audit: AuditContext = platform.audit();
+    fixture.ledger().record_rollback(RecordRollback { audit: audit.clone(), log_rollbacks }).await.unwrap();
+    fixture.ledger().record_rollback(RecordRollback { audit, log_rollbacks: Vec::new() }).await.unwrap();
 
     let own = tenant.events_of("ledger.rollback_accepted").await;
     let [own] = own.as_slice() else { panic!("one event: {own:?}") };

@@ -70,9 +70,9 @@ fn denial(caller: &Caller, invocation: Invocation, returned: ToolReturned, about
     let reason = "not like this".to_owned();
     let error = InvocationError { code: "FORBIDDEN".to_owned(), reason };
     let invocation = Invocation { status: InvocationStatus::Denied, error: Some(error.clone()), ..invocation };
-    let stamp = caller.tenant.stamp_of(&caller.agent);
+    let audit = caller.tenant.audit_of(&caller.agent);
     RecordDenial {
-        stamp,
+        audit,
         invocation,
         stage: "authorize",
         error,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{Admission, Admit, Settle, StoredAnswer};
+use toolgate_gate::ports::ledger::{Admission, Admit, Settle, StoredResult};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::grant::Grant;
 use toolgate_model::invocation::{InvocationError, InvocationStatus};
@@ -57,7 +57,7 @@ async fn assert_refused(caller: &Caller, grant: &Grant, code: Code, first: &Admi
 fn answered(first: &Admit, status: InvocationStatus, answer: &str) -> Admission {
     let Admit { invocation, .. } = first;
     let answer = answer.to_owned();
-    Admission::Replayed(StoredAnswer { invocation: invocation.id, grant: invocation.grant, status, answer })
+    Admission::Replayed(StoredResult { invocation: invocation.id, grant: invocation.grant, status, answer })
 }
 
 async fn while_a_call_is_under_way_the_same_call_waits(fixture: &LedgerFixture) {

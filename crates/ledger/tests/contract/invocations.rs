@@ -30,7 +30,7 @@ contract!(
 /// Writes this record down as it is.
 async fn store(caller: &Caller, invocation: Invocation) -> Invocation {
     let denial = RecordDenial {
-        stamp: caller.tenant.stamp_of(&invocation.actor),
+        audit: caller.tenant.audit_of(&invocation.actor),
         stage: "admit",
         error: InvocationError { code: "FORBIDDEN".to_owned(), reason: "no".to_owned() },
         returned: ToolReturned::forbidden(&invocation),

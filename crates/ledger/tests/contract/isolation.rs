@@ -70,8 +70,8 @@ async fn answers(caller: &TestTenant, things: &Things) -> Vec<(&'static str, Str
     own_credential.tenant = id.clone();
     let own_grant = caller.new_grant(credential, &principal("intruder"));
     let create =
-        CreateCredential { stamp: caller.stamp(), credential: own_credential, sealed: Some(sealed_under("first")) };
-    let key = CreateKey { stamp: caller.stamp(), key: caller.new_key(&things.agent, "stolen") };
+        CreateCredential { audit: caller.audit(), credential: own_credential, sealed: Some(sealed_under("first")) };
+    let key = CreateKey { audit: caller.audit(), key: caller.new_key(&things.agent, "stolen") };
     let on_credential = GrantFilter { credential: Some(credential.id), ..GrantFilter::all(caller.now()) };
     let below = GrantFilter { source_grant: Some(grant.id), ..GrantFilter::all(caller.now()) };
     let sealed =
@@ -82,7 +82,7 @@ async fn answers(caller: &TestTenant, things: &Things) -> Vec<(&'static str, Str
         ("create_key", things.told(&ledger.create_key(key).await)),
         ("keys", things.told(&ledger.keys(id, &things.agent).await)),
         ("key", things.told(&ledger.key(id, things.key).await)),
-        ("revoke_key", things.told(&ledger.revoke_key(RevokeKey { stamp: caller.stamp(), id: things.key }).await)),
+        ("revoke_key", things.told(&ledger.revoke_key(RevokeKey { audit: caller.audit(), id: things.key }).await)),
         ("vault", things.told(&ledger.vault(id, credential.vault).await)),
         ("delete_vault", things.told(&caller.delete_vault(credential.vault).await)),
         ("create_credential", things.told(&ledger.create_credential(create).await)),

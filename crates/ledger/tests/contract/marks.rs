@@ -107,18 +107,18 @@ async fn a_mark_counts_from_its_last_time_and_never_grows_older(fixture: &Ledger
     let grant = caller.grant(None).await;
     let since = async |time| history(&caller, HistoryQuery { marks_since: time, ..query(&caller, "s") }).await.marks;
     let first = marking(caller.call(&grant).await, "s", &["private"]);
-    let (made, next) = (first.stamp.time, first.stamp.time.plus(Duration::from_millis(1)));
+    let (made, next) = (first.audit.time, first.audit.time.plus(Duration::from_millis(1)));
     caller.send(first.clone()).await;
     assert_eq!((since(made).await, since(next).await), (labels(&["private"]), labels(&[])));
 
     caller.tenant.wait(60);
     let second = marking(caller.call(&grant).await, "s", &["private"]);
     caller.send(second.clone()).await;
-    assert_eq!(since(second.stamp.time).await, labels(&["private"]));
+    assert_eq!(since(second.audit.time).await, labels(&["private"]));
 
     // From a gate whose clock is slow.
     assert_eq!(caller.send(another(&first)).await, Admission::Admitted);
-    assert_eq!(since(second.stamp.time).await, labels(&["private"]));
+    assert_eq!(since(second.audit.time).await, labels(&["private"]));
 }
 
 async fn marks_that_many_calls_leave_at_once_are_all_there(fixture: &LedgerFixture) {

@@ -148,7 +148,7 @@ async fn a_retired_key_takes_no_new_material(fixture: &LedgerFixture) {
 
     let new = tenant.new_credential(credential.vault);
     let create =
-        CreateCredential { stamp: tenant.stamp(), credential: new.clone(), sealed: Some(sealed_under("first")) };
+        CreateCredential { audit: tenant.audit(), credential: new.clone(), sealed: Some(sealed_under("first")) };
     refused(&tenant, Code::MasterKeyRetired, fixture.ledger().create_credential(create)).await;
     assert_eq!(fixture.ledger().credential(&tenant.id, new.id).await.unwrap(), None);
     let rotate = fixture.ledger().rotate_credential(tenant.rotation(&credential));
@@ -165,7 +165,7 @@ async fn a_key_that_never_wrapped_anything_can_be_retired(fixture: &LedgerFixtur
     assert!(fixture.ledger().retire_key(&key("first"), tenant.now()).await.unwrap());
 
     let late = CreateCredential {
-        stamp: tenant.stamp(),
+        audit: tenant.audit(),
         credential: tenant.new_credential(vault.id),
         sealed: Some(sealed_under("first")),
     };
@@ -198,7 +198,7 @@ async fn a_key_is_retired_when_it_was_first_retired(fixture: &LedgerFixture) {
 
 async fn a_rekey_is_recorded(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
-    let command = RecordRekey { stamp: tenant.stamp(), key: key("second"), rewrapped: 7 };
+    let command = RecordRekey { audit: tenant.audit(), key: key("second"), rewrapped: 7 };
     fixture.ledger().record_rekey(command).await.unwrap();
     let event = tenant.events().await.pop().unwrap();
     assert_eq!(event["type"], "vault.rekeyed");

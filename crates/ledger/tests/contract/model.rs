@@ -99,7 +99,7 @@ impl Game {
                 let credential = &self.credentials[*credential];
                 let mut grant = tenant.new_grant(credential, &principal(agent));
                 grant.authority = terms.authority(tenant.now());
-                let stored = CreateGrant { stamp: tenant.stamp(), grant: grant.clone() };
+                let stored = CreateGrant { audit: tenant.audit(), grant: grant.clone() };
                 let outcome = tenant.ledger.create_grant(stored).await;
                 self.made(outcome.map(|()| grant))
             }

@@ -226,7 +226,7 @@ async fn policies_and_services_count_apart(fixture: &LedgerFixture) {
     apply(&tenant, "one").await;
     assert_eq!(counted().await, (0, 1));
     let definition = definition("stripe", "1");
-    tenant.ledger.apply_service(ApplyService { stamp: tenant.stamp(), definition, replace: true }).await.unwrap();
+    tenant.ledger.apply_service(ApplyService { audit: tenant.audit(), definition, replace: true }).await.unwrap();
     assert_eq!(counted().await, (1, 1));
     apply(&tenant, "two").await;
     assert_eq!(counted().await, (1, 2));

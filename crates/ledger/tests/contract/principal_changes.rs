@@ -40,8 +40,8 @@ async fn read(tenant: &TestTenant, id: &PrincipalId) -> Principal {
 }
 
 fn command(tenant: &TestTenant, id: &PrincipalId, revision: u64, changes: PrincipalChanges) -> UpdatePrincipal {
-    let (stamp, id) = (tenant.stamp(), id.clone());
-    UpdatePrincipal { stamp, id, expected_revision: revision, changes, unresolved: Vec::new() }
+    let (audit, id) = (tenant.audit(), id.clone());
+    UpdatePrincipal { audit, id, expected_revision: revision, changes, unresolved: Vec::new() }
 }
 
 async fn change(

@@ -147,7 +147,7 @@ async fn a_removed_principal_loses_its_keys_and_grants_and_all_below_them(fixtur
     let agent = tenant.agent("coordinator").await;
     tenant.key(&agent, "one").await;
     let ended_before = tenant.key(&agent, "two").await;
-    fixture.ledger().revoke_key(RevokeKey { stamp: tenant.stamp(), id: ended_before.id }).await.unwrap();
+    fixture.ledger().revoke_key(RevokeKey { audit: tenant.audit(), id: ended_before.id }).await.unwrap();
     let own = tenant.grant("coordinator").await;
     let below = tenant.delegate(&own, "worker").await.unwrap();
     let root = tenant.grant("boss").await;
@@ -182,7 +182,7 @@ async fn a_removed_principal_gets_no_key(fixture: &LedgerFixture) {
     let agent = tenant.agent("billing").await;
     tenant.remove(&agent).await.unwrap();
     for owner in [agent, principal("nobody")] {
-        let command = CreateKey { stamp: tenant.stamp(), key: tenant.new_key(&owner, "late") };
+        let command = CreateKey { audit: tenant.audit(), key: tenant.new_key(&owner, "late") };
         refused(&tenant, Code::AgentNotFound, fixture.ledger().create_key(command)).await;
     }
     assert_eq!(identified(&tenant, "late").await, None);
@@ -194,7 +194,7 @@ async fn a_key_identifies_its_principal(fixture: &LedgerFixture) {
     let mut new = tenant.new_key(&agent, "secret");
     new.expires_at = Some(tenant.later(60));
 
-    let made = fixture.ledger().create_key(CreateKey { stamp: tenant.stamp(), key: new.clone() }).await.unwrap();
+    let made = fixture.ledger().create_key(CreateKey { audit: tenant.audit(), key: new.clone() }).await.unwrap();
 
     let (owner, found) = identified(&tenant, "secret").await.unwrap();
     assert_eq!((owner.id, &found), (agent.clone(), &made));
@@ -215,7 +215,7 @@ async fn a_certificate_is_registered_once_and_again_after_its_key_has_ended(fixt
     let register = |agent: &PrincipalId| {
         let key = tenant.new_key(agent, "none");
         let key = NewKey { digest: name.digest(), hint: name.to_string(), certificate: Some(name.clone()), ..key };
-        fixture.ledger().create_key(CreateKey { stamp: tenant.stamp(), key })
+        fixture.ledger().create_key(CreateKey { audit: tenant.audit(), key })
     };
     let holder = || async {
         let found = fixture.ledger().identify(&name.digest(), tenant.now(), Freshness::Newest).await.unwrap().unwrap();
@@ -227,7 +227,7 @@ async fn a_certificate_is_registered_once_and_again_after_its_key_has_ended(fixt
     refused(&tenant, Code::AlreadyExists, register(&other)).await;
     assert_eq!(tenant.events_of("key.created").await.pop().unwrap()["data"]["certificate"], json!(id));
 
-    fixture.ledger().revoke_key(RevokeKey { stamp: tenant.stamp(), id: first.id }).await.unwrap();
+    fixture.ledger().revoke_key(RevokeKey { audit: tenant.audit(), id: first.id }).await.unwrap();
     let second = register(&other).await.unwrap();
     assert_eq!(holder().await, (other, second));
     let ended = fixture.ledger().key(&tenant.id, first.id).await.unwrap().unwrap();
@@ -238,7 +238,7 @@ async fn a_revoked_key_is_known_as_revoked(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let agent = tenant.agent("billing").await;
     let key = tenant.key(&agent, "secret").await;
-    let revoke = || fixture.ledger().revoke_key(RevokeKey { stamp: tenant.stamp(), id: key.id });
+    let revoke = || fixture.ledger().revoke_key(RevokeKey { audit: tenant.audit(), id: key.id });
 
     let revoked = revoke().await.unwrap();
     tenant.wait(5);

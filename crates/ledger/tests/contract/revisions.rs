@@ -46,8 +46,8 @@ fn renamed(name: &str) -> PrincipalChanges {
 
 async fn change(tenant: &TestTenant, id: &PrincipalId, changes: PrincipalChanges) {
     let now = tenant.ledger.principal(&tenant.id, id).await.unwrap().unwrap();
-    let (stamp, expected_revision) = (tenant.stamp(), now.revision);
-    let command = UpdatePrincipal { stamp, id: id.clone(), expected_revision, changes, unresolved: Vec::new() };
+    let (audit, expected_revision) = (tenant.audit(), now.revision);
+    let command = UpdatePrincipal { audit, id: id.clone(), expected_revision, changes, unresolved: Vec::new() };
     tenant.ledger.update_principal(command).await.unwrap();
 }
 

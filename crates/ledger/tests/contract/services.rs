@@ -42,7 +42,7 @@ pub fn definition(service: &str, version: &str) -> ServiceDefinition {
 }
 
 fn apply(tenant: &TestTenant, service: &str, version: &str) -> ApplyService {
-    ApplyService { stamp: tenant.stamp(), definition: definition(service, version), replace: false }
+    ApplyService { audit: tenant.audit(), definition: definition(service, version), replace: false }
 }
 
 async fn put(tenant: &TestTenant, service: &str, version: &str) -> bool {
@@ -52,7 +52,7 @@ async fn put(tenant: &TestTenant, service: &str, version: &str) -> bool {
 
 fn remove(tenant: &TestTenant, service: &str, version: Option<&str>) -> RemoveService {
     RemoveService {
-        stamp: tenant.stamp(),
+        audit: tenant.audit(),
         service: ServiceName::parse(service).unwrap(),
         version: version.map(|version| ServiceVersion::parse(version).unwrap()),
     }
@@ -62,7 +62,7 @@ fn remove(tenant: &TestTenant, service: &str, version: Option<&str>) -> RemoveSe
 fn with_tool(tenant: &TestTenant, service: &str, tool: &str) -> ApplyService {
     let definition = json!({"service": service, "version": "1", "tools": {tool: {"scope": "all"}}});
     let definition = ServiceDefinition::from_json(&definition).unwrap();
-    ApplyService { stamp: tenant.stamp(), definition, replace: true }
+    ApplyService { audit: tenant.audit(), definition, replace: true }
 }
 
 async fn no_two_tools_share_one_full_name(fixture: &LedgerFixture) {
@@ -77,7 +77,7 @@ async fn no_two_tools_share_one_full_name(fixture: &LedgerFixture) {
     // What a credential defines by itself is a tool as well.
     let vault = tenant.vault().await;
     let of_service = |service: &str| CreateCredential {
-        stamp: tenant.stamp(),
+        audit: tenant.audit(),
         credential: Credential {
             service: ServiceName::parse(service).unwrap(),
             scopes_available: serde_json::from_value::<ScopeSet>(json!(["z"])).unwrap(),
@@ -116,7 +116,7 @@ async fn of_two_credentials_that_make_one_full_name_at_once_one_is_made(fixture:
             let scopes_available = serde_json::from_value::<ScopeSet>(json!([scope])).unwrap();
             let service = ServiceName::parse(service).unwrap();
             let credential = Credential { service, scopes_available, version: 0, ..here.new_credential(vault) };
-            CreateCredential { stamp: here.stamp(), credential, sealed: None }
+            CreateCredential { audit: here.audit(), credential, sealed: None }
         });
         let (first, second) =
             tokio::join!(here.ledger.create_credential(first), there.ledger.create_credential(second));

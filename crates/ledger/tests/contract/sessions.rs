@@ -50,14 +50,14 @@ fn new_session(caller: &Caller, run: &str) -> ToolSession {
 /// A session of the agent.
 async fn open(caller: &Caller, run: &str) -> ToolSession {
     let session = new_session(caller, run);
-    let stamp = caller.tenant.stamp_of(&caller.agent);
-    caller.tenant.ledger.open_session(OpenSession { stamp, session: session.clone(), most: MOST }).await.unwrap();
+    let audit = caller.tenant.audit_of(&caller.agent);
+    caller.tenant.ledger.open_session(OpenSession { audit, session: session.clone(), most: MOST }).await.unwrap();
     session
 }
 
 async fn close(caller: &Caller, session: &ToolSession, completed: bool) -> Result<(), Refusal> {
-    let stamp = caller.tenant.stamp_of(&caller.agent);
-    caller.tenant.ledger.close_session(CloseSession { stamp, id: session.id, completed }).await
+    let audit = caller.tenant.audit_of(&caller.agent);
+    caller.tenant.ledger.close_session(CloseSession { audit, id: session.id, completed }).await
 }
 
 async fn close_overdue(caller: &Caller) -> u64 {
@@ -390,9 +390,9 @@ async fn a_principal_has_so_many_sessions_open(fixture: &LedgerFixture) {
     let caller = opened(fixture).await;
     let other = Caller::new(fixture).await;
     let open_one = |caller: &Caller| {
-        let (session, stamp) = (new_session(caller, "run-1"), caller.tenant.stamp_of(&caller.agent));
+        let (session, audit) = (new_session(caller, "run-1"), caller.tenant.audit_of(&caller.agent));
         let ledger = std::sync::Arc::clone(&caller.tenant.ledger);
-        async move { ledger.open_session(OpenSession { stamp, session: session.clone(), most: 2 }).await.map(|()| session) }
+        async move { ledger.open_session(OpenSession { audit, session: session.clone(), most: 2 }).await.map(|()| session) }
     };
     let first = open_one(&caller).await.unwrap();
     open_one(&caller).await.unwrap();

@@ -36,7 +36,7 @@ contract!(
 
 fn denial_of(caller: &Caller, invocation: &Invocation, error: InvocationError) -> RecordDenial {
     RecordDenial {
-        stamp: caller.tenant.stamp_of(&caller.agent),
+        audit: caller.tenant.audit_of(&caller.agent),
         stage: "admit",
         returned: ToolReturned::forbidden(invocation),
         about_authority: true,
@@ -284,9 +284,9 @@ async fn a_refused_call_has_its_record_and_its_event(fixture: &LedgerFixture) {
         context: context(),
         ..caller.invocation(&grant)
     };
-    let stamp = caller.tenant.stamp_of(&caller.agent);
+    let audit = caller.tenant.audit_of(&caller.agent);
     let denial = RecordDenial {
-        stamp,
+        audit,
         invocation: invocation.clone(),
         stage: "admit",
         error,
@@ -333,7 +333,7 @@ async fn a_refused_call_may_know_next_to_nothing(fixture: &LedgerFixture) {
         ..caller.invocation(&caller.grant(None).await)
     };
     let denial = RecordDenial {
-        stamp: caller.tenant.stamp_of(&caller.agent),
+        audit: caller.tenant.audit_of(&caller.agent),
         invocation: invocation.clone(),
         stage: "resolve",
         error: error("TOOL_NOT_FOUND"),

@@ -148,16 +148,16 @@ async fn who_may_resume_only_its_own_pauses_cannot_end_those_of_others(fixture: 
     let grant = tenant.grant("billing").await;
     let holder = principal("billing");
     let resume = || {
-        let stamp = tenant.stamp_of(&holder);
-        fixture.ledger().resume_grant(ResumeGrant { stamp, id: grant.id, only_own: true })
+        let audit = tenant.audit_of(&holder);
+        fixture.ledger().resume_grant(ResumeGrant { audit, id: grant.id, only_own: true })
     };
 
     tenant.suspend(grant.id).await.unwrap();
     refused(&tenant, Code::PermissionDenied, resume()).await;
     tenant.resume(grant.id).await.unwrap();
 
-    let stamp = tenant.stamp_of(&holder);
-    let pause = SuspendGrant { stamp, id: grant.id, reason: "holiday".to_owned(), overrides: false };
+    let audit = tenant.audit_of(&holder);
+    let pause = SuspendGrant { audit, id: grant.id, reason: "holiday".to_owned(), overrides: false };
     fixture.ledger().suspend_grant(pause).await.unwrap();
     assert_eq!(resume().await.unwrap(), grant);
 }
@@ -167,13 +167,13 @@ async fn a_manager_s_pause_takes_the_place_of_a_delegator_s(fixture: &LedgerFixt
     let holder = principal("billing");
     let grant = tenant.delegate(&tenant.grant("billing").await, "worker").await.unwrap();
     let pause = |overrides| {
-        let stamp = tenant.stamp_of(&holder);
-        let pause = SuspendGrant { stamp, id: grant.id, reason: "holiday".to_owned(), overrides };
+        let audit = tenant.audit_of(&holder);
+        let pause = SuspendGrant { audit, id: grant.id, reason: "holiday".to_owned(), overrides };
         fixture.ledger().suspend_grant(pause)
     };
     let resume = || {
-        let stamp = tenant.stamp_of(&holder);
-        fixture.ledger().resume_grant(ResumeGrant { stamp, id: grant.id, only_own: true })
+        let audit = tenant.audit_of(&holder);
+        fixture.ledger().resume_grant(ResumeGrant { audit, id: grant.id, only_own: true })
     };
     pause(false).await.unwrap();
 

@@ -45,7 +45,7 @@ async fn vaults_are_listed_by_owner(fixture: &LedgerFixture) {
     let of_administrator = tenant.vault().await;
     let owner = principal("ann");
     let of_ann = Vault { id: VaultId::new(tenant.later(1), [1; 10]), owner: owner.clone(), ..of_administrator.clone() };
-    fixture.ledger().create_vault(CreateVault { stamp: tenant.stamp(), vault: of_ann.clone() }).await.unwrap();
+    fixture.ledger().create_vault(CreateVault { audit: tenant.audit(), vault: of_ann.clone() }).await.unwrap();
 
     let list = async |owner| {
         let page = fixture.ledger().vaults(&tenant.id, owner, PageRequest::first(10)).await.unwrap();
@@ -116,7 +116,7 @@ async fn a_deleted_vault_is_as_if_it_had_never_been(fixture: &LedgerFixture) {
     assert!(fixture.ledger().vaults(&tenant.id, None, PageRequest::first(10)).await.unwrap().items.is_empty());
     refused(&tenant, Code::VaultNotFound, tenant.delete_vault(vault.id)).await;
     let late = CreateCredential {
-        stamp: tenant.stamp(),
+        audit: tenant.audit(),
         credential: tenant.new_credential(vault.id),
         sealed: Some(sealed_under("first")),
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::standing::StandingWish;
+use super::standing::StandingRequest;
 use super::{Approval, ApprovalRule, ApprovalStatus, TIMED_OUT};
 use crate::principal::PrincipalId;
 use crate::principal_scope::HeldScopes;
@@ -69,7 +69,7 @@ pub struct Vote {
     /// What is answered, where the tool is a question.
     pub answer: Option<String>,
     /// What is to be covered besides the call.
-    pub wish: Option<StandingWish>,
+    pub wish: Option<StandingRequest>,
     /// When.
     pub at: Timestamp,
 }

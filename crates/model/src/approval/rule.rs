@@ -9,9 +9,9 @@ use thiserror::Error;
 /// How long a call waits for an answer where nothing else is said.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(300);
 /// The longest that a call may wait.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const MAX_WAIT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The most people that a rule can ask for.
-pub const MOST_APPROVERS: u32 = 16;
+pub const MAX_APPROVERS: u32 = 16;
 
 /// What must hold of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,13 +117,13 @@ impl Attendance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RuleError {
     /// Nobody, or a crowd.
-    #[error("must be 1 to {MOST_APPROVERS}")]
+    #[error("must be 1 to {MAX_APPROVERS}")]
     Approvers,
     /// No name.
     #[error("must name groups of letters, digits and . _ -, at most 64")]
     Group,
     /// No time, or too much of it.
-    #[error("must be 1 to {} seconds", LONGEST_WAIT.as_secs())]
+    #[error("must be 1 to {} seconds", MAX_WAIT.as_secs())]
     Ttl,
 }
 
@@ -149,7 +149,7 @@ impl ApprovalRule {
 
     /// Checks it; answers the field that is wrong, and how.
     pub fn check(&self) -> Result<(), (&'static str, RuleError)> {
-        if self.approvers == 0 || self.approvers > MOST_APPROVERS {
+        if self.approvers == 0 || self.approvers > MAX_APPROVERS {
             return Err(("approvers", RuleError::Approvers));
         }
         let is_name = |group: &String| {
@@ -163,7 +163,7 @@ impl ApprovalRule {
             return Err(("override_groups", RuleError::Group));
         }
         match self.ttl_seconds {
-            Some(seconds) if seconds == 0 || seconds > LONGEST_WAIT.as_secs() => Err(("ttl_seconds", RuleError::Ttl)),
+            Some(seconds) if seconds == 0 || seconds > MAX_WAIT.as_secs() => Err(("ttl_seconds", RuleError::Ttl)),
             _ => Ok(()),
         }
     }

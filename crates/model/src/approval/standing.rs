@@ -62,12 +62,12 @@ impl Reach {
 
 /// What somebody who says yes wants to be covered besides the call. The words of a prefix are as they were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StandingWish {
+pub struct StandingRequest {
     /// Which calls.
-    pub coverage: CoverageWish,
+    pub coverage: RequestedCoverage,
     /// How far: `session`, `workspace` or `user`; where nothing is said, the session, and for a call without one the agent's
     /// calls everywhere.
-    pub reach: Option<ReachWish>,
+    pub reach: Option<RequestedReach>,
     /// For how many seconds.
     pub expires_in_seconds: Option<u64>,
     /// How often.
@@ -77,7 +77,7 @@ pub struct StandingWish {
 /// Which calls are to be covered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CoverageWish {
+pub enum RequestedCoverage {
     /// All of the tool.
     Tool,
     /// Commands that begin with this.
@@ -87,7 +87,7 @@ pub enum CoverageWish {
 /// How far it is to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ReachWish {
+pub enum RequestedReach {
     /// The session of the call.
     Session,
     /// The directory of the call's session.

@@ -187,7 +187,7 @@ fn a_rule_asks_for_somebody_and_ends_some_time() {
         let rule = ApprovalRule { approvers, ..ApprovalRule::default() };
         assert_eq!(rule.check(), Err(("approvers", RuleError::Approvers)));
     }
-    for seconds in [0, LONGEST_WAIT.as_secs() + 1] {
+    for seconds in [0, MAX_WAIT.as_secs() + 1] {
         let rule = ApprovalRule { ttl_seconds: Some(seconds), ..ApprovalRule::default() };
         assert_eq!(rule.check(), Err(("ttl_seconds", RuleError::Ttl)));
     }

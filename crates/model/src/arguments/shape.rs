@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use crate::key;
 
 /// No secret with a prefix is shorter.
-const SHORTEST_TOKEN: usize = 12;
+const MIN_TOKEN: usize = 12;
 /// How far behind a prefix is looked, so that a text of nothing but prefixes costs no more than another.
 const FAR_ENOUGH: usize = 64;
 /// The beginning of a JSON object in base64: both the header and the claims of a signed token begin so.
@@ -94,7 +94,7 @@ const SHAPES: [Shape; 57] = [
 
 /// Whether something in this text has the shape of a secret.
 pub(crate) fn occurs(text: &str) -> bool {
-    has_password(text) || (text.len() >= SHORTEST_TOKEN && (has_private_key(text) || has_token(text.as_bytes())))
+    has_password(text) || (text.len() >= MIN_TOKEN && (has_private_key(text) || has_token(text.as_bytes())))
 }
 
 /// An address with a name and a password: `postgres://name:password@host`.
@@ -117,7 +117,7 @@ fn has_private_key(text: &str) -> bool {
 fn has_token(text: &[u8]) -> bool {
     let mut scheme = None;
     for run in text.split(|&byte| !is_credential(byte)).filter(|run| !run.is_empty()) {
-        let is_long = run.len() >= SHORTEST_TOKEN;
+        let is_long = run.len() >= MIN_TOKEN;
         if scheme.is_some_and(|scheme: Scheme| scheme.fits(run))
             || is_long && (has_signed_token(run) || has_prefixed_token(run))
         {
@@ -180,7 +180,7 @@ fn has_signed_token(run: &[u8]) -> bool {
 /// A token with a known prefix, at the beginning of the run or of a word in it.
 fn has_prefixed_token(run: &[u8]) -> bool {
     let mut rest = run;
-    while rest.len() >= SHORTEST_TOKEN {
+    while rest.len() >= MIN_TOKEN {
         if SHAPES.iter().any(|shape| shape.fits(rest)) {
             return true;
         }

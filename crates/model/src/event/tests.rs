@@ -17,7 +17,7 @@ fn event(invoked: ToolInvoked) -> Event {
         context: serde_json::from_value(json!({"intent_id": "i", "plan_id": "p", "task_id": "t"})).unwrap(),
         run: Some("run-1".to_owned()),
         time,
-        happening: Happening::ToolInvoked(Box::new(invoked)),
+        payload: EventPayload::ToolInvoked(Box::new(invoked)),
     }
 }
 
@@ -71,9 +71,9 @@ fn a_forbidden_reference_has_one_id_and_says_whose_it_is() {
     let data = |agent: Option<&str>| {
         let agent = agent.map(|agent| PrincipalId::parse(agent).unwrap());
         let tool = ToolId::parse("connector:stripe.charges.create").unwrap();
-        let happening = Happening::ToolForbiddenAtLoad { agent, tool };
-        assert_eq!(happening.name(), "agent.toolReturned");
-        happening.data()
+        let payload = EventPayload::ToolForbiddenAtLoad { agent, tool };
+        assert_eq!(payload.name(), "agent.toolReturned");
+        payload.data()
     };
     let expected = json!({
         "agentId": "billing", "status": "forbidden", "toolName": "connector:stripe.charges.create",
@@ -88,7 +88,7 @@ fn a_forbidden_reference_has_one_id_and_says_whose_it_is() {
 fn a_change_of_a_principal_tells_its_new_scopes_and_permissions_only_where_they_changed() {
     let data = |scopes, permissions| {
         let principal = PrincipalId::parse("billing").unwrap();
-        Happening::AgentUpdated { principal, revision: 2, changed: vec!["name"], scopes, permissions }.data()
+        EventPayload::AgentUpdated { principal, revision: 2, changed: vec!["name"], scopes, permissions }.data()
     };
     assert_eq!(data(None, None), json!({"agent_id": "billing", "revision": 2, "changed": ["name"]}));
     let told = data(Some(HeldScopes::default()), Some(PermissionSet::of_an_agent()));

@@ -116,7 +116,7 @@ fn a_clock_that_runs_back_adds_no_token() {
 
 #[test]
 fn times_that_a_state_cannot_hold_are_refused_and_nothing_overflows() {
-    let limits = [limit(1, 1, 1), limit(999_999, 1, MOST_REQUESTS), limit(1, LONGEST_PERIOD, 11)];
+    let limits = [limit(1, 1, 1), limit(999_999, 1, MAX_REQUESTS), limit(1, MAX_PERIOD, 11)];
     let states = [None, Some(i64::MIN), Some(-1), Some(0), Some(i64::MAX)];
     for limit in limits {
         for now in [Timestamp::EPOCH.minus(Duration::MAX), Timestamp::EPOCH.plus(Duration::MAX)] {
@@ -151,8 +151,8 @@ fn numbers_that_are_no_limit_are_refused() {
     assert_eq!(refused(1, 0, None), RateLimitError::Period);
     assert_eq!(refused(1, u64::MAX, None), RateLimitError::Period);
     assert_eq!(refused(1, 1, Some(0)), RateLimitError::Burst);
-    assert_eq!(refused(1, 1, Some(MOST_REQUESTS + 1)), RateLimitError::Burst);
-    assert_eq!(refused(1, LONGEST_PERIOD, Some(12)), RateLimitError::Filling);
+    assert_eq!(refused(1, 1, Some(MAX_REQUESTS + 1)), RateLimitError::Burst);
+    assert_eq!(refused(1, MAX_PERIOD, Some(12)), RateLimitError::Filling);
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn json_has_one_form_and_no_other_members() {
 }
 
 fn any_limit() -> impl Strategy<Value = RateLimit> {
-    let requests = prop_oneof![1..20u64, 1..=MOST_REQUESTS];
-    let per_seconds = prop_oneof![1..5u64, 1..=LONGEST_PERIOD];
-    let burst = prop_oneof![1..8u64, 1..=MOST_REQUESTS];
+    let requests = prop_oneof![1..20u64, 1..=MAX_REQUESTS];
+    let per_seconds = prop_oneof![1..5u64, 1..=MAX_PERIOD];
+    let burst = prop_oneof![1..8u64, 1..=MAX_REQUESTS];
     (requests, per_seconds, burst).prop_filter_map("fills within a year", |(requests, per_seconds, burst)| {
         RateLimit::new(requests, per_seconds, Some(burst)).ok()
     })

@@ -1,7 +1,7 @@
 //! The names of characters in HTML: those of HTML 4, and all that HTML 5 has for characters of ASCII.
 
 /// No name is longer.
-pub(super) const LONGEST_NAME: usize = 16;
+pub(super) const MAX_NAME: usize = 16;
 
 /// Names that browsers also read without a semicolon behind them, sorted.
 #[rustfmt::skip]
@@ -95,7 +95,7 @@ mod tests {
     fn names_are_sorted_and_found() {
         for table in [LOOSE.as_slice(), &STRICT] {
             assert!(table.is_sorted_by(|(one, _), (next, _)| one < next));
-            assert!(table.iter().all(|(name, _)| name.len() <= LONGEST_NAME));
+            assert!(table.iter().all(|(name, _)| name.len() <= MAX_NAME));
         }
         assert_eq!(character(b"lowbar"), Some("_"));
         assert_eq!(character(b"AMP"), Some("&"));

@@ -4,7 +4,7 @@
 use zeroize::Zeroizing;
 
 use super::pattern::{Kind, Pattern, alike, fold};
-use crate::arguments::SHORTEST_SECRET;
+use crate::arguments::MIN_SECRET;
 use crate::canonical::write_string;
 
 /// A shorter secret is looked for only as a word of its own, and in no encoding: it would be found everywhere.
@@ -52,7 +52,7 @@ impl Forms {
     /// without any other character it is no secret.
     pub(super) fn add(&mut self, secret: &str) {
         self.reserve(secret.len().saturating_mul(BYTES_PER_BYTE));
-        Collecting { is_long: secret.len() >= SHORTEST_SECRET, forms: self }.collect(secret);
+        Collecting { is_long: secret.len() >= MIN_SECRET, forms: self }.collect(secret);
     }
 
     pub(super) fn patterns(&self, in_arguments: bool) -> impl Iterator<Item = Pattern<'_>> {
@@ -205,7 +205,7 @@ impl Collecting<'_> {
         else {
             return;
         };
-        let in_arguments = self.is_long && end - start >= SHORTEST_SECRET;
+        let in_arguments = self.is_long && end - start >= MIN_SECRET;
         let mut next = END;
         for byte in alike(first) {
             if let Some(head) = self.forms.starts.get_mut(usize::from(byte)) {

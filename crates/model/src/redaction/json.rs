@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Search;
 use super::pattern::Pattern;
-use crate::arguments::SHORTEST_SECRET;
+use crate::arguments::MIN_SECRET;
 
 impl Search<'_> {
     pub(super) fn redact_json(&self, value: &mut Value) -> bool {
@@ -41,7 +41,7 @@ impl Search<'_> {
     /// A secret of digits is found in whatever way the number is written: `1234`, `1234.0`, `1.234e3`.
     fn hides_number(&self, number: &serde_json::Number) -> bool {
         let text = number.to_string();
-        if self.in_arguments && text.len() < SHORTEST_SECRET {
+        if self.in_arguments && text.len() < MIN_SECRET {
             return false;
         }
         let value = number.as_f64();

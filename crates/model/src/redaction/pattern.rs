@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::readings::{LONGEST_ESCAPE, Readings, is_introducer};
+use super::readings::{MAX_ESCAPE, Readings, is_introducer};
 use super::steps;
 
 /// Encodings shorter than this are not looked for across line breaks: a few letters meet by accident.
@@ -207,7 +207,7 @@ fn is_filler(text: &[u8], at: usize) -> bool {
 /// Whether an escape may begin here that the end of the text has cut off.
 pub(super) fn is_cut_escape(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
-    rest.len() < LONGEST_ESCAPE && rest.first().copied().is_some_and(is_introducer)
+    rest.len() < MAX_ESCAPE && rest.first().copied().is_some_and(is_introducer)
 }
 
 fn is_wordy(byte: u8) -> bool {

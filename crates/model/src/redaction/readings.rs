@@ -5,17 +5,17 @@
 //! part of which is escaped itself (`%25%37%33`) is read in the same step: one pass finds the fixed point of decoding.
 //! An escape has a longest length and a place has a most readings, which keeps the work linear in the length of the text.
 
-use super::entities::{self, LONGEST_NAME};
+use super::entities::{self, MAX_NAME};
 use super::steps;
 
 /// No escape of one character is longer, however often it is wrapped.
-pub(super) const LONGEST_ESCAPE: usize = 256;
+pub(super) const MAX_ESCAPE: usize = 256;
 /// How many readings a place has at most.
-const MOST_READINGS: usize = 32;
+const MAX_READINGS: usize = 32;
 /// How many backslashes stand for one: each escaping doubles them.
-const MOST_BACKSLASHES: usize = 16;
+const MAX_BACKSLASHES: usize = 16;
 /// How many digits a number has at most, leading zeros included.
-const MOST_DIGITS: usize = 32;
+const MAX_DIGITS: usize = 32;
 /// The largest number of a character.
 const LARGEST: u32 = 0x10_FFFF;
 /// How many ways to read the same digits are followed.
@@ -272,14 +272,14 @@ impl Finding<'_, '_, '_> {
 
     fn push(&mut self, spelled: &[u8], end: usize, low: u16, row: bool) {
         let mut bytes = [0; 4];
-        let span = u16::try_from(end - self.at).ok().filter(|span| usize::from(*span) <= LONGEST_ESCAPE);
+        let span = u16::try_from(end - self.at).ok().filter(|span| usize::from(*span) <= MAX_ESCAPE);
         let (Some(span), Some(place), Ok(length)) = (span, bytes.get_mut(..spelled.len()), u8::try_from(spelled.len()))
         else {
             return;
         };
         place.copy_from_slice(spelled);
         let reading = Reading { low, span, bytes, length, row };
-        if self.found.len() < MOST_READINGS && !self.found.contains(&reading) {
+        if self.found.len() < MAX_READINGS && !self.found.contains(&reading) {
             self.found.push(reading);
         }
     }
@@ -297,7 +297,7 @@ impl Finding<'_, '_, '_> {
 
     fn backslash(&mut self, next: usize) {
         let mut end = next;
-        for _ in 1..MOST_BACKSLASHES {
+        for _ in 1..MAX_BACKSLASHES {
             let Some(behind) = self.text.backslash(end) else { break };
             end = behind;
             self.push(b"\\", end, 0, true);
@@ -356,7 +356,7 @@ impl Finding<'_, '_, '_> {
         let text = self.text;
         let Some(next) = text.follows(next, b'{') else { return };
         let mut values = Vec::new();
-        text.digits(next, 16, MOST_DIGITS, &mut |_, end, value| {
+        text.digits(next, 16, MAX_DIGITS, &mut |_, end, value| {
             values.extend(text.follows(end, b'}').map(|end| (end, value)));
         });
         values.into_iter().for_each(|(end, value)| self.character(value, end));
@@ -369,7 +369,7 @@ impl Finding<'_, '_, '_> {
         let (from, radix) = hex.map_or((number, 10), |from| (from, 16));
         let mut values = Vec::new();
         // The semicolon may be missing, and then nothing tells which digit is the last.
-        text.digits(from, radix, MOST_DIGITS, &mut |_, end, value| {
+        text.digits(from, radix, MAX_DIGITS, &mut |_, end, value| {
             values.extend(text.follows(end, b';').map(|end| (end, value)));
             values.push((end, value));
         });
@@ -377,9 +377,9 @@ impl Finding<'_, '_, '_> {
     }
 
     fn named(&mut self, next: usize) {
-        let mut name = [0; LONGEST_NAME];
+        let mut name = [0; MAX_NAME];
         let mut end = next;
-        for length in 1..=LONGEST_NAME {
+        for length in 1..=MAX_NAME {
             let mut letter = None;
             self.text.bytes_at(end, &mut |byte, behind| {
                 letter = letter.or(byte.is_ascii_alphanumeric().then_some((byte, behind)));

@@ -20,7 +20,7 @@ const SCOPE_LIMIT: usize = 64;
 /// More labels than any tool needs.
 const LABEL_LIMIT: usize = 32;
 /// The longest period of a rate limit, in seconds: a day.
-const LONGEST_PERIOD: u64 = 86_400;
+const MAX_PERIOD: u64 = 86_400;
 /// The sources whose tools are described by definitions.
 const SOURCES: [(&str, SourceKind); 2] =
     [("connector", SourceKind::Connector), ("host-extension", SourceKind::HostExtension)];
@@ -77,8 +77,8 @@ pub(super) fn read_rate_limit(value: &Value, path: &str) -> Result<RateLimit, De
     let requests = fields.need("requests", count)?;
     let per_seconds = fields.need("per_seconds", count)?;
     let burst = fields.read("burst", count)?;
-    if per_seconds > LONGEST_PERIOD {
-        return Err(refuse(&fields.at("per_seconds"), format!("must be at most {LONGEST_PERIOD}, which is a day")));
+    if per_seconds > MAX_PERIOD {
+        return Err(refuse(&fields.at("per_seconds"), format!("must be at most {MAX_PERIOD}, which is a day")));
     }
     RateLimit::new(requests, per_seconds, burst).map_err(|error| refuse(path, format!("is no rate limit: {error}")))
 }

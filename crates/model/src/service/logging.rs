@@ -22,7 +22,7 @@ const INPUTS_LIMIT: usize = 64 * 1024;
 /// How large a summary may grow before the rest is left out, in bytes.
 const SUMMARY_LIMIT: usize = 4 * 1024;
 /// The least that a member has, in bytes: enough for the length and the hash of a text.
-const LEAST_SHARE: usize = 128;
+const MIN_SHARE: usize = 128;
 /// The member that counts what found no room.
 const LEFT_OUT: &str = "_left_out";
 
@@ -102,7 +102,7 @@ impl Room {
 
     /// The share of one of several that are still to come; what it does not need is left to the others.
     fn share(&self, of: usize) -> Self {
-        Self::of((self.left / of.max(1)).max(LEAST_SHARE).min(self.left))
+        Self::of((self.left / of.max(1)).max(MIN_SHARE).min(self.left))
     }
 }
 
@@ -215,7 +215,7 @@ fn shown_name(name: &str) -> Cow<'_, str> {
 /// A text that is too long is shown as its length and hash, unless it is no longer than those.
 fn shortened(value: &Value, limit: usize) -> Value {
     match value {
-        Value::String(text) if text.len() > limit.max(LEAST_SHARE) => {
+        Value::String(text) if text.len() > limit.max(MIN_SHARE) => {
             Value::from(format!("[text of {} bytes, {}]", text.len(), hash(value)))
         }
         _ => value.clone(),

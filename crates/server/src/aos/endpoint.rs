@@ -11,9 +11,9 @@ use toolgate_dialect::aos::{self, Incoming, Message};
 use toolgate_dialect::jsonrpc::RpcError;
 use toolgate_gate::refusal::{Code, Refusal};
 
-use super::answer::{decision, told};
 use super::asking::Asking;
 use super::question::question;
+use super::response::{decision, hook_response};
 use crate::body;
 use crate::router::App;
 
@@ -22,7 +22,7 @@ const BATCH_LIMIT: usize = 100;
 
 pub(super) async fn serve(State(app): State<Arc<App>>, asking: Asking, request: Request) -> Response {
     match read(&app, &asking, request).await {
-        Ok(incoming) => answer_all(&app, asking, incoming).await,
+        Ok(incoming) => respond_to_all(&app, asking, incoming).await,
         Err(error) => {
             app.metrics.hook_not_understood();
             Json(aos::write_error(None, &error)).into_response()
@@ -48,17 +48,17 @@ async fn read(app: &App, asking: &Asking, request: Request) -> Result<Incoming, 
     }
 }
 
-async fn answer_all(app: &App, mut asking: Asking, incoming: Incoming) -> Response {
+async fn respond_to_all(app: &App, mut asking: Asking, incoming: Incoming) -> Response {
     let messages = match incoming {
         Incoming::Single(message) => {
-            return match answer(app, &asking, Ok(()), message).await {
-                Some(answer) => Json(answer).into_response(),
+            return match respond(app, &asking, Ok(()), message).await {
+                Some(response) => Json(response).into_response(),
                 None => StatusCode::NO_CONTENT.into_response(),
             };
         }
         Incoming::Batch(messages) => messages,
     };
-    let mut answers = Vec::with_capacity(messages.len());
+    let mut responses = Vec::with_capacity(messages.len());
     // One after the other: what a message leaves behind counts for those that follow it.
     for (number, message) in messages.into_iter().enumerate() {
         let mut standing = Ok(());
@@ -69,14 +69,14 @@ async fn answer_all(app: &App, mut asking: Asking, incoming: Incoming) -> Respon
                 Err(refusal) => standing = Err(refusal),
             }
         }
-        answers.extend(answer(app, &asking, standing, message).await);
+        responses.extend(respond(app, &asking, standing, message).await);
     }
     // Nothing but notifications: there is nobody to answer.
-    if answers.is_empty() { StatusCode::NO_CONTENT.into_response() } else { Json(answers).into_response() }
+    if responses.is_empty() { StatusCode::NO_CONTENT.into_response() } else { Json(responses).into_response() }
 }
 
 /// The answer to one message; `None` for a notification. Where the caller's key has ended meanwhile, hooks are denied.
-async fn answer(app: &App, asking: &Asking, standing: Result<(), Refusal>, message: Message) -> Option<Value> {
+async fn respond(app: &App, asking: &Asking, standing: Result<(), Refusal>, message: Message) -> Option<Value> {
     let asked = match message {
         Message::Hook(asked) => asked,
         Message::Ping(ping) => return Some(aos::write_pong(&ping.id, app.gate.clock.now(), None)),
@@ -95,10 +95,10 @@ async fn answer(app: &App, asking: &Asking, standing: Result<(), Refusal>, messa
         }
     };
     let outcome = match standing {
-        Ok(()) => app.gate.hooks.answer_hook(asking.caller.clone(), question).await,
+        Ok(()) => app.gate.hooks.decide_hook(asking.caller.clone(), question).await,
         Err(refusal) => Err(refusal),
     };
-    let answer = told(&asked, outcome, profile.form);
-    app.metrics.hook_answered(asked.event.hook, decision(&answer));
-    Some(answer)
+    let response = hook_response(&asked, outcome, profile.form);
+    app.metrics.hook_decided(asked.event.hook, decision(&response));
+    Some(response)
 }

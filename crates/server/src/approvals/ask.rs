@@ -52,16 +52,16 @@ pub(super) async fn ask(
         address,
     };
     match app.gate.hooks.ask(caller, asked).await {
-        Ok(leave) => {
-            let (source, reason) = match (leave.approval, leave.standing.is_empty()) {
+        Ok(permit) => {
+            let (source, reason) = match (permit.approval, permit.standing.is_empty()) {
                 (Some(_), _) => ("person", "a person approved this call"),
                 (None, false) => ("standing", "a standing approval covers this call"),
                 (None, true) => ("mode", "the mode of the session lets this call pass"),
             };
             Ok(Json(json!({
-                "decision": "allow", "reason": reason, "source": source, "approval_id": leave.approval,
-                "standing_approval_ids": leave.standing, "invocation_id": leave.invocation,
-                "arguments": leave.arguments,
+                "decision": "allow", "reason": reason, "source": source, "approval_id": permit.approval,
+                "standing_approval_ids": permit.standing, "invocation_id": permit.invocation,
+                "arguments": permit.arguments,
             })))
         }
         // What was decided is an answer; what could not be decided is an error.

@@ -6,9 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_gate::authority::approvals::Answer;
+use toolgate_gate::authority::approvals::DecisionRequest;
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Channel, CoverageWish, Decision, ReachWish, StandingWish};
+use toolgate_model::approval::{Channel, Decision, RequestedCoverage, RequestedReach, StandingRequest};
 use toolgate_model::id::ApprovalId;
 use toolgate_model::invocation::IdempotencyKey;
 
@@ -36,7 +36,7 @@ pub(super) struct DecideBody {
 #[serde(deny_unknown_fields)]
 struct Extent {
     prefix: Option<String>,
-    reach: Option<ReachWish>,
+    reach: Option<RequestedReach>,
     expires_in_seconds: Option<u32>,
     max_uses: Option<u32>,
 }
@@ -52,7 +52,7 @@ pub(super) async fn decide(
         // How far a no goes is not asked: it is for this call.
         _ => None,
     };
-    let answer = Answer {
+    let answer = DecisionRequest {
         decision: body.decision,
         wish,
         reason: body.reason,
@@ -65,7 +65,7 @@ pub(super) async fn decide(
 }
 
 /// Reads `once`, `always`, `{"always": {...}}` or `{"always_prefix": {"prefix": ...}}`.
-fn wish(scope: &Value) -> Result<Option<StandingWish>, Refusal> {
+fn wish(scope: &Value) -> Result<Option<StandingRequest>, Refusal> {
     let (name, extent) = match scope {
         Value::Null => return Ok(None),
         Value::String(word) => (word.as_str(), Extent::default()),
@@ -79,12 +79,12 @@ fn wish(scope: &Value) -> Result<Option<StandingWish>, Refusal> {
     };
     let coverage = match (name, extent.prefix) {
         ("once", None) if scope.is_string() => return Ok(None),
-        ("always", None) => CoverageWish::Tool,
-        ("always_prefix", Some(prefix)) => CoverageWish::Prefix(prefix),
+        ("always", None) => RequestedCoverage::Tool,
+        ("always_prefix", Some(prefix)) => RequestedCoverage::Prefix(prefix),
         ("always_prefix", None) => return Err(wrong("always_prefix needs a `prefix`")),
         _ => return Err(wrong("it is none of these")),
     };
-    Ok(Some(StandingWish {
+    Ok(Some(StandingRequest {
         coverage,
         reach: extent.reach,
         expires_in_seconds: extent.expires_in_seconds.map(u64::from),
@@ -109,11 +109,11 @@ mod tests {
         assert_eq!(wish(&json!("once")), Ok(None));
         assert_eq!(wish(&Value::Null), Ok(None));
         let tool = wish(&json!("always")).unwrap().unwrap();
-        assert_eq!((tool.coverage, tool.reach), (CoverageWish::Tool, None));
+        assert_eq!((tool.coverage, tool.reach), (RequestedCoverage::Tool, None));
         let prefix = wish(&json!({"always_prefix": {"prefix": "cargo ", "reach": "workspace", "max_uses": 3}}));
         let prefix = prefix.unwrap().unwrap();
-        assert_eq!(prefix.coverage, CoverageWish::Prefix("cargo ".to_owned()));
-        assert_eq!((prefix.reach, prefix.max_uses), (Some(ReachWish::Workspace), Some(3)));
+        assert_eq!(prefix.coverage, RequestedCoverage::Prefix("cargo ".to_owned()));
+        assert_eq!((prefix.reach, prefix.max_uses), (Some(RequestedReach::Workspace), Some(3)));
         for bad in [
             json!("forever"),
             json!(true),

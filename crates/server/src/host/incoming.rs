@@ -8,7 +8,7 @@ use toolgate_model::text::{Line, check_identifier};
 
 use super::echo::echoed;
 use super::fields::Fields;
-use super::{LONGEST_LINE, ResumeToken, Scope};
+use super::{MAX_LINE, ResumeToken, Scope};
 
 /// What a host asks for.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ pub enum LineError {
         reason: String,
     },
     /// Longer than a line may be; it was not kept.
-    #[error("the line is longer than {LONGEST_LINE} bytes; send less in one command")]
+    #[error("the line is longer than {MAX_LINE} bytes; send less in one command")]
     TooLong,
 }
 

@@ -240,7 +240,7 @@ fn what_is_told_back_is_short_and_harmless_wherever_it_stood() {
     ];
     for line in &lines {
         let error = read(line).expect_err("no command").to_string();
-        assert!(error.len() < 2 * LONGEST_ECHO + 100, "{}: {error}", error.len());
+        assert!(error.len() < 2 * MAX_ECHO + 100, "{}: {error}", error.len());
         assert!(!error.contains(['\u{1b}', '\u{202e}', '\n']), "{error:?}");
     }
     let error = Incoming::parse(b"{\"type\":\"ping\xff\"}").expect_err("no text").to_string();

@@ -9,7 +9,7 @@ use toolgate_model::time::Timestamp;
 
 /// How often a table that is full is looked through for buckets to forget, so that a flood does not make every request
 /// pay for that.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Buckets by their owners.
 ///
@@ -76,7 +76,7 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 
     fn has_room(&mut self, now: Timestamp) -> bool {
-        let due = |at: Timestamp| at.plus(SWEEP_EVERY) <= now;
+        let due = |at: Timestamp| at.plus(SWEEP_INTERVAL) <= now;
         if self.states.len() >= self.capacity && self.swept_at.is_none_or(due) {
             self.swept_at = Some(now);
             let limit = self.limit;

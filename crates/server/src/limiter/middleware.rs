@@ -55,16 +55,16 @@ pub async fn limit(limiter: Option<&Arc<Limiter>>, mut request: Request, next: N
         Err(refusal) => return Denied::from(refusal).into_response(),
     };
     match limiter.count(Credential::of(request.headers(), peer), peer.address) {
-        Ok(stranger) => {
-            if let Some(stranger) = stranger {
-                request.extensions_mut().insert(stranger);
+        Ok(unverified_key) => {
+            if let Some(unverified_key) = unverified_key {
+                request.extensions_mut().insert(unverified_key);
             }
             next.run(request).await
         }
         Err(limited) => {
-            let mut answer = refused(limited, path);
-            answer.extensions_mut().insert(limited);
-            answer
+            let mut response = refused(limited, path);
+            response.extensions_mut().insert(limited);
+            response
         }
     }
 }

@@ -29,12 +29,14 @@ const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 fn limiter(capacity: usize, burst: u64) -> (Arc<Limiter>, Arc<StillClock>) {
     let clock = Arc::new(StillClock::default());
     let limit = RateLimit::new(1, 10, Some(burst)).unwrap();
-    (Arc::new(Limiter::holding(capacity, limit, clock.clone())), clock)
+    (Arc::new(Limiter::held_grant(capacity, limit, clock.clone())), clock)
 }
 
 /// A request with a good key: passes, and is accepted.
 fn good(limiter: &Arc<Limiter>, key: &str, address: IpAddr) -> Result<(), Limited> {
-    limiter.count(Some(Credential::Key(key)), address).map(|stranger| stranger.into_iter().for_each(Stranger::accepted))
+    limiter
+        .count(Some(Credential::Key(key)), address)
+        .map(|unverified_key| unverified_key.into_iter().for_each(UnverifiedKey::accepted))
 }
 
 /// A request with a key that the gate does not accept.
@@ -118,7 +120,7 @@ fn a_flood_of_invented_keys_pushes_out_no_key_and_takes_no_memory() {
     }
     assert_limited(good(&limiter, "limited", HERE), Scope::Key);
     let tables = limiter.tables();
-    assert_eq!((tables.keys.len(), tables.strangers.len()), (1, 4));
+    assert_eq!((tables.keys.len(), tables.unverified_keys.len()), (1, 4));
 }
 
 #[test]
@@ -164,10 +166,10 @@ fn a_full_table_is_looked_through_once_in_a_second() {
 #[test]
 fn a_key_whose_first_requests_come_together_is_forgiven_one_burst_at_most() {
     let (limiter, _) = limiter(10, 3);
-    let strangers: Vec<Stranger> =
+    let unverified_keys: Vec<UnverifiedKey> =
         (0..10).filter_map(|_| limiter.count(Some(Credential::Key("a")), HERE).ok().flatten()).collect();
-    assert_eq!(strangers.len(), 3);
-    strangers.into_iter().for_each(Stranger::accepted);
+    assert_eq!(unverified_keys.len(), 3);
+    unverified_keys.into_iter().for_each(UnverifiedKey::accepted);
     assert_limited(good(&limiter, "a", HERE), Scope::Key);
 }
 

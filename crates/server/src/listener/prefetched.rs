@@ -11,7 +11,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::timeout;
 
 /// How long the beginning of a body may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What was read of a body, and the rest.
 pub(super) struct Prefetched<B = Incoming>
@@ -27,7 +27,7 @@ impl<B: Body<Data = Bytes> + Unpin> Prefetched<B> {
     /// Reads a body up to its end, until it has so many bytes, or until it has taken as long as a small one never does.
     pub(super) async fn read(mut body: B, most: u64) -> Self {
         let mut read = VecDeque::new();
-        let has_ended = timeout(PATIENCE, read_up_to(&mut body, most, &mut read)).await;
+        let has_ended = timeout(TIMEOUT, read_up_to(&mut body, most, &mut read)).await;
         Self { read, rest: (!has_ended.unwrap_or(false)).then_some(body) }
     }
 

@@ -7,11 +7,11 @@ use proxy_header::{ParseConfig, ProxyHeader};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The longest header of version 1, with its line end.
-const LONGEST_LINE: usize = 107;
+const MAX_LINE: usize = 107;
 /// The signature, version, family and length of version 2.
 const FIXED: usize = 16;
 /// The most that version 2 may add to that: addresses, and what proxies tell besides.
-const LONGEST_REST: usize = 2048;
+const MAX_REST: usize = 2048;
 
 /// Reads the header, and nothing behind it. Returns the client's address; `None` where the proxy speaks for itself, as it
 /// does to check whether the gate lives.
@@ -29,7 +29,7 @@ pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Op
 
 async fn read_line(stream: &mut (impl AsyncRead + Unpin), header: &mut Vec<u8>) -> io::Result<()> {
     while header.last() != Some(&b'\n') {
-        if header.len() == LONGEST_LINE {
+        if header.len() == MAX_LINE {
             return Err(no_header());
         }
         header.push(stream.read_u8().await?);
@@ -43,7 +43,7 @@ async fn read_binary(stream: &mut (impl AsyncRead + Unpin), header: &mut Vec<u8>
     header.extend_from_slice(&fixed);
     let [.., high, low] = fixed;
     let rest = usize::from(u16::from_be_bytes([high, low]));
-    if rest > LONGEST_REST {
+    if rest > MAX_REST {
         return Err(no_header());
     }
     header.resize(FIXED + rest, 0);

@@ -27,7 +27,7 @@ impl Tried {
 
     /// Serves this on one lane while `client` runs, which is given the address and the way to the shutdown.
     fn serve(self, router: Router, client: impl FnOnce(SocketAddr, Arc<Shutdown>) + Send + 'static) {
-        let lanes = Lanes::start_many(1, Duration::from_secs(1)).unwrap();
+        let workers = WorkerRuntimes::start_many(1, Duration::from_secs(1)).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -40,14 +40,14 @@ impl Tried {
             let Self { limits, proxies, tls, proxy_protocol } = self;
             let endpoints = vec![Endpoint::Tcp { listener, tls, proxy_protocol }];
             let serving = Serving { router, limits, proxies, shutdown: Arc::clone(&shutdown) };
-            let ((), ended) = tokio::join!(serve(endpoints, serving, &lanes), async {
+            let ((), ended) = tokio::join!(serve(endpoints, serving, &workers), async {
                 let ended = client.await;
                 shutdown.enter(Phase::Draining);
                 ended
             });
             ended.unwrap();
         });
-        lanes.end();
+        workers.end();
     }
 }
 
@@ -101,14 +101,14 @@ fn large_requests_are_offloaded_and_those_that_turn_out_small_are_not() {
         let answer = |headers: &str, body: &[u8]| rest(send(address, headers, body));
         let of_size = |size: usize| answer(&format!("Content-Length: {size}"), &vec![b'x'; size]);
 
-        assert!(of_size(0).ends_with("0 bytes on lane-0"));
-        assert!(of_size(8191).ends_with("8191 bytes on lane-0"));
-        assert!(of_size(8192).ends_with("8192 bytes on aside"));
+        assert!(of_size(0).ends_with("0 bytes on worker-0"));
+        assert!(of_size(8191).ends_with("8191 bytes on worker-0"));
+        assert!(of_size(8192).ends_with("8192 bytes on offload"));
         let chunked = answer("Transfer-Encoding: chunked", b"1\r\nx\r\n0\r\n\r\n");
-        assert!(chunked.contains("1 bytes on lane-0"), "{chunked}");
+        assert!(chunked.contains("1 bytes on worker-0"), "{chunked}");
         let large = [b"2000\r\n".as_slice(), &[b'x'; 8192], b"\r\n1\r\nx\r\n0\r\n\r\n"].concat();
         let chunked = answer("Transfer-Encoding: chunked", &large);
-        assert!(chunked.contains("8193 bytes on aside"), "{chunked}");
+        assert!(chunked.contains("8193 bytes on offload"), "{chunked}");
     });
 }
 

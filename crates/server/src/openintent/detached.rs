@@ -26,7 +26,7 @@ use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
-use super::invoke::answered;
+use super::invoke::result_response;
 use super::{progress, shapes};
 use crate::body::{Nothing, OptionalBody};
 use crate::caller::{Asked, Identified};
@@ -34,9 +34,9 @@ use crate::parameters::{Id, page};
 use crate::router::App;
 
 /// The longest that a request waits for a result; a longer wait is cut to this.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 /// When a caller that does not wait should look again, in seconds.
-const LOOK_AGAIN: HeaderValue = HeaderValue::from_static("5");
+const POLL_INTERVAL: HeaderValue = HeaderValue::from_static("5");
 
 /// What a caller prefers (RFC 7240). Preferences that mean nothing here are ignored, as it asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Preference {
                     }
                     // More digits than a number can have mean as long as possible.
                     let seconds = digits.parse().unwrap_or(u64::MAX);
-                    wait = Some(Duration::from_secs(seconds).min(LONGEST_WAIT));
+                    wait = Some(Duration::from_secs(seconds).min(MAX_WAIT));
                 }
                 _ => {}
             }
@@ -133,11 +133,13 @@ pub(super) async fn accepted(app: &App, caller: &Caller, id: InvocationId, wait:
 /// A call that has ended as it would have been answered on its connection; one that has not with 202.
 fn seen(view: DetachedView) -> Response {
     match view {
-        DetachedView::Ended(outcome) => (*outcome).map_or_else(|denial| Denied::from(denial).into_response(), answered),
+        DetachedView::Ended(outcome) => {
+            (*outcome).map_or_else(|denial| Denied::from(denial).into_response(), result_response)
+        }
         DetachedView::Open(call) => {
             let mut response = (StatusCode::ACCEPTED, Json(shape(&call))).into_response();
             let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, LOOK_AGAIN);
+            headers.insert(header::RETRY_AFTER, POLL_INTERVAL);
             if let Ok(url) = HeaderValue::try_from(format!("/api/v1/invocations/{}", call.id)) {
                 headers.insert(header::LOCATION, url);
             }
@@ -182,7 +184,7 @@ pub(super) async fn result(
     }
     let preferred = Preference::of(&headers)?.wait;
     let wait = query.wait_seconds.map_or(preferred, |seconds| Duration::from_secs(u64::from(seconds)));
-    let waiting = app.gate.detached.detached_call_within(&caller, id, wait.min(LONGEST_WAIT));
+    let waiting = app.gate.detached.detached_call_within(&caller, id, wait.min(MAX_WAIT));
     // A gate that stops lets nobody wait: another one knows as much.
     let view = tokio::select! {
         view = waiting => view?,
@@ -231,7 +233,7 @@ pub(super) async fn cancel(
 /// response, which is the last.
 fn lines(app: Arc<App>, caller: Caller, id: InvocationId) -> Response {
     let follower = app.gate.detached.follow_detached(id);
-    let following = Following { app, caller, id, follower, told: None, ended: false };
+    let following = Following { app, caller, id, follower, last_state: None, ended: false };
     let lines = stream::unfold(following, |mut following| async move {
         let line = following.next().await?;
         Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), following))
@@ -244,7 +246,7 @@ struct Following {
     caller: Caller,
     id: InvocationId,
     follower: Follower,
-    told: Option<DetachedState>,
+    last_state: Option<DetachedState>,
     ended: bool,
 }
 
@@ -255,9 +257,9 @@ impl Following {
         }
         loop {
             match self.look().await {
-                Ok(DetachedView::Open(call)) if self.told == Some(call.state) => {}
+                Ok(DetachedView::Open(call)) if self.last_state == Some(call.state) => {}
                 Ok(DetachedView::Open(call)) => {
-                    self.told = Some(call.state);
+                    self.last_state = Some(call.state);
                     return Some(json!({"event": "state", "call": shape(&call)}));
                 }
                 Ok(view @ DetachedView::Ended(_)) => return Some(self.last(seen(view)).await),
@@ -269,7 +271,7 @@ impl Following {
                     self.ended = true;
                     return Some(json!({"event": "interrupted"}));
                 }
-                () = pause(progress::BETWEEN_SIGNS) => return Some(json!({"event": "waiting"})),
+                () = pause(progress::KEEPALIVE_INTERVAL) => return Some(json!({"event": "waiting"})),
             }
         }
     }

@@ -57,8 +57,8 @@ impl IntoResponse for Denied {
         if let (Some(id), Value::Object(members)) = (invocation, &mut body) {
             members.insert("invocation_id".to_owned(), json!(id));
         }
-        let mut answer = (status(refusal.code()), Json(body)).into_response();
-        let headers = answer.headers_mut();
+        let mut response = (status(refusal.code()), Json(body)).into_response();
+        let headers = response.headers_mut();
         let retry_after = refusal.details().find(|(name, _)| *name == "retry_after_seconds");
         if let Some(value) = retry_after.and_then(|(_, seconds)| HeaderValue::try_from(seconds.to_string()).ok()) {
             headers.insert(header::RETRY_AFTER, value);
@@ -66,7 +66,7 @@ impl IntoResponse for Denied {
         if refusal.code().kind() == Kind::Unauthenticated {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        answer
+        response
     }
 }
 

@@ -9,7 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::{CallAnswer, CallError, CallRequest, Invoked, Presence};
+use toolgate_gate::call::{CallError, CallRequest, CallResult, Invoked, Presence};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::CallLabel;
 use toolgate_model::context::{ContextId, GrantContext};
@@ -70,12 +70,12 @@ pub(super) struct ContextBody {
 pub(super) async fn invoke(State(app): State<Arc<App>>, request: Request) -> Result<Response, Denied> {
     let (_waiting, presence) = Presence::new();
     // Boxed, because a task copies its future several times while it is set up, and this one is large.
-    let answering = tokio::spawn(Box::pin(answer(app, request, presence)));
+    let responding = tokio::spawn(Box::pin(respond(app, request, presence)));
     let broken = |_| Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
-    answering.await.map_err(broken)?
+    responding.await.map_err(broken)?
 }
 
-async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<Response, Denied> {
+async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Result<Response, Denied> {
     let (mut parts, body) = request.into_parts();
     let Calling { caller, agent, address } = Calling::from_request_parts(&mut parts, &app).await?;
     let headers = parts.headers.clone();
@@ -119,11 +119,11 @@ async fn answer(app: Arc<App>, request: Request, presence: Presence) -> Result<R
     };
     let outcome = match invoked {
         Ok(Invoked::Detached(id)) => return detached::accepted(&app, &reader, id, preference.wait).await,
-        Ok(Invoked::Answered(answer)) => Ok(*answer),
+        Ok(Invoked::Completed(result)) => Ok(*result),
         Err(denial) => Err(denial),
     };
     app.metrics.called(&outcome);
-    Ok(answered(outcome?))
+    Ok(result_response(outcome?))
 }
 
 /// The one value of a field that has several names.
@@ -145,7 +145,7 @@ fn missing(name: &str) -> Refusal {
 
 /// The answer of RFC-0014 §3.3, with what its SDK reads (`tool_name`, `message`) and what we add.
 #[derive(Serialize)]
-struct AnswerShape {
+struct ResponseShape {
     invocation_id: InvocationId,
     status: InvocationStatus,
     tool_name: String,
@@ -163,23 +163,23 @@ struct AnswerShape {
     message: Option<String>,
 }
 
-pub(super) fn answered(answer: CallAnswer) -> Response {
-    let status = http_status(&answer);
-    let replayed = answer.replayed;
-    let error = answer.outcome.error.as_ref().map(|error| error_shape(error, &answer));
-    let shape = AnswerShape {
-        invocation_id: answer.invocation,
-        status: answer.outcome.status,
-        tool_name: answer.service.with_tool(answer.tool.as_str()),
-        grant_id: answer.grant,
-        result: answer.outcome.result,
+pub(super) fn result_response(result: CallResult) -> Response {
+    let status = http_status(&result);
+    let replayed = result.replayed;
+    let error = result.outcome.error.as_ref().map(|error| error_shape(error, &result));
+    let shape = ResponseShape {
+        invocation_id: result.invocation,
+        status: result.outcome.status,
+        tool_name: result.service.with_tool(result.tool.as_str()),
+        grant_id: result.grant,
+        result: result.outcome.result,
         error,
-        cost: answer.outcome.cost,
-        duration_ms: answer.outcome.duration_ms,
-        timestamp: answer.outcome.timestamp,
-        truncated: answer.outcome.truncated,
+        cost: result.outcome.cost,
+        duration_ms: result.outcome.duration_ms,
+        timestamp: result.outcome.timestamp,
+        truncated: result.outcome.truncated,
         replayed,
-        message: answer.outcome.error.map(|error| error.message),
+        message: result.outcome.error.map(|error| error.message),
     };
     // Written in one go: this is the answer to every call.
     let Ok(body) = serde_json::to_vec(&shape) else {
@@ -193,16 +193,16 @@ pub(super) fn answered(answer: CallAnswer) -> Response {
     response
 }
 
-fn error_shape(error: &CallError, answer: &CallAnswer) -> Value {
+fn error_shape(error: &CallError, result: &CallResult) -> Value {
     let mut shape = error.details.clone();
     shape.insert("code".to_owned(), json!(error.code));
     shape.insert("message".to_owned(), json!(error.message));
-    shape.insert("grant_id".to_owned(), json!(answer.grant));
+    shape.insert("grant_id".to_owned(), json!(result.grant));
     Value::Object(shape)
 }
 
-fn http_status(answer: &CallAnswer) -> StatusCode {
-    match (&answer.outcome.status, &answer.outcome.error) {
+fn http_status(result: &CallResult) -> StatusCode {
+    match (&result.outcome.status, &result.outcome.error) {
         (InvocationStatus::Success, _) | (_, None) => StatusCode::OK,
         (_, Some(error)) if error.details.contains_key("timed_out") => StatusCode::GATEWAY_TIMEOUT,
         (_, Some(error)) => {

@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use toolgate_gate::Caller;
-use toolgate_gate::call::{CallAnswer, CallRequest, Denial, Presence, Progress, Waiting};
+use toolgate_gate::call::{CallRequest, CallResult, Denial, Presence, Progress, Waiting};
 use toolgate_gate::ports::clock::pause;
 use toolgate_gate::refusal::{Code, Refusal};
 
 use super::error::Denied;
-use super::invoke::answered;
+use super::invoke::result_response;
 use crate::accepted;
 use crate::approvals::shapes;
 use crate::router::App;
@@ -30,7 +30,7 @@ use crate::router::App;
 pub(crate) const LINES: &str = "application/x-ndjson";
 
 /// After how long a line shows that the call still waits, for proxies that close a silent connection.
-pub(super) const BETWEEN_SIGNS: Duration = Duration::from_secs(15);
+pub(super) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Whether the caller asks for lines.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -46,10 +46,10 @@ pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) ->
     let gate = Arc::clone(&app.gate);
     // Begun although nobody may ever read the lines: its refusal is recorded all the same.
     let call = tokio::spawn(async move { gate.pipeline.invoke(caller, request).await });
-    let telling = Telling { app, call: Some(Calling::Running(call)), progress, _waiting: waiting };
-    let lines = stream::unfold(telling, |mut telling| async move {
-        let line = telling.next().await?;
-        Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), telling))
+    let progress_lines = ProgressLines { app, call: Some(Calling::Running(call)), progress, _waiting: waiting };
+    let lines = stream::unfold(progress_lines, |mut progress_lines| async move {
+        let line = progress_lines.next().await?;
+        Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), progress_lines))
     });
     (headers(), Body::from_stream(lines)).into_response()
 }
@@ -65,12 +65,12 @@ pub(super) fn headers() -> [(header::HeaderName, &'static str); 3] {
 
 /// A call until its response is written.
 enum Calling {
-    Running(JoinHandle<Result<CallAnswer, Denial>>),
+    Running(JoinHandle<Result<CallResult, Denial>>),
     /// What was told before comes first.
-    Ended(Box<Result<CallAnswer, Denied>>),
+    Ended(Box<Result<CallResult, Denied>>),
 }
 
-struct Telling {
+struct ProgressLines {
     app: Arc<App>,
     /// `None` once it was answered.
     call: Option<Calling>,
@@ -79,7 +79,7 @@ struct Telling {
     _waiting: Waiting,
 }
 
-impl Telling {
+impl ProgressLines {
     /// The next line; `None` after the answer.
     async fn next(&mut self) -> Option<Value> {
         let outcome = match self.call.take()? {
@@ -89,14 +89,14 @@ impl Telling {
                     biased;
                     Some(step) = self.progress.recv() => Err(Some(step)),
                     ended = &mut call => Ok(ended),
-                    () = pause(BETWEEN_SIGNS) => Err(None),
+                    () = pause(KEEPALIVE_INTERVAL) => Err(None),
                 };
                 match ended {
                     Ok(ended) => self.ended(ended),
                     Err(step) => {
                         self.call = Some(Calling::Running(call));
                         return Some(match step {
-                            Some(step) => told(&self.app, step).await,
+                            Some(step) => progress_line(&self.app, step).await,
                             None => json!({"event": "waiting"}),
                         });
                     }
@@ -106,16 +106,16 @@ impl Telling {
         // What was told before the response comes before it.
         if let Ok(step) = self.progress.try_recv() {
             self.call = Some(Calling::Ended(Box::new(outcome)));
-            return Some(told(&self.app, step).await);
+            return Some(progress_line(&self.app, step).await);
         }
-        let response = outcome.map_or_else(IntoResponse::into_response, answered);
+        let response = outcome.map_or_else(IntoResponse::into_response, result_response);
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Some(json!({"event": "answered", "status": status, "body": body}))
     }
 
-    fn ended(&self, ended: Result<Result<CallAnswer, Denial>, JoinError>) -> Result<CallAnswer, Denied> {
+    fn ended(&self, ended: Result<Result<CallResult, Denial>, JoinError>) -> Result<CallResult, Denied> {
         let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log"));
         let outcome = ended.map_err(broken)?;
         self.app.metrics.called(&outcome);
@@ -123,7 +123,7 @@ impl Telling {
     }
 }
 
-async fn told(app: &App, step: Progress) -> Value {
+async fn progress_line(app: &App, step: Progress) -> Value {
     match step {
         Progress::Asked(approval) => match app.gate.approvals.present(&approval).await {
             Ok(presentation) => json!({"event": "asked", "approval": shapes::approval(&approval, &presentation)}),

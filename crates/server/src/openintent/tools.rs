@@ -86,9 +86,9 @@ fn tool_shape(tool: &Tool) -> Value {
 }
 
 fn granted_shape(granted: &GrantedTool) -> Value {
-    let holding = &granted.holding;
+    let held_grant = &granted.held_grant;
     let mut shape = json!({
-        "grant_id": holding.grant(),
+        "grant_id": held_grant.grant(),
         "service": granted.tool.service,
         "tool": granted.tool.name,
         "version": granted.tool.version,
@@ -100,12 +100,12 @@ fn granted_shape(granted: &GrantedTool) -> Value {
         "safety_tier": granted.tool.definition.tier(),
         "approval": granted.tool.definition.approval,
         "required_scopes": granted.tool.definition.required_scopes,
-        "constraints": holding.effective.constraints.to_json(),
-        "source": if holding.lineage.ancestors().is_empty() { "direct" } else { "delegated" },
-        "context": holding.effective.context,
-        "expires_at": holding.effective.expires_at,
+        "constraints": held_grant.effective.constraints.to_json(),
+        "source": if held_grant.lineage.ancestors().is_empty() { "direct" } else { "delegated" },
+        "context": held_grant.effective.context,
+        "expires_at": held_grant.effective.expires_at,
     });
-    if let (Some(above), Value::Object(members)) = (holding.lineage.ancestors().last(), &mut shape) {
+    if let (Some(above), Value::Object(members)) = (held_grant.lineage.ancestors().last(), &mut shape) {
         members.insert("delegated_from".to_owned(), json!(above.agent));
     }
     shape

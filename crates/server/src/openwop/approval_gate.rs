@@ -14,8 +14,8 @@ use toolgate_model::approval::{ApprovalStatus, Decision};
 use toolgate_model::hook::RunId;
 use toolgate_model::principal::PrincipalId;
 
+use super::conformance::{Sent, call_of, of_run};
 use super::error::Flat;
-use super::seams::{Sent, call_of, of_run};
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -59,7 +59,7 @@ pub(super) async fn approval_gate(
     let (observer, mut progress) = mpsc::unbounded_channel();
     let (waiting, presence) = Presence::new();
     let (gate, maker) = (Arc::clone(&app.gate), caller.clone());
-    let call = tokio::spawn(async move { gate.conformance.rehearse_gate(maker, address, observer, presence).await });
+    let call = tokio::spawn(async move { gate.conformance.conformance_gate(maker, address, observer, presence).await });
     let mut asked = None;
     while let Some(step) = progress.recv().await {
         if let Progress::Asked(approval) = step {
@@ -70,7 +70,7 @@ pub(super) async fn approval_gate(
     let ended = match &asked {
         Some(approval) => {
             let decided =
-                app.gate.conformance.rehearse_decision(&caller, approval, decider, decision, body.reason).await;
+                app.gate.conformance.conformance_decision(&caller, approval, decider, decision, body.reason).await;
             match decided {
                 Ok(approval) => approval.status != ApprovalStatus::Pending,
                 // Not to have the right is what the scenario is about; everything else is the suite's mistake.

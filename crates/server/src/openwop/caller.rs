@@ -18,7 +18,7 @@ use crate::router::App;
 pub(super) struct Asked<T>(pub Caller, pub T);
 
 /// What stands in the placeholder of the path, without its percent encoding. Text that is not UTF-8 is empty.
-pub(super) struct Named(pub String);
+pub(super) struct PathName(pub String);
 
 impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     type Rejection = Flat;
@@ -32,7 +32,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     }
 }
 
-impl FromRequestParts<Arc<App>> for Named {
+impl FromRequestParts<Arc<App>> for PathName {
     type Rejection = Flat;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Flat> {

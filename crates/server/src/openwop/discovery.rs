@@ -25,16 +25,16 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         let known = known.trim();
         known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
     });
-    let mut answer = match unchanged {
+    let mut response = match unchanged {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
     };
-    let headers = answer.headers_mut();
+    let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
     if let Ok(tag) = HeaderValue::try_from(tag) {
         headers.insert(header::ETAG, tag);
     }
-    answer
+    response
 }
 
 fn document(max_body: usize) -> Value {

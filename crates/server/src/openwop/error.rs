@@ -36,15 +36,15 @@ impl IntoResponse for Flat {
             // The inbound limits of a host have a name from a closed set; those of a tool say `tool` themselves.
             details.entry("scope").or_insert_with(|| json!("global"));
         }
-        let mut answer = envelope(status(code), word(code), refusal.reason(), details);
-        let headers = answer.headers_mut();
+        let mut response = envelope(status(code), word(code), refusal.reason(), details);
+        let headers = response.headers_mut();
         if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if code.kind() == Kind::Unauthenticated {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        answer
+        response
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use http_body_util::BodyExt;
 
-    async fn answered(refusal: Refusal) -> (StatusCode, http::HeaderMap, Value) {
+    async fn response_of(refusal: Refusal) -> (StatusCode, http::HeaderMap, Value) {
         let (head, body) = Flat::from(refusal).into_response().into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         (head.status, head.headers, serde_json::from_slice(&body).unwrap())
@@ -110,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn the_envelope_is_flat_and_closed_for_every_code() {
         for &code in Code::ALL {
-            let (status, headers, body) = answered(Refusal::new(code, "no").with("required_permission", "a")).await;
+            let (status, headers, body) = response_of(Refusal::new(code, "no").with("required_permission", "a")).await;
             let names: BTreeSet<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
             assert_eq!(names, ["details", "error", "message"].into(), "{body}");
             assert!(status.is_client_error() || status.is_server_error(), "{code:?}");
@@ -134,19 +134,19 @@ mod tests {
             (Code::LedgerUnavailable, 503, "unavailable"),
             (Code::Internal, 500, "internal_error"),
         ] {
-            let (answered, _, body) = answered(Refusal::new(code, "no")).await;
-            assert_eq!((answered.as_u16(), &body["error"]), (status, &json!(word)));
+            let (response_of, _, body) = response_of(Refusal::new(code, "no")).await;
+            assert_eq!((response_of.as_u16(), &body["error"]), (status, &json!(word)));
         }
     }
 
     #[tokio::test]
     async fn when_to_come_back_is_said_twice_and_alike() {
         let refusal = Refusal::new(Code::TooManyAttempts, "no").with("retry_after_seconds", 7);
-        let (_, headers, body) = answered(refusal).await;
+        let (_, headers, body) = response_of(refusal).await;
         assert_eq!(headers[header::RETRY_AFTER], "7");
         assert_eq!((&body["details"]["retryAfterMs"], &body["details"]["scope"]), (&json!(7000), &json!("global")));
         let of_a_tool = Refusal::new(Code::TooManyAttempts, "no").with("scope", "tool");
-        assert_eq!(answered(of_a_tool).await.2["details"]["scope"], "tool");
+        assert_eq!(response_of(of_a_tool).await.2["details"]["scope"], "tool");
     }
 
     #[test]

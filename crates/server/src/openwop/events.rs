@@ -47,11 +47,11 @@ pub(super) async fn list(
         ..EventFilter::default()
     };
     let reading = Reading { filter, place: Place::Log(None) };
-    answer(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
+    respond(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
 }
 
 /// The events in the form that the client asks for, behind the one that it saw last.
-pub(super) async fn answer(
+pub(super) async fn respond(
     app: Arc<App>,
     caller: Caller,
     mut reading: Reading,

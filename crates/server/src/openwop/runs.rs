@@ -18,7 +18,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::hook::{CALLED, RETURNED, RunId};
 use toolgate_model::openwop_event::RunEvent;
 
-use super::caller::{Asked, Named};
+use super::caller::{Asked, PathName};
 use super::error::{Flat, envelope};
 use super::events;
 use super::reading::Reading;
@@ -26,7 +26,7 @@ use crate::body::{self, Nothing};
 use crate::router::App;
 
 /// How long a poll waits at most, in seconds, and how long where nothing is said.
-const LONGEST_POLL: u64 = 60;
+const MAX_POLL: u64 = 60;
 const USUAL_POLL: u64 = 30;
 /// How many events one poll answers with.
 const POLL_EVENTS: usize = 1000;
@@ -78,7 +78,7 @@ pub(super) async fn create(
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     Asked(caller, Nothing {}): Asked<Nothing>,
-    Named(run): Named,
+    PathName(run): PathName,
 ) -> Result<Json<Value>, Flat> {
     let run = run_id(&run)?;
     let trace = trace(&app, &caller, &run, None, Freshness::Newest).await?;
@@ -95,26 +95,26 @@ pub(super) async fn show(
 pub(super) async fn events(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<EventsQuery>,
-    Named(run): Named,
+    PathName(run): PathName,
     headers: HeaderMap,
 ) -> Result<Response, Flat> {
     let reading = Reading::of_run(&run_id(&run)?);
     if reading.page(&app, &caller, 1, Freshness::Newest).await?.events.is_empty() {
         return Err(no_run().into());
     }
-    events::answer(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
+    events::respond(app, caller, reading, query.after.as_deref(), query.limit, &headers).await
 }
 
 /// Waits for events behind the last one that the client has seen, unless there is nothing left to wait for.
 pub(super) async fn poll(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<PollQuery>,
-    Named(run): Named,
+    PathName(run): PathName,
 ) -> Result<Json<Value>, Flat> {
     let run = run_id(&run)?;
     let timeout = query.timeout.unwrap_or(USUAL_POLL);
-    if !(1..=LONGEST_POLL).contains(&timeout) {
-        let reason = format!("`timeout` must be from 1 to {LONGEST_POLL} seconds");
+    if !(1..=MAX_POLL).contains(&timeout) {
+        let reason = format!("`timeout` must be from 1 to {MAX_POLL} seconds");
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "timeout").into());
     }
     let mut caller = caller;

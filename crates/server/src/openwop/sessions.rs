@@ -16,7 +16,7 @@ use toolgate_model::descriptor::ToolId;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 
-use super::caller::{Asked, Named};
+use super::caller::{Asked, PathName};
 use super::error::Flat;
 use crate::body::{self, Nothing};
 use crate::router::App;
@@ -62,7 +62,7 @@ pub(super) async fn open(
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     Asked(caller, Nothing {}): Asked<Nothing>,
-    Named(id): Named,
+    PathName(id): PathName,
 ) -> Result<Json<Value>, Flat> {
     Ok(Json(shape(&app.gate.administration.session(&caller, read(&id)?).await?)))
 }
@@ -70,7 +70,7 @@ pub(super) async fn show(
 pub(super) async fn close(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<CloseQuery>,
-    Named(id): Named,
+    PathName(id): PathName,
 ) -> Result<StatusCode, Flat> {
     let completed = query.outcome != Some(Outcome::Failed);
     app.gate.administration.close_session(&caller, read(&id)?, completed).await?;

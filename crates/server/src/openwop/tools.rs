@@ -10,7 +10,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::{CompactDescriptor, SourceKind, ToolDescriptor, ToolId};
 
 use super::ToolList;
-use super::caller::{Asked, Named};
+use super::caller::{Asked, PathName};
 use super::error::Flat;
 use crate::router::App;
 
@@ -52,7 +52,7 @@ pub(super) async fn list(
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<ShowQuery>,
-    Named(id): Named,
+    PathName(id): PathName,
 ) -> Result<Json<Value>, Flat> {
     // What is no id names nothing, and is refused like what does not exist.
     let missing = |_| Refusal::new(Code::ToolNotFound, "there is no such tool, or none that you may use");

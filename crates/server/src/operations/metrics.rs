@@ -14,7 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use toolgate_gate::call::{CallAnswer, Denial};
+use toolgate_gate::call::{CallResult, Denial};
 use toolgate_gate::refusal::Code;
 use toolgate_model::guard::{Hook, Outcome};
 
@@ -28,12 +28,12 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Histogram,
-    under_way: Gauge,
+    in_flight: Gauge,
     clock_stepped: Gauge,
     limited: Family<ScopeLabel, Counter>,
     refused_keys: Family<CodeLabel, Counter>,
     calls: Family<CallLabels, Counter>,
-    hook_answers: Family<HookLabels, Counter>,
+    hook_decisions: Family<HookLabels, Counter>,
     guardian_failures: Family<FailureLabels, Counter>,
     integrated: Counter,
     maintenance_failures: Counter,
@@ -84,12 +84,12 @@ impl Default for Metrics {
             registry: Registry::with_prefix("toolgate"),
             requests: Family::default(),
             durations: Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0]),
-            under_way: Gauge::default(),
+            in_flight: Gauge::default(),
             clock_stepped: Gauge::default(),
             limited: Family::default(),
             refused_keys: Family::default(),
             calls: Family::default(),
-            hook_answers: Family::default(),
+            hook_decisions: Family::default(),
             guardian_failures: Family::default(),
             integrated: Counter::default(),
             maintenance_failures: Counter::default(),
@@ -97,7 +97,7 @@ impl Default for Metrics {
         let registry = &mut metrics.registry;
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
         registry.register("http_request_duration_seconds", "Time from request to answer", metrics.durations.clone());
-        registry.register("http_requests_under_way", "Requests being answered now", metrics.under_way.clone());
+        registry.register("http_requests_in_flight", "Requests being answered now", metrics.in_flight.clone());
         let stepped = "1 while the clock is not where it should be, and nothing is ended for good by time";
         registry.register("clock_stepped", stepped, metrics.clock_stepped.clone());
         let limited = "Requests refused because a key or an address sent too many";
@@ -105,7 +105,7 @@ impl Default for Metrics {
         registry.register("refused_keys", "Requests refused for their key", metrics.refused_keys.clone());
         registry.register("calls", "Calls of tools, by how they ended", metrics.calls.clone());
         let hooks = "Questions of other runtimes, by hook and by what they were told";
-        registry.register("hook_answers", hooks, metrics.hook_answers.clone());
+        registry.register("hook_decisions", hooks, metrics.hook_decisions.clone());
         let failed = "Guardians that gave no verdict that can be used, and what came of it";
         registry.register("guardian_failures", failed, metrics.guardian_failures.clone());
         registry.register("audit_events_integrated", "Events taken into the audit log", metrics.integrated.clone());
@@ -122,7 +122,7 @@ impl Metrics {
     }
 
     /// A call ended.
-    pub fn called(&self, outcome: &Result<CallAnswer, Denial>) {
+    pub fn called(&self, outcome: &Result<CallResult, Denial>) {
         let (outcome, code) = match outcome {
             Ok(answer) if answer.replayed => ("replayed", String::new()),
             Ok(answer) => match &answer.outcome.error {
@@ -136,13 +136,13 @@ impl Metrics {
     }
 
     /// A runtime asked at a hook and was told this.
-    pub fn hook_answered(&self, hook: Hook, decision: &'static str) {
-        self.hook_answers.get_or_create(&HookLabels { hook: hook.as_str(), decision }).inc();
+    pub fn hook_decided(&self, hook: Hook, decision: &'static str) {
+        self.hook_decisions.get_or_create(&HookLabels { hook: hook.as_str(), decision }).inc();
     }
 
     /// A runtime asked what could not be read.
     pub fn hook_not_understood(&self) {
-        self.hook_answers.get_or_create(&HookLabels { hook: "none", decision: "error" }).inc();
+        self.hook_decisions.get_or_create(&HookLabels { hook: "none", decision: "error" }).inc();
     }
 
     /// A guardian gave no verdict that can be used; `open` says whether that passed for a yes.
@@ -177,7 +177,7 @@ pub async fn count(State(app): State<Arc<App>>, request: Request, next: Next) ->
         _ => "other",
     };
     let begun = tokio::time::Instant::now();
-    let counted = Counted::new(&app.metrics.under_way);
+    let counted = Counted::new(&app.metrics.in_flight);
     let answer = bound(&app, request, next).await;
     drop(counted);
     let took = begun.elapsed();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::authority::policies::{
     Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationProgress, VerdictChange,
 };
-use toolgate_gate::ports::policy_book::{Examined, PolicyProblem, PolicyTestOutcome, Rejudged, RuleSummary};
+use toolgate_gate::ports::policy_book::{Examined, PolicyProblem, PolicyTestOutcome, Reevaluation, RuleSummary};
 use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 
@@ -91,7 +91,7 @@ fn change(change: &VerdictChange) -> Value {
         "sequence": change.sequence, "invocation_id": change.invocation, "timestamp": change.time,
         "agent_id": change.agent, "subject": change.subject, "before": change.before.as_str(),
         "was": if change.denied.is_some() { "denied" } else { change.before.as_str() },
-        "denied_with": change.denied, "after": rejudged(&change.after),
+        "denied_with": change.denied, "after": reevaluated(&change.after),
     })
 }
 
@@ -115,15 +115,17 @@ fn step(step: &ReplayStep) -> Value {
         "sequence": step.sequence, "invocation_id": step.invocation, "timestamp": step.time, "hook": step.hook,
         "subject": step.subject, "policy_version": step.version,
         "recorded": {"verdict": step.recorded.as_str(), "policies": step.recorded_policies},
-        "latency_us": step.latency_us, "replayed": rejudged(&step.replayed), "same": step.same,
+        "latency_us": step.latency_us, "replayed": reevaluated(&step.replayed), "same": step.same,
     })
 }
 
 /// A verdict by these rules, or `undecidable`, because these rules look at what was not recorded.
-fn rejudged(rejudged: &Rejudged) -> Value {
-    match rejudged {
-        Rejudged::Verdict { kind, policies } => json!({"verdict": kind.as_str(), "policies": policies, "missing": []}),
-        Rejudged::Undecidable { policies, missing } => {
+fn reevaluated(reevaluated: &Reevaluation) -> Value {
+    match reevaluated {
+        Reevaluation::Verdict { kind, policies } => {
+            json!({"verdict": kind.as_str(), "policies": policies, "missing": []})
+        }
+        Reevaluation::Undecidable { policies, missing } => {
             json!({"verdict": "undecidable", "policies": policies, "missing": missing})
         }
     }
@@ -162,8 +164,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_known_is_never_shown_as_a_verdict() {
-        let unknown = Rejudged::Undecidable { policies: vec!["a".to_owned()], missing: vec!["arguments".to_owned()] };
+        let unknown =
+            Reevaluation::Undecidable { policies: vec!["a".to_owned()], missing: vec!["arguments".to_owned()] };
         let shown = json!({"verdict": "undecidable", "policies": ["a"], "missing": ["arguments"]});
-        assert_eq!(rejudged(&unknown), shown);
+        assert_eq!(reevaluated(&unknown), shown);
     }
 }

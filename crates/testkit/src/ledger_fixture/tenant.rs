@@ -81,7 +81,7 @@ impl TestTenant {
         };
         let key = self.new_key(&self.administrator, &format!("first key of {}", self.id));
         let tenant = Tenant { id: self.id.clone(), name: None, created_at: self.now() };
-        CreateTenant { stamp: self.stamp(), tenant, administrator, key }
+        CreateTenant { audit: self.audit(), tenant, administrator, key }
     }
 
     /// Now.
@@ -100,13 +100,13 @@ impl TestTenant {
     }
 
     /// The administrator, now, as the command wants it.
-    pub fn stamp<S: FromStamp>(&self) -> S {
-        self.stamp_of(&self.administrator)
+    pub fn audit<S: FromAuditContext>(&self) -> S {
+        self.audit_of(&self.administrator)
     }
 
     /// This principal, now, as the command wants it.
-    pub fn stamp_of<S: FromStamp>(&self, actor: &PrincipalId) -> S {
-        S::from_stamp(Stamp { tenant: self.id.clone(), actor: actor.clone(), time: self.now() })
+    pub fn audit_of<S: FromAuditContext>(&self, actor: &PrincipalId) -> S {
+        S::from_audit(AuditContext { tenant: self.id.clone(), actor: actor.clone(), time: self.now() })
     }
 
     /// The right of a principal, as it is now, by this key.
@@ -123,7 +123,7 @@ impl TestTenant {
 
     /// The command that registers a principal whose allowlist names nothing that there is not.
     pub fn registration(&self, principal: Principal) -> CreatePrincipal {
-        CreatePrincipal { stamp: self.stamp(), principal, unresolved: Vec::new() }
+        CreatePrincipal { audit: self.audit(), principal, unresolved: Vec::new() }
     }
 
     /// An agent.
@@ -136,7 +136,7 @@ impl TestTenant {
 
     /// Removes a principal.
     pub async fn remove(&self, id: &PrincipalId) -> Result<Removed, Refusal> {
-        self.ledger.remove_principal(RemovePrincipal { stamp: self.stamp(), id: id.clone() }).await
+        self.ledger.remove_principal(RemovePrincipal { audit: self.audit(), id: id.clone() }).await
     }
 
     /// A key that is not stored, with the digest of this text.
@@ -154,7 +154,7 @@ impl TestTenant {
 
     /// A key of a principal, with the digest of this text.
     pub async fn key(&self, owner: &PrincipalId, text: &str) -> KeyRecord {
-        let command = CreateKey { stamp: self.stamp(), key: self.new_key(owner, text) };
+        let command = CreateKey { audit: self.audit(), key: self.new_key(owner, text) };
         self.ledger.create_key(command).await.expect("a key")
     }
 
@@ -167,7 +167,7 @@ impl TestTenant {
             name: line("acme-production"),
             created_at: self.now(),
         };
-        self.ledger.create_vault(CreateVault { stamp: self.stamp(), vault: vault.clone() }).await.expect("a vault");
+        self.ledger.create_vault(CreateVault { audit: self.audit(), vault: vault.clone() }).await.expect("a vault");
         vault
     }
 
@@ -195,7 +195,7 @@ impl TestTenant {
     /// Stores a credential with material under the master key `first`.
     pub async fn store_credential(&self, credential: Credential) -> Credential {
         let sealed = Some(sealed_under("first"));
-        let command = CreateCredential { stamp: self.stamp(), credential: credential.clone(), sealed };
+        let command = CreateCredential { audit: self.audit(), credential: credential.clone(), sealed };
         self.ledger.create_credential(command).await.expect("a credential");
         credential
     }
@@ -210,26 +210,26 @@ impl TestTenant {
     /// kept for a minute.
     pub fn rotation(&self, credential: &Credential) -> RotateCredential {
         RotateCredential {
-            stamp: self.stamp(),
+            audit: self.audit(),
             id: credential.id,
             expected_version: credential.version,
             sealed: sealed_under("first"),
             material_fields: credential.material_fields.clone(),
             metadata: None,
-            end: NewEnd::Later,
+            end: NewExpiry::Later,
             retire_until: self.later(60),
         }
     }
 
     /// Revokes a credential.
     pub async fn revoke_credential(&self, id: CredentialId) -> Result<Revoked, Refusal> {
-        let command = RevokeCredential { stamp: self.stamp(), id, reason: "leaked".to_owned() };
+        let command = RevokeCredential { audit: self.audit(), id, reason: "leaked".to_owned() };
         self.ledger.revoke_credential(command).await
     }
 
     /// Deletes a vault.
     pub async fn delete_vault(&self, id: VaultId) -> Result<Deleted, Refusal> {
-        self.ledger.delete_vault(DeleteVault { stamp: self.stamp(), id }).await
+        self.ledger.delete_vault(DeleteVault { audit: self.audit(), id }).await
     }
 
     /// A direct grant of everything that the credential can do, freely delegatable, that is not stored.
@@ -259,7 +259,7 @@ impl TestTenant {
 
     /// Stores a direct grant.
     pub async fn store_grant(&self, grant: Grant) -> Result<Grant, Refusal> {
-        self.ledger.create_grant(CreateGrant { stamp: self.stamp(), grant: grant.clone() }).await?;
+        self.ledger.create_grant(CreateGrant { audit: self.audit(), grant: grant.clone() }).await?;
         Ok(grant)
     }
 
@@ -277,7 +277,7 @@ impl TestTenant {
     /// The delegation of everything that the source states.
     pub fn delegation(&self, source: &Grant, target: &str) -> DelegateGrant {
         DelegateGrant {
-            stamp: self.stamp_of(&source.agent),
+            audit: self.audit_of(&source.agent),
             id: self.grant_id(),
             source: source.id,
             target: principal(target),
@@ -293,18 +293,18 @@ impl TestTenant {
 
     /// Revokes a grant.
     pub async fn revoke(&self, id: GrantId) -> Result<Revoked, Refusal> {
-        self.ledger.revoke_grant(RevokeGrant { stamp: self.stamp(), id, reason: "no longer needed".to_owned() }).await
+        self.ledger.revoke_grant(RevokeGrant { audit: self.audit(), id, reason: "no longer needed".to_owned() }).await
     }
 
     /// Suspends a grant.
     pub async fn suspend(&self, id: GrantId) -> Result<Grant, Refusal> {
-        let (stamp, reason) = (self.stamp(), "under review".to_owned());
-        self.ledger.suspend_grant(SuspendGrant { stamp, id, reason, overrides: true }).await
+        let (audit, reason) = (self.audit(), "under review".to_owned());
+        self.ledger.suspend_grant(SuspendGrant { audit, id, reason, overrides: true }).await
     }
 
     /// Resumes a grant.
     pub async fn resume(&self, id: GrantId) -> Result<Grant, Refusal> {
-        self.ledger.resume_grant(ResumeGrant { stamp: self.stamp(), id, only_own: false }).await
+        self.ledger.resume_grant(ResumeGrant { audit: self.audit(), id, only_own: false }).await
     }
 
     /// A grant of this tenant with its lineage.
@@ -347,20 +347,20 @@ impl TestTenant {
 }
 
 /// What a command carries of who makes it. Where a test does not say otherwise, nobody's right is in question.
-pub trait FromStamp {
+pub trait FromAuditContext {
     /// Made of this.
-    fn from_stamp(stamp: Stamp) -> Self;
+    fn from_audit(audit: AuditContext) -> Self;
 }
 
-impl FromStamp for Stamp {
-    fn from_stamp(stamp: Stamp) -> Self {
-        stamp
+impl FromAuditContext for AuditContext {
+    fn from_audit(audit: AuditContext) -> Self {
+        audit
     }
 }
 
-impl FromStamp for Mandate {
-    fn from_stamp(stamp: Stamp) -> Self {
-        Self::own(stamp)
+impl FromAuditContext for Mandate {
+    fn from_audit(audit: AuditContext) -> Self {
+        Self::own(audit)
     }
 }
 

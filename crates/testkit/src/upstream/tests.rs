@@ -17,7 +17,7 @@ fn get(upstream: &Upstream, path: &str) -> Answer {
 /// Reads so many bytes of the answer and goes away.
 fn peek(upstream: &Upstream, length: usize) -> String {
     let mut stream = TcpStream::connect(upstream.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nHost: upstream\r\n\r\n").unwrap();
     let mut bytes = vec![0; length];
     stream.read_exact(&mut bytes).unwrap();
@@ -60,10 +60,10 @@ fn held_requests_are_all_answered_when_released() {
 
 #[test]
 fn a_dropped_upstream_ends_whatever_it_is_doing() {
-    for reply in [Reply::endless(), Reply::drip(PATIENCE), Reply::drip_head(PATIENCE), Reply::silence()] {
+    for reply in [Reply::endless(), Reply::drip(TIMEOUT), Reply::drip_head(TIMEOUT), Reply::silence()] {
         let upstream = Upstream::start(move |_| reply.clone());
         let mut client = TcpStream::connect(upstream.address()).unwrap();
-        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client.set_read_timeout(Some(TIMEOUT)).unwrap();
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         upstream.wait_for(1);
         drop(upstream);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use toolgate_gate::ports::ledger::RevokeGrant;
 
-use crate::seed::{self, Row, new_id, stamp};
+use crate::seed::{self, Row, audit, new_id};
 use crate::table::print;
 use crate::{postgres, sqlite};
 
@@ -24,7 +24,7 @@ pub async fn run() {
         }
         subject.seeder.insert(credential, &rows).await;
         let begun = Instant::now();
-        let command = RevokeGrant { stamp: stamp(), id: rows[0].id, reason: "benchmark".to_owned() };
+        let command = RevokeGrant { audit: audit(), id: rows[0].id, reason: "benchmark".to_owned() };
         let revoked = subject.ledger.revoke_grant(command).await.unwrap();
         let took = begun.elapsed();
         assert_eq!(usize::try_from(revoked.grants).unwrap(), BELOW + 1);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use toolgate_gate::ports::ledger::CreateVault;
 
-use crate::seed::{self, stamp};
+use crate::seed::{self, audit};
 use crate::table::print;
 use crate::{Subject, postgres, sqlite};
 
@@ -50,7 +50,7 @@ async fn changes(subject: &Subject, writers: usize) -> f64 {
             tokio::spawn(async move {
                 let mut count = 0_u32;
                 while begun.elapsed() < SPAN {
-                    ledger.create_vault(CreateVault { stamp: stamp(), vault: seed::vault() }).await.unwrap();
+                    ledger.create_vault(CreateVault { audit: audit(), vault: seed::vault() }).await.unwrap();
                     count += 1;
                 }
                 count

@@ -9,7 +9,7 @@ use toolgate_model::grant::DelegationRequest;
 use toolgate_model::id::CredentialId;
 use toolgate_model::principal::PrincipalId;
 
-use crate::seed::{self, Row, new_id, now, scopes, stamp, tenant};
+use crate::seed::{self, Row, audit, new_id, now, scopes, tenant};
 use crate::table::{median, micros, print, ratio};
 use crate::{Subject, postgres, sqlite};
 
@@ -80,7 +80,7 @@ async fn measure(subject: &Subject, rows: &[Row], round: usize) -> Costs {
             expires_at: None,
         };
         let command = DelegateGrant {
-            stamp: stamp(),
+            audit: audit(),
             id: new_id(),
             source: row.id,
             target: PrincipalId::parse("receiver").unwrap(),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use rusqlite::params;
 use tokio_postgres::{Client, NoTls};
 use toolgate_gate::ports::entropy::random;
-use toolgate_gate::ports::ledger::{CreateCredential, CreateTenant, CreateVault, Ledger, Mandate, NewKey, Stamp};
+use toolgate_gate::ports::ledger::{
+    AuditContext, CreateCredential, CreateTenant, CreateVault, Ledger, Mandate, NewKey,
+};
 use toolgate_model::credential::{AuthType, Credential, ServiceName, Vault};
 use toolgate_model::id::{CredentialId, GrantId, KeyId, VaultId};
 use toolgate_model::permission::PermissionSet;
@@ -25,8 +27,8 @@ pub fn tenant() -> TenantId {
     TenantId::default_tenant()
 }
 
-pub fn stamp() -> Mandate {
-    Mandate::own(Stamp { tenant: tenant(), actor: PrincipalId::administrator(), time: now() })
+pub fn audit() -> Mandate {
+    Mandate::own(AuditContext { tenant: tenant(), actor: PrincipalId::administrator(), time: now() })
 }
 
 pub fn new_id() -> GrantId {
@@ -56,9 +58,9 @@ pub async fn credential(ledger: &dyn Ledger) -> CredentialId {
         expires_at: None,
     };
     let made = Tenant { id: tenant(), name: None, created_at: now() };
-    ledger.create_tenant(CreateTenant { stamp: stamp(), tenant: made, administrator, key }).await.unwrap();
+    ledger.create_tenant(CreateTenant { audit: audit(), tenant: made, administrator, key }).await.unwrap();
     let vault = vault();
-    ledger.create_vault(CreateVault { stamp: stamp(), vault: vault.clone() }).await.unwrap();
+    ledger.create_vault(CreateVault { audit: audit(), vault: vault.clone() }).await.unwrap();
     let credential = Credential {
         id: CredentialId::new(now(), random().unwrap()),
         tenant: tenant(),
@@ -76,7 +78,7 @@ pub async fn credential(ledger: &dyn Ledger) -> CredentialId {
         revoked_at: None,
     };
     let id = credential.id;
-    ledger.create_credential(CreateCredential { stamp: stamp(), credential, sealed: None }).await.unwrap();
+    ledger.create_credential(CreateCredential { audit: audit(), credential, sealed: None }).await.unwrap();
     id
 }
 

@@ -31,7 +31,7 @@ const SAMPLES: usize = 200;
 const SLOW_SAMPLES: usize = 50;
 /// What a slow guardian takes.
 const THINKING: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub async fn run() -> Vec<String> {
     let fixture = LedgerFixture::sqlite().await;
@@ -129,7 +129,7 @@ impl Asking {
 fn guardians(fixture: &LedgerFixture, upstreams: &[&Upstream]) -> Guardians {
     let engine = PolicyEngine::new(fixture.ledger().clone(), Arc::new(fixture.clock().clone()));
     let remote = upstreams.iter().enumerate().map(|(number, upstream)| guardian(number, upstream)).collect();
-    Guardians::new(Arc::new(engine), remote, Arc::new(LogAlarm::default())).with_budget(PATIENCE)
+    Guardians::new(Arc::new(engine), remote, Arc::new(LogAlarm::default())).with_budget(TIMEOUT)
 }
 
 fn guardian(number: usize, upstream: &Upstream) -> RemoteGuardian {
@@ -138,7 +138,7 @@ fn guardian(number: usize, upstream: &Upstream) -> RemoteGuardian {
     let url = format!("{}/hooks", upstream.url()).parse().unwrap();
     let link = GuardianLink::new(client, url, LinkAuthentication::None, 1 << 20, None).unwrap();
     let settings =
-        RemoteSettings { timeout: PATIENCE, ..RemoteSettings::new(format!("guardian-{number}"), Dialect::Aos) };
+        RemoteSettings { timeout: TIMEOUT, ..RemoteSettings::new(format!("guardian-{number}"), Dialect::Aos) };
     RemoteGuardian::new(settings, Arc::new(link)).unwrap()
 }
 

@@ -119,7 +119,7 @@ pub async fn timed(guardians: &Guardians, hooked: &Hooked<'_>) -> Duration {
 
 async fn apply(tenant: &TestTenant, files: Vec<PolicyFile>) {
     let command = ApplyPolicies {
-        stamp: tenant.stamp(),
+        audit: tenant.audit(),
         change: PolicyChange::Applied,
         files,
         note: None,

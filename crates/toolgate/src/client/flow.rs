@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 use super::{Client, ClientError};
 
 /// The longest block of lines that is kept in memory.
-const LONGEST_BLOCK: usize = 16 * 1024 * 1024;
+const MAX_BLOCK: usize = 16 * 1024 * 1024;
 /// How long a gate may be silent. It says every few seconds that it is still there.
-const LONGEST_SILENCE: Duration = Duration::from_secs(90);
+const MAX_SILENCE: Duration = Duration::from_secs(90);
 
 /// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Flow<'_> {
                 return Ok(event);
             }
             let broken = |reason: &str| self.client.broken_off(reason);
-            let frame = tokio::time::timeout(LONGEST_SILENCE, self.body.frame()).await;
+            let frame = tokio::time::timeout(MAX_SILENCE, self.body.frame()).await;
             let frame = frame.map_err(|_| broken("it fell silent"))?.ok_or_else(|| broken("the stream ended"))?;
             let frame = frame.map_err(|error| broken(&error.to_string()))?;
             if let Some(data) = frame.data_ref()
@@ -85,7 +85,7 @@ impl Blocks {
                 self.line.push(*byte);
             }
         }
-        self.line.len() + self.data.as_ref().map_or(0, String::len) <= LONGEST_BLOCK
+        self.line.len() + self.data.as_ref().map_or(0, String::len) <= MAX_BLOCK
     }
 
     fn next(&mut self) -> Option<ServerEvent> {
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn an_event_without_an_end_is_not_kept_for_ever() {
         let mut blocks = Blocks::default();
-        let piece = vec![b'x'; LONGEST_BLOCK / 2];
+        let piece = vec![b'x'; MAX_BLOCK / 2];
         assert!(blocks.add(&piece));
         assert!(blocks.add(&piece));
         assert!(!blocks.add(b"x"));

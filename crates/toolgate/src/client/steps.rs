@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::{ANSWER_LIMIT, Client, ClientError};
+use super::{Client, ClientError, RESPONSE_LIMIT};
 use crate::output::at;
 
 /// What asks for steps instead of one answer.
@@ -79,7 +79,7 @@ impl Unread {
     /// Takes bytes as they come; answers whether there is still room for them.
     fn add(&mut self, bytes: &[u8]) -> bool {
         self.bytes.extend_from_slice(bytes);
-        self.bytes.len() <= ANSWER_LIMIT
+        self.bytes.len() <= RESPONSE_LIMIT
     }
 
     fn line(&mut self) -> Option<Vec<u8>> {

@@ -19,7 +19,7 @@ use crate::output::Report;
 
 mod export;
 mod feed;
-mod outlet;
+mod output_writer;
 mod position;
 
 /// Read, prove, export and verify the audit log

@@ -37,18 +37,18 @@ impl Demo {
             started = DemoGate::start() => started?,
             () = &mut stop => return Err(cut_off()),
         };
-        let walked = tokio::select! {
-            walked = self.walk(&gate, &payments) => walked,
+        let outcome = tokio::select! {
+            outcome = self.run_tour(&gate, &payments) => outcome,
             () = &mut stop => if self.keep { Ok(()) } else { Err(cut_off()) },
         };
         gate.stop().await?;
-        walked?;
+        outcome?;
         Narration::of_terminal().closing(self.keep)
     }
 
-    async fn walk(&self, gate: &DemoGate, payments: &Payments) -> Result<(), Failure> {
+    async fn run_tour(&self, gate: &DemoGate, payments: &Payments) -> Result<(), Failure> {
         let mut tour = Tour::new(gate, payments, Narration::of_terminal())?;
-        tour.walk().await?;
+        tour.run_tour().await?;
         if self.keep {
             tour.show_what_runs().await?;
             std::future::pending::<()>().await;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Connection, block_on, object};
 use crate::client::{Client, ClientError};
 use crate::durations::parse_seconds;
-use crate::hook::{BLOCKED, Heard, HookAnswer, HookCall, HookClient, Reply};
+use crate::hook::{BLOCKED, HookCall, HookClient, HookInput, HookResponse, Reply};
 
 #[cfg(test)]
 mod tests;
@@ -55,8 +55,8 @@ impl Hook {
 
     fn answer(&self, input: &[u8]) -> Reply {
         let (event, call) = match self.client.read(input) {
-            Ok(Heard::Call { event, call }) => (event, call),
-            Ok(Heard::Nothing(reply)) => return reply,
+            Ok(HookInput::Call { event, call }) => (event, call),
+            Ok(HookInput::Nothing(reply)) => return reply,
             Err(error) => return self.client.reply_to_unreadable(error.to_string()),
         };
         let body = question(self.client, self.agent.as_deref(), call);
@@ -100,7 +100,7 @@ fn question(client: HookClient, agent: Option<&str>, call: HookCall) -> Value {
 }
 
 /// Puts the call to the gate and waits for the answer.
-async fn ask(gate: &Client, question: &Value) -> HookAnswer {
+async fn ask(gate: &Client, question: &Value) -> HookResponse {
     match gate.change(Method::POST, ASK, Some(question)).await {
         Ok(answer) => understood(&answer),
         Err(ClientError::BrokenOff { url, reason }) => unanswered(&format!(
@@ -111,17 +111,17 @@ async fn ask(gate: &Client, question: &Value) -> HookAnswer {
 }
 
 /// INVARIANT: only the very word `allow` lets a call pass.
-fn understood(answer: &Value) -> HookAnswer {
+fn understood(answer: &Value) -> HookResponse {
     let reason = answer.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
     match answer.get("decision").and_then(Value::as_str) {
-        Some("allow") => HookAnswer { allow: true, reason },
-        Some("deny") => HookAnswer { allow: false, reason },
+        Some("allow") => HookResponse { allow: true, reason },
+        Some("deny") => HookResponse { allow: false, reason },
         _ => unanswered("the gate answered neither allow nor deny; run the same version of toolgate here and there"),
     }
 }
 
-fn unanswered(reason: &str) -> HookAnswer {
-    HookAnswer::deny(format!("Toolgate could not be asked, so the answer is no: {reason}"))
+fn unanswered(reason: &str) -> HookResponse {
+    HookResponse::deny(format!("Toolgate could not be asked, so the answer is no: {reason}"))
 }
 
 /// Says it. An answer that cannot be written is a no, since the client would take silence for none.

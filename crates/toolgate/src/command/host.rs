@@ -21,18 +21,18 @@ use crate::{logins, output};
 
 mod embedded;
 mod engine;
+mod event_writer;
 mod gate_engine;
 mod input;
 mod naming;
 mod open_calls;
-mod outlet;
 mod reading;
 mod session;
 #[cfg(test)]
 mod tests;
 
 /// How long threads that wait for the disk or for another process may still take when all else has ended.
-const LAST_PATIENCE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Speak the tool approval protocol with the application that started it
 ///
@@ -83,7 +83,7 @@ impl Host {
         let runtime = runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?;
         let outcome = runtime.block_on(self.hold());
         // A thread that still waits for the application to read must not hold the end up.
-        runtime.shutdown_timeout(LAST_PATIENCE);
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         Ok(ExitCode::from(u8::from(!outcome?)))
     }
 
@@ -108,7 +108,7 @@ impl Host {
         };
         let held = tokio::select! {
             held = self.converse(client, agent, name, nonce, root, stop) => held,
-            failure = told_twice() => return Err(failure),
+            failure = reported_twice() => return Err(failure),
         };
         if let Some(gate) = gate {
             gate.stop().await;
@@ -150,7 +150,7 @@ impl Host {
 }
 
 /// Ready at the second signal: whoever sends one does not want to wait, for an application that does not read, or for a call.
-async fn told_twice() -> Failure {
+async fn reported_twice() -> Failure {
     for _ in 0..2 {
         match stop_signals() {
             Ok(stop) => stop.await,

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use toolgate_server::Lanes;
+use toolgate_server::WorkerRuntimes;
 
 use super::Failure;
 use crate::configuration::{Environment, Flags, Loaded, keys};
 use crate::{composition, logging};
 
 /// How long threads that wait for the disk or for another process may still take when all else has ended.
-const LAST_PATIENCE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Run the gate
 ///
@@ -70,11 +70,11 @@ impl Serve {
         // For what goes on beside the calls; they have their lanes.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(failed)?;
-        let lanes = Lanes::start(LAST_PATIENCE).map_err(failed)?;
-        let outcome = runtime.block_on(composition::run(configuration, &lanes));
+        let workers = WorkerRuntimes::start(SHUTDOWN_TIMEOUT).map_err(failed)?;
+        let outcome = runtime.block_on(composition::run(configuration, &workers));
         // Whatever is left now was given up on by the drain: it must not hold the end up.
-        lanes.end();
-        runtime.shutdown_timeout(LAST_PATIENCE);
+        workers.end();
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         Ok(outcome?)
     }
 }

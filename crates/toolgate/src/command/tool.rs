@@ -13,9 +13,9 @@ use super::{Connection, Failure, object, typos};
 use crate::client::{Client, escaped, with_query};
 use crate::output::{Report, at, clean, clean_lines, json_text, plain};
 
+mod access;
 mod calling;
 mod explanation;
-mod holdings;
 mod lint;
 mod listing;
 mod parameters;
@@ -164,7 +164,7 @@ impl Action {
             Self::Show { tool, agent, version } => {
                 Listing::fetch(&connection.client()?, None, agent).await?.show(&tool, version.as_deref())
             }
-            Self::Why(why) => Ok(why::told(connection.client()?.get(&why.path()).await?)),
+            Self::Why(why) => Ok(why::report(connection.client()?.get(&why.path()).await?)),
             Self::Lint { service, strict } => {
                 let path = service.map_or_else(String::new, |service| format!("/{}", escaped(&service)));
                 let answer = connection.client()?.get(&format!("/api/v1/services{path}")).await?;

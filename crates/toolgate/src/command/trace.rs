@@ -109,9 +109,9 @@ async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, 
 async fn replayed(client: &Client, named: &str) -> Result<Report, Failure> {
     let path = |run: &str| format!("/api/v1/runs/{}/replay", escaped(run));
     match client.get(&path(named)).await {
-        Ok(answer) => Ok(replay::told(answer)),
+        Ok(answer) => Ok(replay::report(answer)),
         Err(error) if is_missing(&error) => match run_of_call(client, named).await? {
-            Some(run) => Ok(replay::told(replay::of_call(client.get(&path(&run)).await?, named))),
+            Some(run) => Ok(replay::report(replay::of_call(client.get(&path(&run)).await?, named))),
             None => Err(error.into()),
         },
         Err(error) => Err(error.into()),

@@ -46,14 +46,14 @@ pub(super) async fn warn_of_mistyped_scopes(client: &Client, service: &str, scop
     warn_of_unneeded(client, service, scopes, |meant| !meant.is_empty()).await;
 }
 
-async fn warn_of_unneeded(client: &Client, service: &str, scopes: &[String], tells: impl Fn(&str) -> bool) {
+async fn warn_of_unneeded(client: &Client, service: &str, scopes: &[String], is_noted: impl Fn(&str) -> bool) {
     let Ok(shown) = client.get(&format!("/api/v1/services/{}", escaped(service))).await else { return };
     let versions = at(&shown, "versions").as_array().into_iter().flatten();
     let tools = versions.filter_map(|version| at(version, "tools").as_object()).flat_map(|tools| tools.values());
     let known: BTreeSet<String> = tools.filter_map(|tool| at(tool, "scope").as_str()).map(str::to_owned).collect();
     for scope in scopes.iter().filter(|scope| !known.is_empty() && !known.contains(*scope)) {
         let meant = meant(scope, &known);
-        if tells(&meant) {
+        if is_noted(&meant) {
             warn(&format!("no tool of {} needs the scope {}{meant}", clean(service), clean(scope)));
         }
     }

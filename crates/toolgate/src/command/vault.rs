@@ -14,9 +14,9 @@ use crate::output::{self, Report, at, plain, table};
 use crate::prompt;
 
 /// How often a change of the master key is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// After so many looks without progress something is in the way.
-const PATIENCE: u32 = 120;
+const IDLE_POLLS: u32 = 120;
 
 /// Keep vaults, and change the master key
 #[derive(Args)]
@@ -118,17 +118,17 @@ impl Action {
 
 /// Looks until nothing is left to wrap anew, or until nothing happens any more.
 async fn wait_for_rekey(client: &Client, mut status: Value) -> Result<Value, Failure> {
-    let mut looks = interval(LOOK_EVERY);
+    let mut looks = interval(POLL_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut patience = PATIENCE;
+    let mut polls_left = IDLE_POLLS;
     let mut last = u64::MAX;
     loop {
         let remaining = at(&status, "remaining").as_u64().unwrap_or(0);
         if remaining == 0 {
             return Ok(status);
         }
-        patience = if remaining < last { PATIENCE } else { patience - 1 };
-        if patience == 0 {
+        polls_left = if remaining < last { IDLE_POLLS } else { polls_left - 1 };
+        if polls_left == 0 {
             return Err(Failure::Said(format!(
                 "{remaining} data keys are still under an old master key; the gate's log says why, and the old key is kept"
             )));

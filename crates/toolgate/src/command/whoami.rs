@@ -24,12 +24,12 @@ impl Whoami {
             None => "the environment".to_owned(),
         };
         let row = |name: &str, value: String| vec![name.to_owned(), value];
-        let told = |name: &str| plain(at(&caller, name));
+        let field = |name: &str| plain(at(&caller, name));
         let rows = vec![
-            row("id:", told("id")),
-            row("kind:", told("kind")),
-            row("tenant:", told("tenant_id")),
-            row("permissions:", told("permissions")),
+            row("id:", field("id")),
+            row("kind:", field("kind")),
+            row("tenant:", field("tenant_id")),
+            row("permissions:", field("permissions")),
             row("gate:", clean(&access.url)),
             row("key from:", key),
         ];

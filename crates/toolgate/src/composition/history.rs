@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate_gate::Gate;
 use toolgate_gate::maintenance::Maintenance;
-use toolgate_gate::ports::ledger::{LedgerState, LogHead, Setback};
+use toolgate_gate::ports::ledger::{LedgerState, LogHead, LogRollback};
 use toolgate_ledger::postgres;
 use toolgate_model::checkpoint::PublicKey;
 
@@ -28,7 +28,7 @@ pub struct Known {
 
 /// A ledger that went back, and that the operator accepts.
 pub struct Rollback {
-    setbacks: Vec<Setback>,
+    log_rollbacks: Vec<LogRollback>,
     /// The files that knew better.
     files: Vec<PathBuf>,
 }
@@ -91,18 +91,18 @@ impl Known {
     /// Compares the ledger with what is known, before anything is written to it. Answers what is to be recorded where it
     /// went back and the operator accepts that.
     pub async fn compare(&self, configuration: &Configuration, gate: &Gate) -> Result<Option<Rollback>, StartError> {
-        let mut rollback = Rollback { setbacks: Vec::new(), files: self.unusable.clone() };
+        let mut rollback = Rollback { log_rollbacks: Vec::new(), files: self.unusable.clone() };
         for (path, heads) in &self.heads {
-            let setbacks = gate.maintenance.compare_heads(heads).await?;
-            if setbacks.is_empty() {
+            let log_rollbacks = gate.maintenance.compare_heads(heads).await?;
+            if log_rollbacks.is_empty() {
                 continue;
             }
-            let details = named(&setbacks);
+            let details = named(&log_rollbacks);
             if !configuration.accept_ledger_rollback {
                 return Err(StartError::LedgerRolledBack { heads: path.display().to_string(), details });
             }
             tracing::warn!(details, "the ledger went back, and the operator accepts it");
-            rollback.setbacks.extend(setbacks);
+            rollback.log_rollbacks.extend(log_rollbacks);
             rollback.files.push(path.clone());
         }
         Ok((!rollback.files.is_empty()).then_some(rollback))
@@ -117,7 +117,7 @@ impl Known {
 impl Rollback {
     /// Records it, and keeps the heads of this ledger at once: what was accepted stays so, even if the process ends now.
     pub async fn accept(self, gate: &Gate, keeper: &HeadsKeeper) -> Result<(), StartError> {
-        gate.maintenance.accept_rollback(self.setbacks).await?;
+        gate.maintenance.accept_rollback(self.log_rollbacks).await?;
         gate.audit.integrate().await?;
         gate.maintenance.watch_heads().await?;
         keeper.keep(gate).await?;
@@ -136,7 +136,7 @@ fn files(configuration: &Configuration) -> HeadsFiles {
 fn place(configuration: &Configuration) -> String {
     match &configuration.store {
         Store::Embedded { data } => real(data).join(LEDGER_FILE).display().to_string(),
-        Store::Postgres { url, .. } => postgres::place(url.expose()).unwrap_or_default(),
+        Store::Postgres { url, .. } => postgres::address(url.expose()).unwrap_or_default(),
     }
 }
 
@@ -148,9 +148,9 @@ fn unless_refused(configuration: &Configuration, error: HeadsFileError) -> Resul
     Ok(())
 }
 
-fn named(setbacks: &[Setback]) -> String {
-    let mut names: Vec<String> = setbacks.iter().take(NAMED).map(ToString::to_string).collect();
-    if let Some(more) = setbacks.len().checked_sub(NAMED).filter(|more| *more > 0) {
+fn named(log_rollbacks: &[LogRollback]) -> String {
+    let mut names: Vec<String> = log_rollbacks.iter().take(NAMED).map(ToString::to_string).collect();
+    if let Some(more) = log_rollbacks.len().checked_sub(NAMED).filter(|more| *more > 0) {
         names.push(format!("and {more} more tenants"));
     }
     names.join(", ")

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, json};
-use toolgate_approval::{Desk, NoLinks};
-use toolgate_gate::authority::approvals::Answer;
+use toolgate_approval::{ApprovalBroker, NoLinks};
+use toolgate_gate::authority::approvals::DecisionRequest;
 use toolgate_gate::authority::credentials::NewCredential;
 use toolgate_gate::authority::grants::NewGrant;
 use toolgate_gate::call::{Admitted, CallRequest, Progress};
@@ -16,7 +16,7 @@ use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{ApplyService, Freshness, InvocationFilter, Ledger, PageRequest, RevokeKey};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
-use toolgate_gate::ports::source::{Access, Exchange, Execution, ServiceAnswer, Source, SourceFailure};
+use toolgate_gate::ports::source::{Access, Exchange, Execution, ServiceResponse, Source, SourceFailure};
 use toolgate_gate::refusal::Code;
 use toolgate_gate::{Caller, Gate, Ports, Settings};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
@@ -53,7 +53,7 @@ impl Source for Rotating {
         let access = access.expect("the call has a credential");
         let renewed = access.renewal.renew(&access.material, self).await?;
         let token = renewed.get("access_token").expect("an access token").expose().to_owned();
-        Ok(ServiceAnswer::said(json!({"renewed": token == "second"})))
+        Ok(ServiceResponse::said(json!({"renewed": token == "second"})))
     }
 }
 
@@ -153,7 +153,7 @@ impl House {
         let policy = Arc::new(PolicyEngine::new(ledger.clone(), Arc::clone(&shared_clock)));
         let process = ProcessId::new(clock.now(), random().unwrap());
         let ports = Ports {
-            approver: Arc::new(Desk::new(
+            approver: Arc::new(ApprovalBroker::new(
                 ledger.clone(),
                 ledger.clone(),
                 Arc::clone(&shared_clock),
@@ -345,7 +345,7 @@ async fn an_export_ends_with_the_key_that_it_was_begun_with(fixture: &LedgerFixt
     assert!(house.gate.audit.continue_export(&mut export).await.unwrap().is_some());
 
     let (mut export, _) = house.gate.audit.begin_export(&administrator).await.unwrap();
-    let command = RevokeKey { stamp: house.tenant.stamp(), id: administrator.key() };
+    let command = RevokeKey { audit: house.tenant.audit(), id: administrator.key() };
     house.tenant.ledger.revoke_key(command).await.unwrap();
 
     assert_eq!(house.gate.audit.continue_export(&mut export).await.unwrap_err().code(), Code::KeyRevoked);
@@ -433,7 +433,7 @@ async fn an_approver_is_told_that_the_process_of_the_call_died_on_postgresql() {
     house.credential(600).await;
     let tools = json!({"contacts.read": {"approval": "always"}});
     let definition = ServiceDefinition::from_json(&json!({"service": "crm", "version": "1", "tools": tools})).unwrap();
-    let command = ApplyService { stamp: house.tenant.stamp(), definition, replace: false };
+    let command = ApplyService { audit: house.tenant.audit(), definition, replace: false };
     house.tenant.ledger.apply_service(command).await.unwrap();
     let (observer, mut progress) = tokio::sync::mpsc::unbounded_channel();
     let (gate, caller) = (Arc::clone(&house.gate), house.administrator().await);
@@ -452,7 +452,7 @@ async fn an_approver_is_told_that_the_process_of_the_call_died_on_postgresql() {
 
     // The process gives no sign of life for longer than one that lives.
     house.tenant.wait(60);
-    let answer = Answer {
+    let answer = DecisionRequest {
         decision: Decision::Approve,
         wish: None,
         reason: None,

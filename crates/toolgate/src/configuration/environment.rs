@@ -52,7 +52,7 @@ impl Environment {
 
     /// Sentences about variables that look like ours and are not. No error, since others may set such names: an
     /// orchestrator does so for every service that it knows.
-    pub fn strangers(&self) -> Vec<String> {
+    pub fn unknown_variables(&self) -> Vec<String> {
         let strange = |name: &&String| name.starts_with("TOOLGATE_") && !variables().any(|known| known == *name);
         let strange = self.0.keys().filter(strange);
         strange
@@ -98,9 +98,9 @@ mod tests {
     fn a_variable_set_to_nothing_is_not_set_and_a_stranger_is_named() {
         let environment = environment(&[("TOOLGATE_DATA", ""), ("TOOLGATE_LISTN", "x"), ("TOOLGATE_DATBASE_URL", "y")]);
         assert_eq!(environment.text("TOOLGATE_DATA"), Ok(None));
-        let strangers = environment.strangers();
-        assert_eq!(strangers.len(), 2);
-        assert!(strangers[0].contains("TOOLGATE_DATABASE_URL"), "{}", strangers[0]);
-        assert!(strangers[1].contains("TOOLGATE_LISTEN"), "{}", strangers[1]);
+        let unknown_variables = environment.unknown_variables();
+        assert_eq!(unknown_variables.len(), 2);
+        assert!(unknown_variables[0].contains("TOOLGATE_DATABASE_URL"), "{}", unknown_variables[0]);
+        assert!(unknown_variables[1].contains("TOOLGATE_LISTEN"), "{}", unknown_variables[1]);
     }
 }

@@ -11,7 +11,7 @@ use toolgate_gate::call::{AskForm, HookTerms, UnknownTools};
 use toolgate_guardian::detector::{DetectorKind, Detectors, FieldSelector};
 use toolgate_guardian::remote::{BreakerSettings, Redaction, RemoteSettings, SHADOW_TIMEOUT};
 use toolgate_guardian::selector::{NamePattern, Selector};
-use toolgate_model::approval::LONGEST_WAIT;
+use toolgate_model::approval::MAX_WAIT;
 use toolgate_model::descriptor::SafetyTier;
 use toolgate_model::guard::{Dialect, GuardMode, Hook, OnFailure};
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -24,7 +24,7 @@ use super::ConfigurationError;
 use crate::durations;
 
 /// The longest that a guardian may have for an answer.
-const LONGEST_TIMEOUT: u64 = 60_000;
+const MAX_TIMEOUT: u64 = 60_000;
 
 /// What the file says.
 #[derive(Default)]
@@ -222,8 +222,8 @@ fn profile(terms: Terms, usual: &HookProfile) -> Result<HookProfile, String> {
     let forms = [("whole", ModifiedForm::Whole), ("fragment", ModifiedForm::Fragment)];
     let form = word(terms.modified_request.as_deref(), "modified_request", &forms)?;
     let wait = match terms.wait_seconds.map(Duration::from_secs) {
-        Some(wait) if wait.is_zero() || wait > LONGEST_WAIT => {
-            return Err(format!("`wait_seconds` must be from 1 to {}", LONGEST_WAIT.as_secs()));
+        Some(wait) if wait.is_zero() || wait > MAX_WAIT => {
+            return Err(format!("`wait_seconds` must be from 1 to {}", MAX_WAIT.as_secs()));
         }
         wait => wait,
     };
@@ -260,8 +260,8 @@ fn entry(given: &Guardian, base: &Path) -> Result<GuardianEntry, String> {
     let postures = [OnFailure::Deny, OnFailure::Allow].map(|posture| (posture.as_str(), posture));
     settings.on_failure = word(given.on_failure.as_deref(), "on_failure", &postures)?.unwrap_or_default();
     if let Some(timeout) = given.timeout_milliseconds {
-        if !(1..=LONGEST_TIMEOUT).contains(&timeout) {
-            return Err(format!("`timeout_milliseconds` must be from 1 to {LONGEST_TIMEOUT}"));
+        if !(1..=MAX_TIMEOUT).contains(&timeout) {
+            return Err(format!("`timeout_milliseconds` must be from 1 to {MAX_TIMEOUT}"));
         }
         settings.timeout = Duration::from_millis(timeout);
     }
@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn whatever_is_wrong_is_named_and_nothing_is_ignored() {
-        for (line, told) in [
+        for (line, expected) in [
             ("timeout = 5", "timeout"),
             ("mode = \"observe\"", "`mode` must be one of enforce, shadow, off"),
             ("hooks = [\"toolCall\"]", "there is no hook `toolCall`"),
@@ -414,7 +414,7 @@ mod tests {
             ("max_concurrency = 0", "at least 1"),
         ] {
             let found = problems(&format!("{SECURITY}{line}\n"));
-            assert!(found.iter().any(|problem| problem.contains(told)), "{line}: {found:?}");
+            assert!(found.iter().any(|problem| problem.contains(expected)), "{line}: {found:?}");
         }
         assert!(problems(&format!("{SECURITY}{SECURITY}"))[0].contains("twice"));
         assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("gate's own"));

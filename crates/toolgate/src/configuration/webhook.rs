@@ -12,7 +12,7 @@ use crate::webhooks::Details;
 /// The variable of the secret that the messages of the webhook are signed with.
 const WEBHOOK_SECRET: &str = "TOOLGATE_APPROVALS_WEBHOOK_SECRET";
 /// How long that is at least.
-const LEAST_SECRET: usize = 24;
+const MIN_SECRET: usize = 24;
 
 /// Where approvals are told of.
 pub struct WebhookSettings {
@@ -48,15 +48,14 @@ pub(super) fn read(
     };
     let weak = || {
         let problem = format!(
-            "{WEBHOOK_SECRET} must have at least {LEAST_SECRET} characters, or be whsec_ and the base64 of at least \
-             {LEAST_SECRET} bytes"
+            "{WEBHOOK_SECRET} must have at least {MIN_SECRET} characters, or be whsec_ and the base64 of at least \
+             {MIN_SECRET} bytes"
         );
         ConfigurationError::one(problem)
     };
     let key = SignatureKey::of(&secret).map_err(|_| weak())?;
     // Four letters of base64 are three bytes.
-    let least =
-        if secret.expose().starts_with("whsec_") { LEAST_SECRET / 3 * 4 + "whsec_".len() } else { LEAST_SECRET };
+    let least = if secret.expose().starts_with("whsec_") { MIN_SECRET / 3 * 4 + "whsec_".len() } else { MIN_SECRET };
     if secret.expose().chars().count() < least {
         return Err(weak());
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::claude_code::{self, PERMISSION};
 use super::fields::Fields;
-use super::{Category, Heard, HookCall, InputError};
+use super::{Category, HookCall, HookInput, InputError};
 
 /// The event before calls.
 pub const PRE_TOOL: &str = claude_code::PRE_TOOL;
@@ -25,7 +25,7 @@ const QUIET: [&str; 10] = [
 ];
 
 /// Understands an input.
-pub fn read(mut fields: Fields) -> Result<Heard, InputError> {
+pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     let event = fields.need("hook_event_name")?;
     let tool = match event.as_str() {
         PRE_TOOL => fields.need("tool_name")?,
@@ -41,7 +41,7 @@ pub fn read(mut fields: Fields) -> Result<Heard, InputError> {
         arguments: fields.arguments()?,
         tool,
     };
-    Ok(Heard::Call { event, call })
+    Ok(HookInput::Call { event, call })
 }
 
 /// The answer in the client's words.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use toolgate_model::strict_json;
 
 use super::fields::Fields;
-use super::{Category, Heard, HookCall, InputError, Reply};
+use super::{Category, HookCall, HookInput, InputError, Reply};
 
 /// The event before every call.
 pub const PRE_TOOL: &str = "preToolUse";
@@ -32,7 +32,7 @@ const QUIET: [&str; 14] = [
 ];
 
 /// Understands an input.
-pub fn read(mut fields: Fields) -> Result<Heard, InputError> {
+pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     let event = fields.need("hook_event_name")?;
     let (tool, category, arguments) = match event.as_str() {
         PRE_TOOL => {
@@ -66,7 +66,7 @@ pub fn read(mut fields: Fields) -> Result<Heard, InputError> {
         }
         "beforeSubmitPrompt" => {
             let stdout = json!({"continue": true}).to_string();
-            return Ok(Heard::Nothing(Reply { stdout, ..Reply::nothing() }));
+            return Ok(HookInput::Nothing(Reply { stdout, ..Reply::nothing() }));
         }
         _ => return fields.no_call(event, &QUIET),
     };
@@ -78,7 +78,7 @@ pub fn read(mut fields: Fields) -> Result<Heard, InputError> {
         category,
         arguments,
     };
-    Ok(Heard::Call { event, call })
+    Ok(HookInput::Call { event, call })
 }
 
 /// The answer in the client's words.

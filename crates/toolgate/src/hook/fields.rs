@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{Heard, InputError, Reply};
+use super::{HookInput, InputError, Reply};
 
 /// The members of one input.
 pub struct Fields {
@@ -58,9 +58,9 @@ impl Fields {
     }
 
     /// The answer to an event that is no call: silence if it is known to decide about none, an error otherwise.
-    pub fn no_call(&self, event: String, quiet: &[&str]) -> Result<Heard, InputError> {
+    pub fn no_call(&self, event: String, quiet: &[&str]) -> Result<HookInput, InputError> {
         if quiet.contains(&event.as_str()) {
-            return Ok(Heard::Nothing(Reply::nothing()));
+            return Ok(HookInput::Nothing(Reply::nothing()));
         }
         Err(InputError::Event { client: self.client, event })
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fields::Fields;
-use super::{Category, Heard, HookCall, InputError};
+use super::{Category, HookCall, HookInput, InputError};
 
 /// The event before every call.
 pub const PRE_TOOL: &str = "BeforeTool";
@@ -23,7 +23,7 @@ const QUIET: [&str; 10] = [
 ];
 
 /// Understands an input.
-pub fn read(mut fields: Fields) -> Result<Heard, InputError> {
+pub fn read(mut fields: Fields) -> Result<HookInput, InputError> {
     let event = fields.need("hook_event_name")?;
     if event != PRE_TOOL {
         return fields.no_call(event, &QUIET);
@@ -39,7 +39,7 @@ pub fn read(mut fields: Fields) -> Result<Heard, InputError> {
         arguments: fields.arguments()?,
         tool,
     };
-    Ok(Heard::Call { event, call })
+    Ok(HookInput::Call { event, call })
 }
 
 /// The answer in the client's words.

@@ -16,7 +16,7 @@ const CLIENTS: [HookClient; 4] = [HookClient::ClaudeCode, HookClient::Codex, Hoo
 #[track_caller]
 fn call(client: HookClient, input: &[u8]) -> (String, HookCall) {
     match client.read(input) {
-        Ok(Heard::Call { event, call }) => (event, call),
+        Ok(HookInput::Call { event, call }) => (event, call),
         other => panic!("no call: {other:?}"),
     }
 }
@@ -34,12 +34,12 @@ fn said(reply: Reply) -> (Value, String, u8) {
     (serde_json::from_str(&reply.stdout).unwrap(), reply.stderr, reply.code)
 }
 
-fn yes() -> HookAnswer {
-    HookAnswer { allow: true, reason: "the mode allows it".to_owned() }
+fn yes() -> HookResponse {
+    HookResponse { allow: true, reason: "the mode allows it".to_owned() }
 }
 
-fn no() -> HookAnswer {
-    HookAnswer::deny("ann said no")
+fn no() -> HookResponse {
+    HookResponse::deny("ann said no")
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn events_that_decide_about_no_call_get_no_decision() {
         (HookClient::Cursor, recorded!("cursor/before-submit-prompt"), json!({"continue": true})),
     ] {
         match client.read(input) {
-            Ok(Heard::Nothing(reply)) => assert_eq!(said(reply), (answer, String::new(), 0)),
+            Ok(HookInput::Nothing(reply)) => assert_eq!(said(reply), (answer, String::new(), 0)),
             other => panic!("{client:?}: {other:?}"),
         }
     }
@@ -220,9 +220,9 @@ fn malformed_input_is_an_error_and_its_reply_blocks() {
 #[test]
 fn a_no_always_has_a_reason_without_control_characters() {
     for client in CLIENTS {
-        let reply = client.reply("PreToolUse", &HookAnswer::deny(" \n"));
+        let reply = client.reply("PreToolUse", &HookResponse::deny(" \n"));
         assert_eq!((reply.stderr.as_str(), reply.code), ("denied by Toolgate", BLOCKED));
-        let hostile = HookAnswer::deny(format!("\u{1b}[2Jno\r\n\u{202e}{}", "x".repeat(10_000)));
+        let hostile = HookResponse::deny(format!("\u{1b}[2Jno\r\n\u{202e}{}", "x".repeat(10_000)));
         let reply = client.reply("PreToolUse", &hostile);
         let shown: String = serde_json::from_str::<Value>(&reply.stdout).unwrap().to_string();
         for text in [reply.stderr, shown] {

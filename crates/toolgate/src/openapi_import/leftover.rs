@@ -6,7 +6,7 @@ use toolgate_model::service::ServiceVersion;
 use super::finding::Kind;
 use super::reference::{Part, below};
 use super::text::{description, identifier, slug};
-use super::{Import, ImportError, Wishes};
+use super::{Import, ImportError, ImportOptions};
 
 const ROOT: [&str; 9] =
     ["components", "externalDocs", "info", "jsonSchemaDialect", "openapi", "paths", "security", "servers", "tags"];
@@ -27,16 +27,16 @@ type About = (ServiceName, ServiceVersion, Option<String>);
 
 impl<'a> Import<'a> {
     /// What the document says about itself.
-    pub(super) fn information(&mut self, root: &Part<'a>, wishes: &Wishes) -> Result<About, ImportError> {
+    pub(super) fn information(&mut self, root: &Part<'a>, options: &ImportOptions) -> Result<About, ImportError> {
         let info = root.get("info").unwrap_or_else(|| root.clone());
         let title = info.text("title").unwrap_or_default();
-        let service = match &wishes.service {
+        let service = match &options.service {
             Some(service) => service.clone(),
             None => slug(title).and_then(|name| ServiceName::parse(&name).ok()).ok_or(ImportError::NoName)?,
         };
         let written = info.get("version").map(|version| version.value);
         let written = written.map(|version| version.as_str().map_or_else(|| version.to_string(), str::to_owned));
-        let version = match &wishes.version {
+        let version = match &options.version {
             Some(version) => version.clone(),
             None => {
                 let version = written.as_deref().and_then(identifier);

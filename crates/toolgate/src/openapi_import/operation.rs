@@ -7,7 +7,7 @@ use super::body::BodyKind;
 use super::finding::Kind;
 use super::inputs::Inputs;
 use super::reference::{Part, below};
-use super::response::Answers;
+use super::response::ResponseSummary;
 use super::text::{description, line, slug};
 use super::{Import, check, path};
 
@@ -102,7 +102,7 @@ impl<'a> Import<'a> {
         self.parameters(&part.pointer, &lists, &placeholders, &mut inputs)?;
         let allowed = has_body || method == HttpMethod::Delete;
         let body = self.request_body(part.get("requestBody"), allowed, &mut inputs)?;
-        let answers = self.answers(part.get("responses"));
+        let summary = self.summary(part.get("responses"));
         let is_read = matches!(method, HttpMethod::Get | HttpMethod::Head);
 
         let mut http = Map::new();
@@ -118,8 +118,8 @@ impl<'a> Import<'a> {
         if body == BodyKind::Form {
             http.insert("body".to_owned(), json!("form"));
         }
-        if !answers.success.is_empty() {
-            http.insert("success".to_owned(), Value::Array(answers.success.clone()));
+        if !summary.success.is_empty() {
+            http.insert("success".to_owned(), Value::Array(summary.success.clone()));
         }
         let mut tool = Map::new();
         self.texts(part, &mut tool);
@@ -129,7 +129,7 @@ impl<'a> Import<'a> {
         tool.insert("idempotent".to_owned(), json!(!matches!(method, HttpMethod::Patch | HttpMethod::Post)));
         tool.insert("http".to_owned(), Value::Object(http));
         self.remarks(part);
-        self.read_back(name, tool, answers)
+        self.read_back(name, tool, summary)
     }
 
     /// Reads the tool as the registry would. An answer that it cannot read costs the answer only.
@@ -137,9 +137,9 @@ impl<'a> Import<'a> {
         &mut self,
         name: &ToolName,
         mut tool: Map<String, Value>,
-        answers: Answers,
+        summary: ResponseSummary,
     ) -> Result<ToolDefinition, String> {
-        let Answers { returns: Some(mut returns), pointer, .. } = answers else { return read(name, &tool) };
+        let ResponseSummary { returns: Some(mut returns), pointer, .. } = summary else { return read(name, &tool) };
         for _ in 0..2 {
             tool.insert("returns".to_owned(), returns.clone());
             match check::tool(name, &Value::Object(tool.clone())) {

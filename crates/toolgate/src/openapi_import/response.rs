@@ -13,7 +13,7 @@ const RETURNS_LIMIT: usize = 24 * 1024;
 
 /// What is known of the answers.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(super) struct ResponseSummary {
     /// Codes and classes of success; empty where the document names none.
     pub(super) success: Vec<Value>,
     /// The schema of the answer.
@@ -24,14 +24,14 @@ pub(super) struct Answers {
 
 impl<'a> Import<'a> {
     /// Reads the answers of an operation.
-    pub(super) fn answers(&mut self, responses: Option<Part<'a>>) -> Answers {
-        let mut answers = Answers::default();
-        let Some(responses) = responses else { return answers };
+    pub(super) fn summary(&mut self, responses: Option<Part<'a>>) -> ResponseSummary {
+        let mut summary = ResponseSummary::default();
+        let Some(responses) = responses else { return summary };
         let mut successes = Vec::new();
         for (status, part) in responses.members() {
             match success(status) {
                 Some(code) => {
-                    answers.success.push(code);
+                    summary.success.push(code);
                     successes.push((status, part));
                 }
                 None if status.starts_with("x-") => self.findings.add(Kind::Extension, &part.pointer, status),
@@ -41,14 +41,14 @@ impl<'a> Import<'a> {
         for (status, part) in successes {
             let pointer = part.pointer.clone();
             match self.resolve(part) {
-                Ok(part) => self.success(status, &part, &mut answers),
+                Ok(part) => self.success(status, &part, &mut summary),
                 Err(reason) => self.findings.add(Kind::OtherResponse, &pointer, reason),
             }
         }
-        answers
+        summary
     }
 
-    fn success(&mut self, status: &str, part: &Part<'a>, answers: &mut Answers) {
+    fn success(&mut self, status: &str, part: &Part<'a>, summary: &mut ResponseSummary) {
         self.known_members(part, &["content", "description", "headers", "links"]);
         for (kind, member) in [(Kind::ResponseHeader, "headers"), (Kind::Link, "links")] {
             for (name, below) in part.get(member).map(|members| members.members()).unwrap_or_default() {
@@ -70,14 +70,14 @@ impl<'a> Import<'a> {
             self.lose_description(part);
             return;
         };
-        if !self.keeps_returns || answers.returns.is_some() {
+        if !self.keeps_returns || summary.returns.is_some() {
             let kind = if self.keeps_returns { Kind::OtherResponse } else { Kind::ResponseSchema };
             self.findings.add(kind, &schema.pointer, status);
             self.lose_description(part);
             return;
         }
-        answers.returns = self.returns(&schema, part);
-        answers.pointer = schema.pointer;
+        summary.returns = self.returns(&schema, part);
+        summary.pointer = schema.pointer;
     }
 
     /// The schema of an answer, unless it says nothing or is too large.

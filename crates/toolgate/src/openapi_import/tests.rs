@@ -18,7 +18,7 @@ fn shop() -> Value {
 }
 
 fn imported(document: &Value) -> Imported {
-    import(document, &Wishes::default()).unwrap()
+    import(document, &ImportOptions::default()).unwrap()
 }
 
 /// A document of one operation, `POST /a` unless another one is named, and these components.
@@ -184,7 +184,7 @@ fn tiers_scopes_and_names_follow_the_rules() {
         let names = imported.definition.tools.keys().map(ToString::to_string);
         names.filter(|name| name.starts_with("note.")).collect()
     };
-    let more = names(&super::import(&document, &Wishes::default()).unwrap());
+    let more = names(&super::import(&document, &ImportOptions::default()).unwrap());
     assert_eq!((names(&imported).len(), more.len()), (2, 3));
     assert!(names(&imported).iter().all(|name| more.contains(name)));
 }
@@ -211,15 +211,15 @@ fn credentials_are_described_as_they_must_be_added() {
 
 #[test]
 fn wishes_count_before_the_document() {
-    let wishes = Wishes {
+    let options = ImportOptions {
         service: Some(ServiceName::parse("other").unwrap()),
         version: Some(ServiceVersion::parse("9").unwrap()),
         base_url: Some(BaseUrl::parse("https://other.example").unwrap()),
         without_returns: true,
     };
-    let imported = import(&shop(), &wishes).unwrap();
+    let imported = import(&shop(), &options).unwrap();
     assert_eq!((imported.definition.service.as_str(), imported.definition.version.as_str()), ("other", "9"));
-    assert_eq!(imported.definition.base_url, wishes.base_url);
+    assert_eq!(imported.definition.base_url, options.base_url);
     assert!(imported.definition.tools.values().all(|tool| tool.returns.is_none()));
     assert_found(&imported, Kind::Server, "/servers/0");
     assert_found(&imported, Kind::Information, "/info/version");
@@ -228,7 +228,7 @@ fn wishes_count_before_the_document() {
 
 #[test]
 fn other_documents_are_refused_with_a_sentence() {
-    let refusal = |document: Value| import(&document, &Wishes::default()).unwrap_err();
+    let refusal = |document: Value| import(&document, &ImportOptions::default()).unwrap_err();
     assert_eq!(refusal(json!({"swagger": "2.0"})), ImportError::NotOpenApi);
     assert_eq!(refusal(json!({"openapi": "2.9"})), ImportError::Version("2.9".to_owned()));
     assert_eq!(refusal(json!({"openapi": "3.10.0"})), ImportError::Version("3.10.0".to_owned()));

@@ -9,9 +9,9 @@ use toolgate_model::approval::Approval;
 use toolgate_model::time::Timestamp;
 
 /// How long after it happened something is still told.
-const TOLD_FOR: Duration = Duration::from_secs(24 * 3600);
+const MESSAGE_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// How long after the end of an approval it is still told that somebody was asked.
-const ASKED_FOR: Duration = Duration::from_secs(3600);
+const REQUEST_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// What is told of an event besides what identifies the approval. The digest is not: whoever can guess the arguments
 /// could try them on it.
@@ -94,9 +94,9 @@ impl Message {
     pub(super) fn is_too_old(&self, now: Timestamp) -> Option<&'static str> {
         // Whether it was answered or not, it has ended by then.
         let end = self.approval.resolved_at.unwrap_or(self.approval.expires_at);
-        if self.asks() && end.plus(ASKED_FOR) <= now {
+        if self.asks() && end.plus(REQUEST_LIFETIME) <= now {
             Some("the approval has ended long ago")
-        } else if self.time.plus(TOLD_FOR) <= now {
+        } else if self.time.plus(MESSAGE_LIFETIME) <= now {
             Some("it happened more than a day ago")
         } else {
             None

@@ -21,13 +21,13 @@ use super::message::Message;
 /// How long nobody else tells what this process has begun to tell; longer than one exchange may take.
 const LEASE: Duration = Duration::from_secs(30);
 /// With this much left of it, the lease is made longer.
-const LEAST_OF_LEASE: Duration = Duration::from_secs(20);
+const MIN_OF_LEASE: Duration = Duration::from_secs(20);
 /// The longest that is waited in one go, so that the lease can be made longer meanwhile.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// How many events are read at once.
 const PAGE: u32 = 50;
 /// The longest time between two tries.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// How long to wait where the ledger refuses.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 
@@ -61,7 +61,7 @@ impl<'a> Round<'a> {
         let outcome = tokio::select! {
             biased;
             _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
-            outcome = self.tell() => outcome,
+            outcome = self.deliver() => outcome,
         };
         if let Err(refusal) = outcome.and(self.give_back().await) {
             tracing::warn!(tenant = %self.tenant, code = refusal.code().as_str(), "the webhook is told later of approvals");
@@ -72,7 +72,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    async fn tell(&mut self) -> Result<(), Refusal> {
+    async fn deliver(&mut self) -> Result<(), Refusal> {
         if !self.hold().await? {
             return Ok(());
         }
@@ -170,7 +170,7 @@ impl<'a> Round<'a> {
     /// Lets time pass; false where another process has taken over.
     async fn wait(&mut self, mut left: Duration) -> Result<bool, Refusal> {
         while !left.is_zero() {
-            let part = left.min(LONGEST_WAIT);
+            let part = left.min(MAX_WAIT);
             pause(part).await;
             left = left.saturating_sub(part);
             if !self.hold().await? {
@@ -183,7 +183,7 @@ impl<'a> Round<'a> {
     /// Takes the lease or makes it longer, where it is needed; false where another process has it.
     async fn hold(&mut self) -> Result<bool, Refusal> {
         let now = self.webhooks.clock.now();
-        if self.held_until.is_some_and(|until| until > now.plus(LEAST_OF_LEASE)) {
+        if self.held_until.is_some_and(|until| until > now.plus(MIN_OF_LEASE)) {
             return Ok(true);
         }
         let until = now.plus(LEASE);
@@ -223,7 +223,7 @@ impl<'a> Round<'a> {
 /// One second, two, four and so on, and up to a quarter more by chance, so that several do not come at once.
 fn pause_after(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(6);
-    let pause = Duration::from_secs(1 << doublings).min(LONGEST_PAUSE);
+    let pause = Duration::from_secs(1 << doublings).min(MAX_PAUSE);
     let chance = random::<1>().map_or(0, |[byte]| u32::from(byte));
     pause + pause * chance / 1024
 }

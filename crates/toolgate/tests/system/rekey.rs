@@ -28,8 +28,8 @@ fn survive_kills(setup: &GateSetup) {
     // When a rekey is begun, and the gate is killed after ever more of it.
     let (code, _) = gate.request("POST", "/api/v1/master-keys/rekey", None);
     assert_eq!(code, 202);
-    for patience in 0..8 {
-        for _ in 0..patience {
+    for timeout in 0..8 {
+        for _ in 0..timeout {
             status(&gate);
         }
         gate.kill();

@@ -69,14 +69,14 @@ impl CommandProvider {
 impl KeyProvider for CommandProvider {
     async fn current_key(&self) -> Result<MasterKeyId, KeyError> {
         let answer = self.run(Verb::Status, b"{}").await?;
-        let StatusAnswer { key_id } = self.read(Verb::Status, &answer)?;
+        let StatusResponse { key_id } = self.read(Verb::Status, &answer)?;
         self.key_id(Verb::Status, key_id)
     }
 
     async fn wrap(&self, data_key: &SymmetricKey, context: &str) -> Result<WrappedKey, KeyError> {
         let request = encode(&WrapRequest { plaintext: &data_key.to_base64(), context }, context.len())?;
         let answer = self.run(Verb::Wrap, &request).await?;
-        let WrapAnswer { key_id, ciphertext } = self.read(Verb::Wrap, &answer)?;
+        let WrapResponse { key_id, ciphertext } = self.read(Verb::Wrap, &answer)?;
         if ciphertext.is_empty() {
             return Err(self.misspoken(Verb::Wrap, "answered with an empty ciphertext"));
         }
@@ -90,11 +90,13 @@ impl KeyProvider for CommandProvider {
         let request = encode(&UnwrapRequest { key_id: &key.0, ciphertext, context }, length)?;
         let answer = self.run(Verb::Unwrap, &request).await?;
         match self.read(Verb::Unwrap, &answer)? {
-            UnwrapAnswer { plaintext: Some(text), refused: None } => SymmetricKey::from_base64(text).ok_or_else(|| {
-                self.misspoken(Verb::Unwrap, "answered with a plaintext that is not base64 of 32 bytes")
-            }),
-            UnwrapAnswer { plaintext: None, refused: Some(Refused::Damaged) } => Err(KeyError::Unauthentic),
-            UnwrapAnswer { plaintext: None, refused: Some(Refused::UnknownKey) } => {
+            UnwrapResponse { plaintext: Some(text), refused: None } => {
+                SymmetricKey::from_base64(text).ok_or_else(|| {
+                    self.misspoken(Verb::Unwrap, "answered with a plaintext that is not base64 of 32 bytes")
+                })
+            }
+            UnwrapResponse { plaintext: None, refused: Some(Refused::Damaged) } => Err(KeyError::Unauthentic),
+            UnwrapResponse { plaintext: None, refused: Some(Refused::UnknownKey) } => {
                 Err(KeyError::Missing { key: key.clone() })
             }
             _ => Err(self.misspoken(Verb::Unwrap, "must answer with either `plaintext` or `refused`")),
@@ -146,20 +148,20 @@ struct UnwrapRequest<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StatusAnswer {
+struct StatusResponse {
     key_id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrapAnswer {
+struct WrapResponse {
     key_id: String,
     ciphertext: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UnwrapAnswer<'a> {
+struct UnwrapResponse<'a> {
     /// Borrowed, because an owned copy would not be wiped; a text with escapes cannot be borrowed and is refused.
     #[serde(borrow, default)]
     plaintext: Option<&'a str>,

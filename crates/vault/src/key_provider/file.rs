@@ -39,7 +39,7 @@ struct State {
 
 /// The file as it was when it was last read.
 struct Loaded {
-    stamp: storage::Stamp,
+    file_version: storage::FileVersion,
     keyring: Keyring,
 }
 
@@ -122,8 +122,8 @@ impl Shared {
     /// The keyring of the file as it is now. What is wrong with the file is an error, and told in the log; the keyring that
     /// was loaded before stays for unwrapping.
     fn refresh<'a>(&self, state: &'a mut State) -> Result<&'a Keyring, KeyError> {
-        let read = match (storage::stamp(&self.path), state.loaded.take()) {
-            (Ok(stamp), Some(loaded)) if loaded.stamp == stamp => Ok(loaded),
+        let read = match (storage::file_version(&self.path), state.loaded.take()) {
+            (Ok(file_version), Some(loaded)) if loaded.file_version == file_version => Ok(loaded),
             (Ok(_), previous) => read(&self.path).map_err(|error| (error, previous)),
             (Err(error), previous) => Err((error, previous)),
         };
@@ -156,9 +156,9 @@ impl Shared {
         let mut keyring = read(&path)?.keyring;
         let outcome = change(&mut keyring)?;
         storage::replace(&path, &contents::write(&keyring))?;
-        let stamp = storage::stamp(&path)?;
+        let file_version = storage::file_version(&path)?;
         tracing::info!(path = %path.display(), current = %keyring.current().0, "the key file was changed");
-        self.state().loaded = Some(Loaded { stamp, keyring });
+        self.state().loaded = Some(Loaded { file_version, keyring });
         Ok(outcome)
     }
 }
@@ -181,9 +181,9 @@ fn create(path: &Path) -> Result<(), KeyError> {
 }
 
 fn read(path: &Path) -> Result<Loaded, KeyError> {
-    let (stamp, text) = storage::read(path)?;
+    let (file_version, text) = storage::read(path)?;
     let keyring = contents::parse(&text).map_err(|error| {
         KeyError::failed(format!("the key file {} is damaged ({error}); restore it from a copy", path.display()))
     })?;
-    Ok(Loaded { stamp, keyring })
+    Ok(Loaded { file_version, keyring })
 }

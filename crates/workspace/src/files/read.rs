@@ -39,7 +39,7 @@ impl Read {
             if chunk.contains(&0) {
                 return Err(WorkspaceError::Binary);
             }
-            if chunk.is_empty() || stop.is_told() {
+            if chunk.is_empty() || stop.is_requested() {
                 window.truncated |= !chunk.is_empty();
                 break;
             }

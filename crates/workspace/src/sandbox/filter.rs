@@ -60,8 +60,8 @@ pub fn tie() -> Result<(), ConfineError> {
 
 /// Closes namespaces and what is shared by number.
 pub fn separate() -> Result<(), ConfineError> {
-    let told = |error: BackendError| ConfineError::Filter(error.to_string());
-    let making = NAMESPACES.map(|flag| with_flag(flag).map_err(told));
+    let confine_error = |error: BackendError| ConfineError::Filter(error.to_string());
+    let making = NAMESPACES.map(|flag| with_flag(flag).map_err(confine_error));
     let making = making.into_iter().collect::<Result<Vec<_>, _>>()?;
     let entering = [(libc::SYS_unshare, Vec::new()), (libc::SYS_setns, Vec::new()), (libc::SYS_clone, making)];
     apply(entering, libc::EPERM)?;
@@ -75,8 +75,8 @@ pub fn separate() -> Result<(), ConfineError> {
 /// A local socket is refused also where the network is allowed: by one, a command could have a service outside the
 /// sandbox do what the command may not. `socketpair`, which stays among processes of the command, is not touched.
 pub fn close_sockets(network: bool) -> Result<(), ConfineError> {
-    let told = |error: BackendError| ConfineError::Filter(error.to_string());
-    let socket_rules = if network { vec![outside_the_network().map_err(told)?] } else { Vec::new() };
+    let confine_error = |error: BackendError| ConfineError::Filter(error.to_string());
+    let socket_rules = if network { vec![outside_the_network().map_err(confine_error)?] } else { Vec::new() };
     apply([(libc::SYS_socket, socket_rules)], libc::EACCES)?;
     // A ring makes sockets too, without the call that is filtered.
     apply([(libc::SYS_io_uring_setup, Vec::new())], libc::ENOSYS)

@@ -27,7 +27,7 @@ const HARMLESS: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random
 
 /// Confines this thread, and what it becomes.
 pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
-    let told = |error: RulesetError| ConfineError::Landlock(error.to_string());
+    let confine_error = |error: RulesetError| ConfineError::Landlock(error.to_string());
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(NEEDED))
@@ -35,11 +35,11 @@ pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))
         .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
-        .map_err(told)?;
+        .map_err(confine_error)?;
     if !confinement.network {
-        ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).map_err(told)?;
+        ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).map_err(confine_error)?;
     }
-    let mut created = ruleset.create().map_err(told)?;
+    let mut created = ruleset.create().map_err(confine_error)?;
 
     let mut hidden = confinement.hidden.clone();
     hidden.push(DEVICES.into());
@@ -50,21 +50,21 @@ pub fn restrict(confinement: &Confinement) -> Result<(), ConfineError> {
         if let Ok((place, kind)) = open(&path)
             && !kind.is_symlink()
         {
-            created = created.add_rule(rule(place, kind, AccessFs::from_read(KNOWN))).map_err(told)?;
+            created = created.add_rule(rule(place, kind, AccessFs::from_read(KNOWN))).map_err(confine_error)?;
         }
     }
     for path in HARMLESS.map(Path::new) {
         if let Ok((place, kind)) = open(path) {
-            created = created.add_rule(rule(place, kind, AccessFs::from_all(KNOWN))).map_err(told)?;
+            created = created.add_rule(rule(place, kind, AccessFs::from_all(KNOWN))).map_err(confine_error)?;
         }
     }
     // A device made below the root would open the disk behind it.
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     for path in &confinement.writable {
         let (place, kind) = open(path).map_err(|error| ConfineError::Landlock(error.kind().to_string()))?;
-        created = created.add_rule(rule(place, kind, AccessFs::from_all(KNOWN) & !devices)).map_err(told)?;
+        created = created.add_rule(rule(place, kind, AccessFs::from_all(KNOWN) & !devices)).map_err(confine_error)?;
     }
-    let status = created.restrict_self().map_err(told)?;
+    let status = created.restrict_self().map_err(confine_error)?;
     match status.ruleset {
         RulesetStatus::NotEnforced => Err(ConfineError::Unsupported),
         RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),

@@ -33,7 +33,7 @@ pub fn probe_tied(confiner: &Path, shell: &Path) -> bool {
         network: true,
     };
     let words = [shell.as_os_str(), OsStr::new("-c"), OsStr::new("printf tied")];
-    said_by(confined(confiner, &confinement, &words)).is_ok_and(|said| said.stdout == "tied")
+    output_of(confined(confiner, &confinement, &words)).is_ok_and(|said| said.stdout == "tied")
 }
 
 /// Runs a shell that writes where it may and where it may not, and looks for what it must not see; tells why the outcome is
@@ -52,7 +52,7 @@ pub fn probe(method: &Method, shell: &Path, temporary: &Path) -> Result<Probed, 
     let bounds = Bounds::default();
     let confinement = Confinement { level, bounds, writable: vec![inside], hidden: vec![hidden], network: false };
     let words = [shell.as_os_str(), OsStr::new("-c"), OsStr::new(LINE), shell.as_os_str(), place.path().as_os_str()];
-    let said = said_by(method.command(&confinement, None, &words))?;
+    let said = output_of(method.command(&confinement, None, &words))?;
     if outside.join("file").exists() {
         Err("it let a write through".to_owned())
     } else if said.stdout == HIDES || said.stdout == READABLE {
@@ -63,20 +63,20 @@ pub fn probe(method: &Method, shell: &Path, temporary: &Path) -> Result<Probed, 
 }
 
 /// What a program printed.
-pub struct Said {
+pub struct ProgramOutput {
     pub stdout: String,
     pub stderr: String,
 }
 
 /// What a short program says, within the time of a probe.
-pub fn said_by(mut command: Command) -> Result<Said, String> {
-    let told = |error: io::Error| format!("it cannot be started ({})", error.kind());
+pub fn output_of(mut command: Command) -> Result<ProgramOutput, String> {
+    let confine_error = |error: io::Error| format!("it cannot be started ({})", error.kind());
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(told)?;
+    let mut child = command.spawn().map_err(confine_error)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let said = Said { stdout: beginning(stdout), stderr: beginning(stderr) };
+        let said = ProgramOutput { stdout: beginning(stdout), stderr: beginning(stderr) };
         // Nobody listens once the time is over.
         let _listening = sender.send(said);
     });

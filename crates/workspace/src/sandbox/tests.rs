@@ -3,11 +3,11 @@
 
 use std::fs;
 
-use super::probe::said_by;
+use super::probe::output_of;
 use super::*;
 use crate::limits::Bounds;
 
-fn limits(sandbox: SandboxWish) -> Limits {
+fn limits(sandbox: SandboxRequirement) -> Limits {
     // Neither a confiner nor anything else that could be one.
     Limits { sandbox, confiner: Some("/dev/null".into()), ..Limits::default() }
 }
@@ -26,7 +26,7 @@ fn a_program_that_does_not_confine_itself_is_no_sandbox() {
 #[test]
 fn what_is_not_enforced_is_said() {
     let report =
-        report(None, &limits(SandboxWish::WherePossible), &["landlock: no kernel".to_owned()], Path::new("sh"));
+        report(None, &limits(SandboxRequirement::WherePossible), &["landlock: no kernel".to_owned()], Path::new("sh"));
     assert_eq!((report.kind, report.writes_confined, report.network_off), ("none", false, false));
     assert!(report.note.contains("WITHOUT a sandbox"), "{}", report.note);
     assert!(report.note.contains("landlock: no kernel"), "{}", report.note);
@@ -36,7 +36,7 @@ fn what_is_not_enforced_is_said() {
 #[test]
 fn a_required_sandbox_that_is_missing_refuses_every_command() {
     let root = tempfile::tempdir().unwrap();
-    let mut sandbox = Sandbox::choose(root.path(), &limits(SandboxWish::Off)).unwrap();
+    let mut sandbox = Sandbox::choose(root.path(), &limits(SandboxRequirement::Off)).unwrap();
     sandbox.command("true", root.path()).unwrap();
     sandbox.refused = Some("none here".to_owned());
     let refused = sandbox.command("true", root.path()).unwrap_err();
@@ -81,7 +81,7 @@ fn bubblewrap_confines_writes_hides_directories_and_has_no_network() {
         base = base.display(),
     );
     let words = [shell.as_os_str(), OsStr::new("-c"), OsStr::new(&line)];
-    let said = said_by(method.command(&confinement, Some(&root), &words)).unwrap();
+    let said = output_of(method.command(&confinement, Some(&root), &words)).unwrap();
     assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "in\n");
     assert!(!base.join("file").exists());
     assert!(!said.stdout.contains("secret"), "{}", said.stdout);

@@ -118,7 +118,7 @@ impl Search<'_> {
         };
         let before = self.matches;
         for (number, line) in (1_u64..).zip(bytes.split(|byte| *byte == b'\n')) {
-            if stop.is_told() {
+            if stop.is_requested() {
                 return ControlFlow::Break(());
             }
             let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use toolgate_workspace::{Limits, Output, SandboxWish, WorkspaceError, WorkspaceTool};
+use toolgate_workspace::{Limits, Output, SandboxRequirement, WorkspaceError, WorkspaceTool};
 
 use crate::place::{Place, object};
 
@@ -14,7 +14,7 @@ use WorkspaceTool::Bash;
 
 /// Commands that run without a sandbox too must end as a whole.
 fn places() -> [Place; 2] {
-    [Place::new(), Place::with(Limits { sandbox: SandboxWish::Off, ..Limits::default() })]
+    [Place::new(), Place::with(Limits { sandbox: SandboxRequirement::Off, ..Limits::default() })]
 }
 
 /// Calls without waiting for the output.
@@ -150,7 +150,7 @@ async fn of_long_output_the_beginning_and_the_end_are_kept() {
 
 #[tokio::test]
 async fn a_flood_of_output_ends_the_command() {
-    for sandbox in [SandboxWish::WherePossible, SandboxWish::Off] {
+    for sandbox in [SandboxRequirement::WherePossible, SandboxRequirement::Off] {
         let place = Place::with(Limits { flood_bytes: 1 << 20, sandbox, ..Limits::default() });
         let output = place.call(Bash, json!({ "command": "echo $$ > own; (yes) & yes" })).await.unwrap();
         assert!(output.text.ends_with("(ended because it printed too much)"));

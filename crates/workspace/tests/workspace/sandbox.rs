@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use toolgate_workspace::{Bounds, CONFINE_WORD, Limits, SandboxWish, WorkspaceTool};
+use toolgate_workspace::{Bounds, CONFINE_WORD, Limits, SandboxRequirement, WorkspaceTool};
 
 use crate::place::Place;
 
@@ -152,7 +152,7 @@ async fn a_confined_command_has_no_terminal() {
 
 #[tokio::test]
 async fn a_command_without_a_sandbox_says_so() {
-    let place = Place::with(Limits { sandbox: SandboxWish::Off, ..Limits::default() });
+    let place = Place::with(Limits { sandbox: SandboxRequirement::Off, ..Limits::default() });
     let report = place.workspace.sandbox();
     assert_eq!((report.kind, report.writes_confined, report.network_off), ("none", false, false));
     assert!(report.note.contains("WITHOUT a sandbox"), "{}", report.note);
@@ -228,7 +228,7 @@ async fn a_confined_command_makes_no_namespace_and_shares_no_memory_by_number() 
 
 #[tokio::test]
 async fn what_a_command_takes_is_bounded() {
-    for sandbox in [SandboxWish::WherePossible, SandboxWish::Off] {
+    for sandbox in [SandboxRequirement::WherePossible, SandboxRequirement::Off] {
         let bounds = Bounds { memory: 64 << 20, processes: 64, file_size: 1 << 20 };
         let place = Place::with(Limits { bounds, sandbox, ..Limits::default() });
         let text = place.text(Bash, json!({ "command": "ulimit -d; ulimit -f; ulimit -c; ulimit -u" })).await;

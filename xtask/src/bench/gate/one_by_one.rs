@@ -72,7 +72,7 @@ impl Caller {
     }
 
     fn receive(&self, connection: &mut BufReader<TcpStream>) -> Result<(), String> {
-        let status = read_answer(connection).map_err(|error| self.failed(&error))?;
+        let status = read_response(connection).map_err(|error| self.failed(&error))?;
         if status == "200" { Ok(()) } else { Err(self.failed(&format!("status {status}"))) }
     }
 
@@ -82,7 +82,7 @@ impl Caller {
 }
 
 /// Reads one answer to its end and tells its status.
-fn read_answer(answers: &mut impl BufRead) -> io::Result<String> {
+fn read_response(answers: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
     answers.read_line(&mut line)?;
     let status = line.split(' ').nth(1).unwrap_or_default().to_owned();
@@ -112,9 +112,9 @@ mod tests {
     fn answers_are_read_one_after_the_other() {
         let mut answers =
             &b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n"[..];
-        assert_eq!(read_answer(&mut answers).unwrap(), "200");
-        assert_eq!(read_answer(&mut answers).unwrap(), "429");
-        assert!(read_answer(&mut answers).is_err(), "there are no more");
+        assert_eq!(read_response(&mut answers).unwrap(), "200");
+        assert_eq!(read_response(&mut answers).unwrap(), "429");
+        assert!(read_response(&mut answers).is_err(), "there are no more");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::*;
 
 fn modified(event: &HookEvent<'_>, request: Value) -> Result<Content<'static>, FailureClass> {
     match given(json!({"decision": "modify", "modifiedRequest": request}), event)?.decision {
-        Decided::Modify(content) => Ok(content),
+        GuardianDecision::Modify(content) => Ok(content),
         other => panic!("{other:?}"),
     }
 }

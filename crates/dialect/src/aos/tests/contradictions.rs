@@ -41,7 +41,7 @@ fn a_bare_message_of_mcp_is_told_from_what_wraps_it() {
     assert_eq!(modify(&q, &changed, ModifiedForm::Whole)["result"]["modifiedRequest"], expected);
     let mut twice = sent;
     twice["params"]["message"] = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
-    assert_eq!(misfit(&twice), "params.message");
+    assert_eq!(invalid_member(&twice), "params.message");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_result_may_stand_in_params_directly() {
     assert_eq!(whole["result"]["modifiedRequest"], expected);
 
     flat["params"]["toolCallResult"] = usual["params"]["toolCallResult"].clone();
-    assert_eq!(misfit(&flat), "params.result");
+    assert_eq!(invalid_member(&flat), "params.result");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_payload_of_a2a_may_stand_beside_the_id() {
     expected["payload"]["params"]["note"] = json!("x");
     assert_eq!(modify(&q, &content(Hook::A2aSend, "x"), ModifiedForm::Whole)["result"]["modifiedRequest"], expected);
     beside["params"] = usual["params"].clone();
-    assert_eq!(misfit(&beside), "payload");
+    assert_eq!(invalid_member(&beside), "payload");
 }
 
 #[test]
@@ -159,9 +159,10 @@ fn the_direction_of_mcp_is_told_by_who_may_send_it() {
             assert_eq!(question(&sent).event.hook, Hook::Mcp(direction), "{method}");
         }
     }
-    for answer in [json!({"jsonrpc": "2.0", "id": 1, "result": null}), json!({"jsonrpc": "2.0", "error": {"code": 1}})]
+    for response in
+        [json!({"jsonrpc": "2.0", "id": 1, "result": null}), json!({"jsonrpc": "2.0", "error": {"code": 1}})]
     {
-        let sent = json!({"jsonrpc": "2.0", "id": 1, "method": "protocols/MCP", "params": {"message": answer}});
+        let sent = json!({"jsonrpc": "2.0", "id": 1, "method": "protocols/MCP", "params": {"message": response}});
         assert_eq!(question(&sent).event.hook, Hook::Mcp(Direction::Inbound));
     }
 }

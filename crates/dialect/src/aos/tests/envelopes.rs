@@ -95,7 +95,7 @@ fn an_answer_that_is_no_decision_has_the_class_of_its_fault() {
     let event = event(Hook::ToolCallRequest);
     let allow = json!({"decision": "allow"});
     let error = |code: i64| json!({"jsonrpc": "2.0", "id": "q-1", "error": {"code": code, "message": "no"}});
-    for (answer, class) in [
+    for (response, class) in [
         (json!([]), FailureClass::Malformed),
         (json!("allow"), FailureClass::Malformed),
         (json!({"id": "q-1", "result": allow}), FailureClass::Malformed),
@@ -116,11 +116,11 @@ fn an_answer_that_is_no_decision_has_the_class_of_its_fault() {
         (error(-32007), FailureClass::Refused),
         (json!({"jsonrpc": "2.0", "id": "q-1", "result": "allow"}), FailureClass::UnknownDecision),
     ] {
-        assert_eq!(read_answer(answer.to_string().as_bytes(), "q-1", &event), Err(class), "{answer}");
+        assert_eq!(read_response(response.to_string().as_bytes(), "q-1", &event), Err(class), "{response}");
     }
-    assert_eq!(read_answer(b"<html>", "q-1", &event), Err(FailureClass::Malformed));
+    assert_eq!(read_response(b"<html>", "q-1", &event), Err(FailureClass::Malformed));
     let twice = br#"{"jsonrpc":"2.0","id":"q-1","result":{"decision":"deny","decision":"allow"}}"#;
-    assert_eq!(read_answer(twice, "q-1", &event), Err(FailureClass::Malformed));
+    assert_eq!(read_response(twice, "q-1", &event), Err(FailureClass::Malformed));
     for (result, class) in [
         (json!({}), FailureClass::UnknownDecision),
         (json!({"decision": "Allow"}), FailureClass::UnknownDecision),
@@ -137,11 +137,14 @@ fn an_answer_that_is_no_decision_has_the_class_of_its_fault() {
 #[test]
 fn what_typed_programs_write_as_null_is_absent() {
     let event = event(Hook::ToolCallRequest);
-    let answer = json!({"jsonrpc": "2.0", "id": "q-1", "error": null, "result": {
+    let response = json!({"jsonrpc": "2.0", "id": "q-1", "error": null, "result": {
         "decision": "allow", "message": null, "reasonCode": null, "policyId": null, "modifiedRequest": null,
     }});
-    let given = read_answer(answer.to_string().as_bytes(), "q-1", &event).unwrap();
-    assert_eq!(given, Given { decision: Decided::Allow, reason: None, codes: Vec::new(), policy: None });
+    let given = read_response(response.to_string().as_bytes(), "q-1", &event).unwrap();
+    assert_eq!(
+        given,
+        GuardianResponse { decision: GuardianDecision::Allow, reason: None, codes: Vec::new(), policy: None }
+    );
 }
 
 #[test]

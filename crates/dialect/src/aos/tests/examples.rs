@@ -49,11 +49,11 @@ fn our_answers_hold_all_of_the_examples() {
     let question = question(&parsed(REQUEST));
     let policy = PolicyRef { id: "external-send-requires-approval".to_owned(), version: "v3".to_owned() };
     let reason = "external_write requires approval; approval not granted";
-    let deny = write(&question, &Answer { policy: Some(&policy), ..plain(VerdictKind::Deny, reason) });
+    let deny = write(&question, &Response { policy: Some(&policy), ..plain(VerdictKind::Deny, reason) });
     let changed = changed();
     let modify = write(
         &question,
-        &Answer {
+        &Response {
             content: Some(&changed),
             form: ModifiedForm::Fragment,
             ..plain(VerdictKind::Modify, "redacted PII in tool argument")
@@ -70,13 +70,13 @@ fn our_answers_hold_all_of_the_examples() {
 #[test]
 fn the_answers_are_read() {
     let event = question(&parsed(REQUEST)).event;
-    let deny = read_answer(DENY.as_bytes(), ID, &event).unwrap();
+    let deny = read_response(DENY.as_bytes(), ID, &event).unwrap();
     let policy = PolicyRef { id: "external-send-requires-approval".to_owned(), version: "v3".to_owned() };
-    assert_eq!(deny.decision, Decided::Deny);
+    assert_eq!(deny.decision, GuardianDecision::Deny);
     assert_eq!(deny.reason.as_deref(), Some("external_write requires approval; approval not granted"));
     assert_eq!(deny.policy, Some(policy));
-    let modify = read_answer(MODIFY.as_bytes(), ID, &event).unwrap();
-    assert_eq!(modify.decision, Decided::Modify(changed()));
+    let modify = read_response(MODIFY.as_bytes(), ID, &event).unwrap();
+    assert_eq!(modify.decision, GuardianDecision::Modify(changed()));
     assert_eq!(modify.reason.as_deref(), Some("redacted PII in tool argument"));
 }
 

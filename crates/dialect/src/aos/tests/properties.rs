@@ -98,7 +98,7 @@ proptest! {
     fn any_json_is_read_without_falling_over(value in json_value(), hook in hook()) {
         let text = value.to_string();
         let _ = read(text.as_bytes(), now());
-        let _ = read_answer(text.as_bytes(), "q-1", &event(hook));
+        let _ = read_response(text.as_bytes(), "q-1", &event(hook));
     }
 
     #[test]
@@ -109,8 +109,8 @@ proptest! {
         put(&mut asked, &mut nth, &value);
         match read_one(&asked) {
             Message::Hook(question) => {
-                let answer = write(&question, &plain(VerdictKind::Deny, "no"));
-                prop_assert_eq!(&answer["id"], &asked["id"]);
+                let response = write(&question, &plain(VerdictKind::Deny, "no"));
+                prop_assert_eq!(&response["id"], &asked["id"]);
             }
             Message::Invalid { id: Some(id), .. } => prop_assert_eq!(id.to_value(), asked["id"].clone()),
             Message::Invalid { id: None, .. } => prop_assert_eq!(Id::read(&asked["id"]), None),
@@ -126,7 +126,7 @@ proptest! {
         let mut whole = ask(&event, "q-1", Dialect::Aos).unwrap();
         put(&mut whole, &mut nth, &value);
         if let Ok(given) = given(json!({"decision": "modify", "modifiedRequest": whole}), &event) {
-            let Decided::Modify(content) = given.decision else { panic!("a modify stays one") };
+            let GuardianDecision::Modify(content) = given.decision else { panic!("a modify stays one") };
             prop_assert_eq!(std::mem::discriminant(&content), std::mem::discriminant(&event.content));
             if let Content::Message(message) = &content {
                 let Content::Message(shown) = &event.content else { panic!("a message stays one") };
@@ -152,9 +152,9 @@ proptest! {
         // A query or keywords that are gone are told as empty ones.
         prop_assume!(!matches!(&event.content, Content::Knowledge { query: None, .. }));
         for form in FORMS {
-            let answer = modify(&question, &event.content, form);
-            let given = read_answer(answer.to_string().as_bytes(), "q-1", &question.event).unwrap();
-            prop_assert_eq!(given.decision, Decided::Modify(event.content.clone()));
+            let response = modify(&question, &event.content, form);
+            let given = read_response(response.to_string().as_bytes(), "q-1", &question.event).unwrap();
+            prop_assert_eq!(given.decision, GuardianDecision::Modify(event.content.clone()));
         }
     }
 }

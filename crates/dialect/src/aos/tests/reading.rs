@@ -84,7 +84,7 @@ fn whatever_is_wrong_is_named_by_its_path() {
         (Hook::A2aSend, "/params/payload/method", json!("tasks/cancel"), "params.payload.method"),
         (Hook::A2aSend, "/params/payload/method", json!("tasks/unknown"), "params.payload.method"),
     ] {
-        assert_eq!(misfit(&sets(hook, pointer, value)), path);
+        assert_eq!(invalid_member(&sets(hook, pointer, value)), path);
     }
 }
 

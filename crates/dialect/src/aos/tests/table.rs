@@ -26,28 +26,28 @@ fn every_decision_on_every_hook_is_understood_by_whoever_asked() {
         for dialect in DIALECTS {
             let event = event(hook);
             let question = question(&ask(&event, "q-1", dialect).unwrap());
-            let told = |answer: &Answer<'_>| {
-                let written = write(&question, answer);
+            let told = |response: &Response<'_>| {
+                let written = write(&question, response);
                 assert_eq!(written["result"]["message"], written["result"]["reason"]);
-                read_answer(written.to_string().as_bytes(), "q-1", &event).unwrap()
+                read_response(written.to_string().as_bytes(), "q-1", &event).unwrap()
             };
-            let expected = |decision: Decided, codes: &[&str]| Given {
+            let expected = |decision: GuardianDecision, codes: &[&str]| GuardianResponse {
                 decision,
                 reason: Some("why".to_owned()),
                 codes: codes.iter().map(|&code| code.to_owned()).collect(),
                 policy: Some(policy.clone()),
             };
-            let answer = |kind| Answer { policy: Some(&policy), ..plain(kind, "why") };
-            assert_eq!(told(&answer(VerdictKind::Allow)), expected(Decided::Allow, &[]));
-            assert_eq!(told(&answer(VerdictKind::Deny)), expected(Decided::Deny, &[]));
-            assert_eq!(told(&answer(VerdictKind::Ask)), expected(Decided::Deny, &["approval_required"]));
+            let response = |kind| Response { policy: Some(&policy), ..plain(kind, "why") };
+            assert_eq!(told(&response(VerdictKind::Allow)), expected(GuardianDecision::Allow, &[]));
+            assert_eq!(told(&response(VerdictKind::Deny)), expected(GuardianDecision::Deny, &[]));
+            assert_eq!(told(&response(VerdictKind::Ask)), expected(GuardianDecision::Deny, &["approval_required"]));
             let changed = content(hook, "[redacted]");
             for form in FORMS {
-                let modify = Answer { content: Some(&changed), form, ..answer(VerdictKind::Modify) };
+                let modify = Response { content: Some(&changed), form, ..response(VerdictKind::Modify) };
                 let wanted = if may_be_changed(hook) {
-                    expected(Decided::Modify(changed.clone()), &[])
+                    expected(GuardianDecision::Modify(changed.clone()), &[])
                 } else {
-                    expected(Decided::Deny, &["modify_unsupported"])
+                    expected(GuardianDecision::Deny, &["modify_unsupported"])
                 };
                 assert_eq!(told(&modify), wanted, "{hook:?} {dialect:?} {form:?}");
             }
@@ -88,33 +88,33 @@ fn a_whole_change_keeps_all_else_and_a_fragment_has_only_the_change() {
 fn a_change_that_cannot_be_told_is_a_no() {
     let q = question(&asked(Hook::ToolCallRequest));
     let wrong_kind = Content::Memory(Vec::new());
-    let denied = |answer: &Answer<'_>, q: &HookQuestion| {
-        let result = write(q, answer)["result"].clone();
+    let denied = |response: &Response<'_>, q: &HookQuestion| {
+        let result = write(q, response)["result"].clone();
         assert_eq!(result["decision"], "deny", "{result}");
         assert_eq!(result["reasonCode"], json!(["modify_unsupported"]));
         assert_eq!(result.get("modifiedRequest"), None);
     };
-    denied(&Answer { content: Some(&wrong_kind), ..plain(VerdictKind::Modify, "why") }, &q);
-    denied(&Answer { content: Some(&wrong_kind), ..plain(VerdictKind::Allow, "why") }, &q);
+    denied(&Response { content: Some(&wrong_kind), ..plain(VerdictKind::Modify, "why") }, &q);
+    denied(&Response { content: Some(&wrong_kind), ..plain(VerdictKind::Allow, "why") }, &q);
     denied(&plain(VerdictKind::Modify, "why"), &q);
     let get = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/get", "params": {"payload": {"id": 3}},
     });
     let changed = message(json!({"id": 3, "params": 1}));
-    denied(&Answer { content: Some(&changed), ..plain(VerdictKind::Modify, "why") }, &question(&get));
+    denied(&Response { content: Some(&changed), ..plain(VerdictKind::Modify, "why") }, &question(&get));
     let other_tool = message(json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "other", "arguments": {}},
     }));
     let mcp = question(&asked(Hook::Mcp(toolgate_model::guard::Direction::Outbound)));
-    denied(&Answer { content: Some(&other_tool), ..plain(VerdictKind::Modify, "why") }, &mcp);
+    denied(&Response { content: Some(&other_tool), ..plain(VerdictKind::Modify, "why") }, &mcp);
 }
 
 #[test]
 fn an_allow_with_a_change_is_told_as_a_change() {
     let q = question(&asked(Hook::MemoryStore));
     let changed = content(Hook::MemoryStore, "x");
-    let answer = Answer { content: Some(&changed), ..plain(VerdictKind::Allow, "why") };
-    assert_eq!(write(&q, &answer)["result"]["decision"], "modify");
+    let response = Response { content: Some(&changed), ..plain(VerdictKind::Allow, "why") };
+    assert_eq!(write(&q, &response)["result"]["decision"], "modify");
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn a_pong_says_who_is_there() {
 fn an_answer_carries_codes_and_data() {
     let q = question(&asked(Hook::MemoryStore));
     let data = Some(json!({"approval_id": "apr_1"}));
-    let answer = Answer { codes: &["approval_required", "x"], data, ..plain(VerdictKind::Ask, "ask first") };
+    let response = Response { codes: &["approval_required", "x"], data, ..plain(VerdictKind::Ask, "ask first") };
     assert_eq!(
-        write(&q, &answer)["result"],
+        write(&q, &response)["result"],
         json!({
             "decision": "deny", "message": "ask first", "reason": "ask first", "reasoning": "ask first",
             "reasonCode": ["approval_required", "x"], "data": {"approval_id": "apr_1"},

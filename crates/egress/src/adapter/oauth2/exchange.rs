@@ -16,19 +16,19 @@ use toolgate_model::time::Timestamp;
 use url::form_urlencoded::{Serializer, byte_serialize};
 use zeroize::Zeroizing;
 
-use super::answer::{self, TokenError, Tokens};
+use super::response::{self, TokenError, Tokens};
 use super::{ACCESS_FIELDS, CLIENT_ID_FIELD, CLIENT_SECRET_FIELD, EXPIRY_FIELD, REFRESH_FIELD, field};
-use crate::adapter::{Errand, failure, secret_header};
+use crate::adapter::{OutboundCall, failure, secret_header};
 use crate::client::{GuardedClient, OutboundRequest};
 use toolgate_model::redaction::Redactor;
 
 /// How much of the endpoint's answer is read.
-const ANSWER_LIMIT: usize = 64 * 1024;
+const RESPONSE_LIMIT: usize = 64 * 1024;
 
 /// One exchange, on behalf of one call and within its time.
 pub(super) struct TokenExchange<'a> {
     client: &'a GuardedClient,
-    errand: &'a Errand<'a>,
+    outbound: &'a OutboundCall<'a>,
     endpoint: &'a TokenEndpoint,
     /// Told of every token before anything else is done with it.
     redactor: Mutex<&'a mut Redactor>,
@@ -54,11 +54,11 @@ enum ClientPlace {
 impl<'a> TokenExchange<'a> {
     pub(super) fn new(
         client: &'a GuardedClient,
-        errand: &'a Errand<'a>,
+        outbound: &'a OutboundCall<'a>,
         endpoint: &'a TokenEndpoint,
         redactor: &'a mut Redactor,
     ) -> Self {
-        Self { client, errand, endpoint, redactor: Mutex::new(redactor), has_begun: AtomicBool::new(false) }
+        Self { client, outbound, endpoint, redactor: Mutex::new(redactor), has_begun: AtomicBool::new(false) }
     }
 
     /// Whether the endpoint may have been asked already.
@@ -73,27 +73,27 @@ impl<'a> TokenExchange<'a> {
         grant: TokenGrant<'_>,
         place: ClientPlace,
     ) -> Result<Result<Tokens, TokenError>, SourceFailure> {
-        let connection = self.errand.connection;
+        let connection = self.outbound.connection;
         // A grant narrows where its tool may go. Where tokens come from is the credential's own matter.
         let own_hosts = connection.allowed_hosts.as_ref();
         let request = OutboundRequest {
-            pool: self.errand.credential.into(),
+            pool: self.outbound.credential.into(),
             method: Method::POST,
             url: &self.endpoint.url,
             headers: headers(material, place)?,
             body: form(self.endpoint, material, grant, place),
-            deadline: self.errand.deadline,
+            deadline: self.outbound.deadline,
             hosts: own_hosts.as_slice(),
             ca_certificate: connection.ca_certificate.as_deref(),
-            body_limit: ANSWER_LIMIT,
+            body_limit: RESPONSE_LIMIT,
         };
-        let answer = self.client.send(request).await.map_err(|error| SourceFailure {
+        let response = self.client.send(request).await.map_err(|error| SourceFailure {
             reason: format!("the token endpoint gave no access token: {error}"),
             // The tool's own service saw nothing of this.
             sent: false,
             ..failure(&error)
         })?;
-        Ok(answer::read(answer, &mut self.redactor.lock().unwrap_or_else(PoisonError::into_inner)))
+        Ok(response::read(response, &mut self.redactor.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -108,7 +108,7 @@ impl Exchange for TokenExchange<'_> {
             outcome = self.ask(current, grant, ClientPlace::Form).await?;
         }
         let tokens = outcome.map_err(|error| proxy_failure(error.to_string()))?;
-        Ok(renewed(current, grant, tokens, self.errand.now))
+        Ok(renewed(current, grant, tokens, self.outbound.now))
     }
 }
 

@@ -14,17 +14,17 @@ mod hosts;
 
 /// A call that is over.
 struct Outcome {
-    answer: Result<InboundAnswer, SourceFailure>,
+    response: Result<InboundResponse, SourceFailure>,
     redactor: Redactor,
 }
 
 impl Outcome {
     fn status(&self) -> u16 {
-        self.answer.as_ref().unwrap().status
+        self.response.as_ref().unwrap().status
     }
 
     fn failure(&self) -> &SourceFailure {
-        self.answer.as_ref().unwrap_err()
+        self.response.as_ref().unwrap_err()
     }
 }
 
@@ -35,10 +35,10 @@ async fn call(fixture: &Fixture, shelf: &Shelf) -> Outcome {
 
 /// The same by a client that is there already: to make one takes its time.
 async fn call_by(client: &GuardedClient, fixture: &Fixture, shelf: &Shelf) -> Outcome {
-    let errand = fixture.errand(shelf.current().await, shelf);
-    let mut redactor = Redactor::new(&errand.material);
-    let answer = OAuth2.carry_out(client, errand, &mut redactor).await;
-    Outcome { answer, redactor }
+    let outbound = fixture.outbound(shelf.current().await, shelf);
+    let mut redactor = Redactor::new(&outbound.material);
+    let response = OAuth2.carry_out(client, outbound, &mut redactor).await;
+    Outcome { response, redactor }
 }
 
 fn fixture_of(server: &TokenServer) -> Fixture {
@@ -151,10 +151,10 @@ async fn many_calls_at_once_make_one_exchange() {
     let stale = shelf.current().await;
     let client = local_client();
     let calls = (0..64).map(|_| async {
-        let errand = fixture.errand(copy(&stale), &shelf);
-        let mut redactor = Redactor::new(&errand.material);
-        let answer = OAuth2.carry_out(&client, errand, &mut redactor).await;
-        (answer.unwrap().status, redactor.hides(&server.access_token()))
+        let outbound = fixture.outbound(copy(&stale), &shelf);
+        let mut redactor = Redactor::new(&outbound.material);
+        let response = OAuth2.carry_out(&client, outbound, &mut redactor).await;
+        (response.unwrap().status, redactor.hides(&server.access_token()))
     });
     assert!(join_all(calls).await.iter().all(|outcome| *outcome == (200, true)));
     assert_eq!((server.exchanges(), shelf.exchanges()), (1, 1));

@@ -19,12 +19,12 @@ fn receiver() -> Upstream {
     Upstream::start(|_| Reply::json(200, json!({"ok": true})))
 }
 
-async fn post(fixture: &Fixture, fields: &[(&str, &str)]) -> (Result<InboundAnswer, SourceFailure>, Redactor) {
+async fn post(fixture: &Fixture, fields: &[(&str, &str)]) -> (Result<InboundResponse, SourceFailure>, Redactor) {
     let shelf = Shelf::new(material(&[]));
-    let errand = fixture.errand(material(fields), &shelf);
-    let mut redactor = Redactor::new(&errand.material);
-    let answer = Webhook.carry_out(&local_client(), errand, &mut redactor).await;
-    (answer, redactor)
+    let outbound = fixture.outbound(material(fields), &shelf);
+    let mut redactor = Redactor::new(&outbound.material);
+    let response = Webhook.carry_out(&local_client(), outbound, &mut redactor).await;
+    (response, redactor)
 }
 
 async fn received_with(secret: (&str, &str)) -> Received {

@@ -10,9 +10,9 @@ async fn a_request_carries_what_it_was_given_and_the_headers_of_the_gate() {
     headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer key"));
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("br"));
     let request = OutboundRequest { method: Method::POST, headers, body: Bytes::from_static(b"{}"), ..get(&url) };
-    let answer = local_client().send(request).await.unwrap();
-    assert_eq!((answer.status, answer.body.as_slice(), answer.truncated), (201, b"ok".as_slice(), false));
-    assert_eq!(answer.headers["x-id"], "7");
+    let response = local_client().send(request).await.unwrap();
+    assert_eq!((response.status, response.body.as_slice(), response.truncated), (201, b"ok".as_slice(), false));
+    assert_eq!(response.headers["x-id"], "7");
     let sent = upstream.requests().remove(0);
     let (head, body) = sent.split_once("\r\n\r\n").unwrap();
     let mut lines: Vec<&str> = head.lines().collect();
@@ -46,8 +46,11 @@ async fn a_redirect_is_an_answer_and_is_not_followed() {
             "HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nRefresh: 0; url={location}\r\nContent-Length: 0\r\n\r\n"
         ))
         .await;
-        let answer = local_client().send(get(&upstream.url("/"))).await.unwrap();
-        assert_eq!((answer.status, answer.headers[header::LOCATION].to_str().unwrap()), (status, location.as_str()));
+        let response = local_client().send(get(&upstream.url("/"))).await.unwrap();
+        assert_eq!(
+            (response.status, response.headers[header::LOCATION].to_str().unwrap()),
+            (status, location.as_str())
+        );
         assert_eq!(upstream.requests().len(), 1);
     }
     assert_eq!(target.connections(), 0);
@@ -121,7 +124,7 @@ async fn nobody_listening_is_told_apart_from_an_answer_that_broke() {
 
     let upstream = Upstream::answering_once("").await;
     let error = local_client().send(get(&upstream.url("/"))).await.unwrap_err();
-    assert!(matches!(error, SendError::BrokenAnswer { .. }) && error.reached_service());
+    assert!(matches!(error, SendError::BrokenResponse { .. }) && error.reached_service());
 }
 
 #[tokio::test]

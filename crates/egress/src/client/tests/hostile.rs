@@ -47,7 +47,7 @@ async fn a_service_that_never_answers_is_cut_off_by_the_deadline() {
     })
     .await;
     let error = outlasting(&upstream, waiting).await;
-    assert_eq!(error, SendError::TimedOut { stage: Stage::Answer });
+    assert_eq!(error, SendError::TimedOut { stage: Stage::Response });
     assert!(error.reached_service());
 }
 
@@ -109,8 +109,8 @@ async fn an_endless_body_is_cut_at_the_limit_and_its_connection_dropped() {
             hung_up.send(()).unwrap();
         })
         .await;
-        let answer = local_client().send(get(&upstream.url("/"))).await.unwrap();
-        assert!(answer.truncated && answer.body.len() == DEFAULT_BODY_LIMIT);
+        let response = local_client().send(get(&upstream.url("/"))).await.unwrap();
+        assert!(response.truncated && response.body.len() == DEFAULT_BODY_LIMIT);
         hang_up.await.unwrap();
     }
 }
@@ -121,9 +121,9 @@ async fn a_compressed_bomb_is_cut_at_the_limit() {
     GzEncoder::new(std::io::repeat(b'0').take(32 * 1024 * 1024), Compression::best()).read_to_end(&mut bomb).unwrap();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", bomb.len());
     let upstream = Upstream::answering([head.as_bytes(), &bomb].concat()).await;
-    let answer = local_client().send(get(&upstream.url("/"))).await.unwrap();
-    assert!(answer.truncated && answer.body.len() == DEFAULT_BODY_LIMIT && bomb.len() < DEFAULT_BODY_LIMIT);
-    assert!(answer.body.capacity() <= 2 * DEFAULT_BODY_LIMIT);
+    let response = local_client().send(get(&upstream.url("/"))).await.unwrap();
+    assert!(response.truncated && response.body.len() == DEFAULT_BODY_LIMIT && bomb.len() < DEFAULT_BODY_LIMIT);
+    assert!(response.body.capacity() <= 2 * DEFAULT_BODY_LIMIT);
 }
 
 #[tokio::test]
@@ -189,21 +189,21 @@ async fn smuggled_garbled_and_cut_answers_are_broken_answers() {
         b"SSH-2.0-OpenSSH_9.9\r\n\0\0\x01",
         b"\x15\x03\x03\x00\x02\x02\x28",
     ];
-    for answer in broken {
-        let upstream = Upstream::answering_once(answer).await;
+    for response in broken {
+        let upstream = Upstream::answering_once(response).await;
         let outcome = local_client().send(get(&upstream.url("/"))).await;
-        let shown = String::from_utf8_lossy(&answer[..answer.len().min(120)]);
+        let shown = String::from_utf8_lossy(&response[..response.len().min(120)]);
         let error = outcome.expect_err(&shown);
-        assert!(matches!(error, SendError::BrokenAnswer { .. }) && error.reached_service(), "{error}: {shown}");
+        assert!(matches!(error, SendError::BrokenResponse { .. }) && error.reached_service(), "{error}: {shown}");
     }
 }
 
 #[tokio::test]
 async fn a_switch_of_protocols_that_nobody_asked_for_is_a_broken_answer() {
-    let answer = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
-    let upstream = Upstream::answering(answer).await;
+    let response = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let upstream = Upstream::answering(response).await;
     let outcome = local_client().send(get(&upstream.url("/"))).await;
-    assert!(matches!(outcome, Err(SendError::BrokenAnswer { .. })));
+    assert!(matches!(outcome, Err(SendError::BrokenResponse { .. })));
 }
 
 #[tokio::test]

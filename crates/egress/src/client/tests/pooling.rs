@@ -84,7 +84,7 @@ async fn a_request_that_was_sent_is_never_sent_again() {
     let client = local_client();
     client.send(get(&upstream.url("/"))).await.unwrap();
     let error = client.send(get(&upstream.url("/"))).await.unwrap_err();
-    assert!(matches!(error, SendError::BrokenAnswer { .. }) && error.reached_service());
+    assert!(matches!(error, SendError::BrokenResponse { .. }) && error.reached_service());
     assert_eq!(upstream.connections(), 1);
 }
 
@@ -94,8 +94,8 @@ async fn a_truncated_answer_ends_its_connection() {
     let client = local_client();
     let url = upstream.url("/");
     for number in 1..4 {
-        let answer = client.send(OutboundRequest { body_limit: 2, ..get(&url) }).await.unwrap();
-        assert_eq!((answer.body.as_slice(), answer.truncated), (b"he".as_slice(), true));
+        let response = client.send(OutboundRequest { body_limit: 2, ..get(&url) }).await.unwrap();
+        assert_eq!((response.body.as_slice(), response.truncated), (b"he".as_slice(), true));
         assert_eq!(upstream.connections(), number);
     }
 }

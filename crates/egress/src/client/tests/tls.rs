@@ -42,10 +42,10 @@ async fn secure_upstream(config: ServerConfig) -> Upstream {
         async move {
             let Ok(mut stream) = acceptor.accept(stream).await else { return };
             let name = stream.get_ref().1.server_name().unwrap_or("-").to_owned();
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}", name.len());
+            let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}", name.len());
             let mut buffer = [0; 4096];
             while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {
-                let _ = stream.write_all(answer.as_bytes()).await;
+                let _ = stream.write_all(response.as_bytes()).await;
             }
         }
     })
@@ -62,7 +62,7 @@ fn client() -> GuardedClient {
     GuardedClient::new(policy(&["127.0.0.1/32"]), Fickle::new(&[&["127.0.0.1"], &["127.0.0.1"], &["127.0.0.1"]]))
 }
 
-fn refused_because(outcome: Result<InboundAnswer, SendError>, part: &str) {
+fn refused_because(outcome: Result<InboundResponse, SendError>, part: &str) {
     let error = outcome.unwrap_err();
     assert!(matches!(error, SendError::Tls { .. }) && error.to_string().contains(part), "{error}");
     assert!(!error.reached_service());
@@ -76,8 +76,8 @@ async fn a_service_of_an_unknown_ca_is_refused_and_accepted_with_the_credentials
     let client = client();
     refused_because(client.send(get(&url)).await, "unknown CA");
     for _ in 0..2 {
-        let answer = client.send(OutboundRequest { ca_certificate: Some(&pem), ..get(&url) }).await.unwrap();
-        assert_eq!(answer.body, NAME.as_bytes());
+        let response = client.send(OutboundRequest { ca_certificate: Some(&pem), ..get(&url) }).await.unwrap();
+        assert_eq!(response.body, NAME.as_bytes());
     }
     // The connection that the own CA vouched for is not used where the system's roots must vouch.
     refused_because(client.send(get(&url)).await, "unknown CA");
@@ -109,8 +109,8 @@ async fn a_certificate_for_an_address_is_good_for_that_address() {
     let (authority, pem) = Authority::new("one");
     let upstream = secure_upstream(authority.server("127.0.0.1")).await;
     let url = url("127.0.0.1", &upstream);
-    let answer = client().send(OutboundRequest { ca_certificate: Some(&pem), ..get(&url) }).await.unwrap();
-    assert_eq!(answer.body, b"-");
+    let response = client().send(OutboundRequest { ca_certificate: Some(&pem), ..get(&url) }).await.unwrap();
+    assert_eq!(response.body, b"-");
 }
 
 #[tokio::test]

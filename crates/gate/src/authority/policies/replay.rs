@@ -8,14 +8,14 @@ use toolgate_model::permission::Permission;
 
 use super::PolicyAdministration;
 use super::recorded::{Entry, policy_record};
-use super::simulation::{rejudge, said, subject};
+use super::simulation::{reevaluate, said, subject};
 use crate::identify::Caller;
 use crate::ports::ledger::EventFilter;
-use crate::ports::policy_book::Rejudged;
+use crate::ports::policy_book::Reevaluation;
 use crate::refusal::{Code, Refusal};
 
 /// The most steps of one execution that are judged again.
-const MOST_STEPS: usize = 20_000;
+const MAX_STEPS: usize = 20_000;
 
 /// An execution, judged again.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct ReplayStep {
     /// How long that took, in microseconds: as recorded.
     pub latency_us: u64,
     /// What they say now.
-    pub replayed: Rejudged,
+    pub replayed: Reevaluation,
     /// Whether it is the same; `None` where it cannot be known.
     pub same: Option<bool>,
 }
@@ -62,9 +62,9 @@ impl PolicyAdministration {
         let (mut entries, mut truncated) = (Vec::new(), false);
         while let Some(more) = self.next_recorded(&mut recording).await? {
             entries.extend(more);
-            truncated = entries.len() > MOST_STEPS;
+            truncated = entries.len() > MAX_STEPS;
             if truncated {
-                entries.truncate(MOST_STEPS);
+                entries.truncate(MAX_STEPS);
                 break;
             }
         }
@@ -83,7 +83,7 @@ impl PolicyAdministration {
         let mut steps = Vec::new();
         for (version, entries) in by_version {
             let set = self.policy_version(caller, version).await?;
-            let judged = rejudge(self.judge(version, set.files).await?, entries).await?;
+            let judged = reevaluate(self.judge(version, set.files).await?, entries).await?;
             steps.extend(judged.into_iter().map(|(entry, replayed)| step(entry, version, replayed)));
         }
         steps.sort_by_key(|step| step.sequence);
@@ -91,7 +91,7 @@ impl PolicyAdministration {
     }
 }
 
-fn step(entry: Entry, version: u64, replayed: Rejudged) -> ReplayStep {
+fn step(entry: Entry, version: u64, replayed: Reevaluation) -> ReplayStep {
     let record = policy_record(entry.recorded.decision.as_ref());
     let policies = record.and_then(|record| record.get("policies")).and_then(Value::as_array);
     let id = |policy: &Value| policy.get("policy_id").and_then(Value::as_str).map(str::to_owned);
@@ -102,11 +102,11 @@ fn step(entry: Entry, version: u64, replayed: Rejudged) -> ReplayStep {
     let recorded = said(&entry);
     let same = match &replayed {
         // Of a refusal it is enough that it stands: rules that read what was not recorded are not asked again.
-        Rejudged::Verdict { kind: kind @ VerdictKind::Deny, policies } => {
+        Reevaluation::Verdict { kind: kind @ VerdictKind::Deny, policies } => {
             Some(*kind == recorded && policies.iter().all(|policy| recorded_policies.contains(policy)))
         }
-        Rejudged::Verdict { kind, policies } => Some(*kind == recorded && *policies == recorded_policies),
-        Rejudged::Undecidable { .. } => None,
+        Reevaluation::Verdict { kind, policies } => Some(*kind == recorded && *policies == recorded_policies),
+        Reevaluation::Undecidable { .. } => None,
     };
     ReplayStep {
         hook,

@@ -14,7 +14,7 @@ use super::trials::Place;
 use super::{in_order, require_right};
 use crate::identify::Caller;
 use crate::ports::ledger::EventFilter;
-use crate::ports::policy_book::{Judge, PolicyProblem, Rejudged};
+use crate::ports::policy_book::{Judge, PolicyProblem, Reevaluation};
 use crate::refusal::{Code, Refusal};
 
 /// The most changes that are listed.
@@ -75,7 +75,7 @@ pub struct VerdictChange {
     /// The code that the call was refused with then, by the policies or by anything else; `None` where it was not.
     pub denied: Option<String>,
     /// What the draft says.
-    pub after: Rejudged,
+    pub after: Reevaluation,
 }
 
 impl PolicyAdministration {
@@ -120,7 +120,7 @@ impl PolicyAdministration {
         simulating: &mut Simulating,
     ) -> Result<Option<SimulationProgress>, Refusal> {
         let Some(entries) = self.next_recorded(&mut simulating.recording).await? else { return Ok(None) };
-        let judged = rejudge(Arc::clone(&simulating.judge), entries).await?;
+        let judged = reevaluate(Arc::clone(&simulating.judge), entries).await?;
         for (entry, after) in judged {
             simulating.so_far.take(entry, after);
         }
@@ -148,7 +148,7 @@ impl Simulating {
 }
 
 impl Simulation {
-    fn take(&mut self, entry: Entry, after: Rejudged) {
+    fn take(&mut self, entry: Entry, after: Reevaluation) {
         self.calls = self.calls.saturating_add(1);
         let before = said(&entry);
         if entry.is_denied_before_policies() {
@@ -156,9 +156,9 @@ impl Simulation {
             return;
         }
         match &after {
-            Rejudged::Verdict { kind, .. } if *kind == before => return,
-            Rejudged::Verdict { .. } => self.changed = self.changed.saturating_add(1),
-            Rejudged::Undecidable { .. } => self.undecidable = self.undecidable.saturating_add(1),
+            Reevaluation::Verdict { kind, .. } if *kind == before => return,
+            Reevaluation::Verdict { .. } => self.changed = self.changed.saturating_add(1),
+            Reevaluation::Undecidable { .. } => self.undecidable = self.undecidable.saturating_add(1),
         }
         if self.changes.len() >= LISTED {
             self.truncated = true;
@@ -178,10 +178,13 @@ impl Simulation {
 }
 
 /// Judges what was recorded, beside the calls that are under way.
-pub(super) async fn rejudge(judge: Arc<dyn Judge>, entries: Vec<Entry>) -> Result<Vec<(Entry, Rejudged)>, Refusal> {
+pub(super) async fn reevaluate(
+    judge: Arc<dyn Judge>,
+    entries: Vec<Entry>,
+) -> Result<Vec<(Entry, Reevaluation)>, Refusal> {
     let judging = tokio::task::spawn_blocking(move || {
         let judged = entries.into_iter().map(|entry| {
-            let after = judge.rejudge(&entry.recorded);
+            let after = judge.reevaluate(&entry.recorded);
             (entry, after)
         });
         judged.collect()

@@ -3,13 +3,13 @@
 use toolgate_model::arguments::{arguments_hash, without};
 
 use super::*;
-use crate::call::Kept;
+use crate::call::RetryState;
 use crate::call::approve::Step;
 use crate::call::testing::{Bench, SECRET, credential};
 
 async fn approved(bench: &Bench, call: &Arc<Call>) -> Approved {
     let guarded = bench.guard(call).await.ok().unwrap();
-    match bench.pipeline.approve(call, guarded, true, &mut Kept::default()).await {
+    match bench.pipeline.approve(call, guarded, true, &mut RetryState::default()).await {
         Ok(Step::Approved(approved)) => *approved,
         _ => panic!("nothing asks for an approver"),
     }

@@ -13,10 +13,10 @@ use toolgate_model::principal::PrincipalKind;
 
 use crate::call::Pipeline;
 use crate::call::action::{bound_action, digest};
-use crate::call::fit::Fit;
+use crate::call::eligible::EligibleGrant;
 use crate::call::guard::Guarded;
 use crate::call::{Call, ToolStanding, admit};
-use crate::catalog::{Backing, Tool};
+use crate::catalog::{Tool, ToolKind};
 use crate::ports::approver::{Ask as Question, Covered};
 use crate::ports::ledger::SessionTerms;
 use crate::refusal::{Code, Refusal};
@@ -29,7 +29,7 @@ pub(super) struct Need<'a> {
     pipeline: &'a Pipeline,
     call: &'a Call,
     guarded: &'a Guarded,
-    fit: &'a Fit,
+    eligible: &'a EligibleGrant,
     /// What holds for its session.
     terms: SessionTerms,
     /// Whether a mode says something about it.
@@ -43,16 +43,16 @@ impl<'a> Need<'a> {
         call: &'a Call,
         guarded: &'a Guarded,
     ) -> Result<Option<Question>, Refusal> {
-        let fit = guarded.fit();
-        let tool = &fit.candidate.tool;
+        let eligible = guarded.eligible();
+        let tool = &eligible.candidate.tool;
         require_true_workspace(pipeline, call, tool)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
         // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
         // What another runtime asks about is judged by policies, unless it is a tool of this machine.
         let moded = match &call.asked {
-            Some(_) => matches!(tool.governed_as(), Backing::Workspace(_)),
+            Some(_) => matches!(tool.governed_as(), ToolKind::Workspace(_)),
             None => {
-                call.approval_session.is_some() || matches!(tool.backing, Backing::Workspace(_) | Backing::External(_))
+                call.approval_session.is_some() || matches!(tool.kind, ToolKind::Workspace(_) | ToolKind::External(_))
             }
         };
         if !always && !moded && !asks_as_foreign(call) && guarded.asks().is_empty() {
@@ -64,33 +64,37 @@ impl<'a> Need<'a> {
             }
             None => SessionTerms::default(),
         };
-        let need = Self { pipeline, call, guarded, fit, terms, moded };
+        let need = Self { pipeline, call, guarded, eligible, terms, moded };
         let reasons = need.reasons();
         if reasons.is_empty() {
             return Ok(None);
         }
-        let rule = rule(fit).stricter(&asked_rule(guarded.asks())?).ok_or_else(nobody_of_both)?;
+        let rule = rule(eligible).stricter(&asked_rule(guarded.asks())?).ok_or_else(nobody_of_both)?;
         let attendance = rule.attendance.or(need.terms.attendance).unwrap_or(pipeline.settings.approvals.attendance);
         let attended = attendance == Attendance::Required;
         let approval = need.approval(reasons, rule).await?;
         Ok(Some(Question {
-            stamp: pipeline.stamp(&call.caller),
+            audit: pipeline.audit(&call.caller),
             approval,
             attended,
             waits: call.waits,
-            grants: guarded.fits().filter_map(|fit| Some(fit.candidate.holding()?.rates())).collect(),
+            grants: guarded
+                .eligible_grants()
+                .filter_map(|eligible| Some(eligible.candidate.held_grant()?.rates()))
+                .collect(),
             most_of_agent: pipeline.settings.approvals.most_of_agent,
             parks: None,
-            detach: call.waits && call.may_detach && pipeline.detaches(fit),
+            detach: call.waits && call.may_detach && pipeline.detaches(eligible),
         }))
     }
 
     /// Why a person must be asked. Reasons add up.
     fn reasons(&self) -> Vec<AskReason> {
-        let tool = &self.fit.candidate.tool;
+        let tool = &self.eligible.candidate.tool;
         let says = |source, text: String| AskReason { source, text };
-        let mut reasons: Vec<_> = self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, told(ask))).collect();
-        if tool.governed_as() == Backing::Question {
+        let mut reasons: Vec<_> =
+            self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, reason_text(ask))).collect();
+        if tool.governed_as() == ToolKind::Question {
             reasons.push(says(AskSource::Question, "the tool asks a person".to_owned()));
             return reasons;
         }
@@ -105,7 +109,7 @@ impl<'a> Need<'a> {
         if !self.moded {
             return reasons;
         }
-        let name = self.fit.candidate.tool_name();
+        let name = self.eligible.candidate.tool_name();
         let covered = Covered {
             tool: &name,
             external: tool.is_external(),
@@ -126,17 +130,17 @@ impl<'a> Need<'a> {
 
     /// All that a person is shown.
     async fn approval(&self, reasons: Vec<AskReason>, rule: ApprovalRule) -> Result<Approval, Refusal> {
-        let Self { pipeline, call, guarded, fit, .. } = *self;
+        let Self { pipeline, call, guarded, eligible, .. } = *self;
         let now = pipeline.clock.now();
         // The person must see what is sent, and nobody a secret.
-        let opened = pipeline.open(fit).await;
+        let opened = pipeline.open(eligible).await;
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
         }
         let shown = |arguments: &Value| admit::shown(arguments, &opened).into_owned();
-        let (tool, name) = (&fit.candidate.tool, fit.candidate.tool_name());
+        let (tool, name) = (&eligible.candidate.tool, eligible.candidate.tool_name());
         let arguments = shown(self.parameters());
-        let action = bound_action(fit);
+        let action = bound_action(eligible);
         let coverable = reasons.iter().all(|reason| matches!(reason.source, AskSource::Mode | AskSource::Tool))
             && rule.standing
             && rule.approvers == 1;
@@ -156,7 +160,7 @@ impl<'a> Need<'a> {
             detached: call.detached,
             arguments: Some(arguments),
             original_arguments: guarded.modified().map(|_| shown(&call.parameters)),
-            digest: digest(call, fit, action.as_ref(), self.parameters()),
+            digest: digest(call, eligible, action.as_ref(), self.parameters()),
             action,
             reasons,
             expires_at: now.plus(self.wait(&rule)),
@@ -190,10 +194,10 @@ impl<'a> Need<'a> {
 
 impl Pipeline {
     /// Whether calls of this kind do not wait on their connection.
-    fn detaches(&self, fit: &Fit) -> bool {
-        let agent = fit.candidate.agent.as_ref();
+    fn detaches(&self, eligible: &EligibleGrant) -> bool {
+        let agent = eligible.candidate.agent.as_ref();
         self.settings.detached.when_asked
-            || fit.candidate.tool.definition.detach
+            || eligible.candidate.tool.definition.detach
             || agent.is_some_and(|agent| agent.detaches)
     }
 }
@@ -205,16 +209,16 @@ fn asks_as_foreign(call: &Call) -> bool {
 
 /// What a caller is told of its own call that waits: the arguments as they are. Without the credential's secret, as the
 /// approver sees them, they would tell whether a guess of it was right.
-pub(super) struct Told {
+pub(super) struct CallerView {
     arguments: Option<Value>,
     original: Option<Value>,
     description: String,
 }
 
-impl Told {
+impl CallerView {
     pub(super) fn of(call: &Call, guarded: &Guarded) -> Self {
         let arguments = guarded.modified().unwrap_or(&call.parameters);
-        let candidate = &guarded.fit().candidate;
+        let candidate = &guarded.eligible().candidate;
         let line = || description(&candidate.tool, &candidate.tool_name(), arguments);
         let observed = call.observer.is_some();
         Self {
@@ -235,8 +239,8 @@ impl Told {
 }
 
 /// Who must answer for a call of this tool.
-fn rule(fit: &Fit) -> ApprovalRule {
-    fit.candidate.tool.definition.approval_rule.clone().unwrap_or_default()
+fn rule(eligible: &EligibleGrant) -> ApprovalRule {
+    eligible.candidate.tool.definition.approval_rule.clone().unwrap_or_default()
 }
 
 /// Who must answer as all that guardians ask for says.
@@ -259,7 +263,7 @@ fn nobody_of_both() -> Refusal {
 }
 
 /// Why a guardian asks, with the rule behind it.
-fn told(ask: &Ask) -> String {
+fn reason_text(ask: &Ask) -> String {
     match &ask.policy {
         Some(policy) => format!("{} (policy {}, version {})", ask.reason, policy.id, policy.version),
         None => ask.reason.clone(),
@@ -270,8 +274,8 @@ fn told(ask: &Ask) -> String {
 fn require_true_workspace(pipeline: &Pipeline, call: &Call, tool: &Tool) -> Result<(), Refusal> {
     let claimed = call.approval_session.as_ref().and_then(|session| session.workspace.as_ref());
     let root = pipeline.settings.machine.root.as_ref();
-    match (tool.backing, claimed) {
-        (Backing::Workspace(_), Some(claimed)) if Some(claimed) != root => {
+    match (tool.kind, claimed) {
+        (ToolKind::Workspace(_), Some(claimed)) if Some(claimed) != root => {
             let root = root.map_or("", Workspace::as_str);
             let reason = format!("the tools of this machine work in {root}; name that, or no workspace");
             Err(Refusal::new(Code::InvalidField, reason).with("path", "approval_session.workspace"))
@@ -288,7 +292,7 @@ fn description(tool: &Tool, name: &str, arguments: &Value) -> String {
     let line = match (tool.category(), text("command"), text("file_path"), text("question")) {
         (Category::Exec, Some(command), _, _) => format!("Execute: {command}"),
         (Category::Info | Category::Edit, _, Some(path), _) => format!("{}: {path}", tool.name),
-        (_, _, _, Some(question)) if tool.backing == Backing::Question => question.to_owned(),
+        (_, _, _, Some(question)) if tool.kind == ToolKind::Question => question.to_owned(),
         _ => format!("Call: {name}"),
     };
     line.chars().take(DESCRIPTION).collect()

@@ -8,20 +8,20 @@ use super::*;
 use crate::call::testing::{Bench, SECRET, now};
 
 /// The step that a call of a tool comes to, with this reply of the approver.
-async fn approve(bench: &Bench, tool: &str, parameters: Value, kept: &mut Kept) -> Result<Step, Refusal> {
+async fn approve(bench: &Bench, tool: &str, parameters: Value, retry_state: &mut RetryState) -> Result<Step, Refusal> {
     let call = Arc::new(bench.call(tool, parameters));
     let guarded = bench.guard(&call).await?;
-    bench.pipeline.approve(&call, guarded, true, kept).await
+    bench.pipeline.approve(&call, guarded, true, retry_state).await
 }
 
-fn replies(bench: &Bench, reply: Reply) {
+fn replies(bench: &Bench, reply: ApprovalOutcome) {
     *bench.approver.reply.lock().unwrap() = Some(reply);
 }
 
 #[tokio::test]
 async fn nobody_is_asked_where_nothing_asks() {
     let bench = Bench::with_grant();
-    let step = approve(&bench, "crm.read", json!({"id": "7"}), &mut Kept::default()).await.ok().unwrap();
+    let step = approve(&bench, "crm.read", json!({"id": "7"}), &mut RetryState::default()).await.ok().unwrap();
     assert!(matches!(step, Step::Approved(approved) if approved.consent == Consent::default()));
     assert!(bench.approver.asked.lock().unwrap().is_empty());
 }
@@ -29,7 +29,8 @@ async fn nobody_is_asked_where_nothing_asks() {
 #[tokio::test]
 async fn an_approver_sees_why_and_everything_but_the_secret() {
     let bench = Bench::with_grant();
-    let refused = approve(&bench, "crm.write", json!({"name": "Ann", "note": SECRET}), &mut Kept::default()).await;
+    let refused =
+        approve(&bench, "crm.write", json!({"name": "Ann", "note": SECRET}), &mut RetryState::default()).await;
     assert_eq!(refused.err().unwrap().code(), Code::ApprovalDenied);
     let asked = bench.approver.asked.lock().unwrap();
     let approval = &asked[0].approval;
@@ -44,8 +45,8 @@ async fn an_approver_sees_why_and_everything_but_the_secret() {
 async fn a_standing_approval_lets_the_call_go_on_at_once() {
     let bench = Bench::with_grant();
     let standing = vec![StandingApprovalId::new(now(), [1; 10])];
-    replies(&bench, Reply::Consent(Consent { standing: standing.clone(), ..Consent::default() }));
-    let step = approve(&bench, "crm.write", json!({}), &mut Kept::default()).await.ok().unwrap();
+    replies(&bench, ApprovalOutcome::Consent(Consent { standing: standing.clone(), ..Consent::default() }));
+    let step = approve(&bench, "crm.write", json!({}), &mut RetryState::default()).await.ok().unwrap();
     let Step::Approved(approved) = step else { panic!("it is approved") };
     assert_eq!(approved.consent.standing, standing);
     assert!(approved.covered.is_some(), "the consent is bound to the action");
@@ -55,16 +56,16 @@ async fn a_standing_approval_lets_the_call_go_on_at_once() {
 async fn after_a_decision_everything_is_decided_again_and_the_decision_is_used_for_the_same_call_only() {
     let bench = Bench::with_grant();
     let approval = ApprovalId::new(now(), [1; 10]);
-    replies(&bench, Reply::Consent(Consent { approval: Some(approval), ..Consent::default() }));
-    let mut kept = Kept::default();
+    replies(&bench, ApprovalOutcome::Consent(Consent { approval: Some(approval), ..Consent::default() }));
+    let mut retry_state = RetryState::default();
     let call = Arc::new(bench.call("crm.write", json!({"name": "Ann"})));
-    let step = bench.pipeline.approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut kept).await;
+    let step = bench.pipeline.approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut retry_state).await;
     assert!(matches!(step, Ok(Step::Again)));
-    let step = bench.pipeline.approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut kept).await;
+    let step = bench.pipeline.approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut retry_state).await;
     assert!(matches!(step, Ok(Step::Approved(approved)) if approved.consent.approval == Some(approval)));
     assert_eq!(bench.approver.asked.lock().unwrap().len(), 1, "it is asked once");
 
     let other = Arc::new(Call { parameters: json!({"name": "Bob"}), ..(*call).clone() });
-    let changed = bench.pipeline.approve(&other, bench.guard(&other).await.ok().unwrap(), true, &mut kept).await;
+    let changed = bench.pipeline.approve(&other, bench.guard(&other).await.ok().unwrap(), true, &mut retry_state).await;
     assert_eq!(changed.err().unwrap().code(), Code::ApprovalRequired);
 }

@@ -71,8 +71,9 @@ async fn grants_on_one_credential_are_one_alternative_and_on_another_one_the_nex
     let grants = [bench.grant(&one, |_| {}), bench.grant(&one, |_| {}), bench.grant(&other, |_| {})];
     let constrained = bench.constrain(&bench.call("crm.read", json!({"id": "7"}))).await.ok().unwrap();
     let alternatives = constrained.into_alternatives().into_iter();
-    let alternatives: Vec<Vec<_>> =
-        alternatives.map(|one| one.into_fits().filter_map(|fit| fit.candidate.grant()).collect()).collect();
+    let alternatives: Vec<Vec<_>> = alternatives
+        .map(|one| one.into_eligible_grants().filter_map(|eligible| eligible.candidate.grant()).collect())
+        .collect();
     assert_eq!(alternatives, [&grants[..2], &grants[2..]]);
 }
 
@@ -85,5 +86,8 @@ async fn one_grant_whose_limits_the_call_keeps_is_enough() {
     });
     let open = bench.grant(&credential, |_| {});
     let preferred = bench.preferred(&bench.call("crm.read", json!({"id": "7"}))).await;
-    assert_eq!(preferred.into_fits().map(|fit| fit.candidate.grant()).collect::<Vec<_>>(), [Some(open)]);
+    assert_eq!(
+        preferred.into_eligible_grants().map(|eligible| eligible.candidate.grant()).collect::<Vec<_>>(),
+        [Some(open)]
+    );
 }

@@ -12,7 +12,7 @@ use toolgate_model::principal::PrincipalId;
 use super::runs::Runs;
 use super::stored::StoredOutcome;
 use crate::authority::Administration;
-use crate::call::{CallAnswer, Denial};
+use crate::call::{CallResult, Denial};
 use crate::gate::Ports;
 use crate::identify::Caller;
 use crate::ports::clock::pause;
@@ -29,7 +29,7 @@ pub enum DetachedView {
     /// It has not ended.
     Open(Box<DetachedCall>),
     /// It has; this is what the caller would have got on its connection.
-    Ended(Box<Result<CallAnswer, Denial>>),
+    Ended(Box<Result<CallResult, Denial>>),
 }
 
 /// Hears of each state that a call comes to.

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_model::id::InvocationId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 
-use crate::call::{CallAnswer, CallOutcome, Denial};
+use crate::call::{CallOutcome, CallResult, Denial};
 use crate::ports::clock::pause;
 use crate::ports::ledger::DetachedState;
 
@@ -17,7 +17,7 @@ const AT_A_TIME: usize = 8;
 /// After how long a call is tried again that could not be run: the ledger or the key provider was away.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The most ends that are kept to be counted; further ones are not.
-const MOST_ENDED: usize = 10_000;
+const MAX_ENDED: usize = 10_000;
 
 /// What runs, and who follows what.
 #[derive(Clone, Default)]
@@ -30,7 +30,7 @@ struct State {
     followed: Mutex<HashMap<InvocationId, watch::Sender<DetachedState>>>,
     ready: Notify,
     /// How calls ended, until somebody counts them.
-    ended: Mutex<Vec<Result<CallAnswer, Denial>>>,
+    ended: Mutex<Vec<Result<CallResult, Denial>>>,
 }
 
 /// A run, until it is dropped.
@@ -71,27 +71,27 @@ impl Runs {
     }
 
     /// A run has ended so. One that was not recorded is run again, and has not.
-    pub(super) fn ended(&self, outcome: &Result<CallAnswer, Denial>) {
+    pub(super) fn ended(&self, outcome: &Result<CallResult, Denial>) {
         let counted = match outcome {
-            Ok(answer) => {
-                let CallOutcome { status, truncated, duration_ms, timestamp, .. } = answer.outcome;
-                let (error, cost) = (answer.outcome.error.clone(), answer.outcome.cost.clone());
+            Ok(result) => {
+                let CallOutcome { status, truncated, duration_ms, timestamp, .. } = result.outcome;
+                let (error, cost) = (result.outcome.error.clone(), result.outcome.cost.clone());
                 let outcome = CallOutcome { status, result: None, truncated, error, cost, duration_ms, timestamp };
-                let (service, tool) = (answer.service.clone(), answer.tool.clone());
-                let (invocation, grant, replayed) = (answer.invocation, answer.grant, answer.replayed);
-                Ok(CallAnswer { invocation, grant, service, tool, outcome, replayed })
+                let (service, tool) = (result.service.clone(), result.tool.clone());
+                let (invocation, grant, replayed) = (result.invocation, result.grant, result.replayed);
+                Ok(CallResult { invocation, grant, service, tool, outcome, replayed })
             }
             Err(Denial { invocation: None, .. }) => return,
             Err(denial) => Err(denial.clone()),
         };
         let mut ended = locked(&self.0.ended);
-        if ended.len() < MOST_ENDED {
+        if ended.len() < MAX_ENDED {
             ended.push(counted);
         }
     }
 
     /// What has ended since this was asked last.
-    pub(super) fn take_ended(&self) -> Vec<Result<CallAnswer, Denial>> {
+    pub(super) fn take_ended(&self) -> Vec<Result<CallResult, Denial>> {
         std::mem::take(&mut *locked(&self.0.ended))
     }
 

@@ -16,7 +16,7 @@ use toolgate_model::secret::{Material, Secret};
 use toolgate_model::service::{ServiceVersion, ToolName};
 use toolgate_model::time::Timestamp;
 
-use crate::call::{Call, CallAnswer, CallOutcome, CallRequest, Denial};
+use crate::call::{Call, CallOutcome, CallRequest, CallResult, Denial};
 use crate::ports::ledger::DetachedCall;
 use crate::refusal::{Code, Refusal, Stage};
 
@@ -134,7 +134,7 @@ pub(crate) enum StoredOutcome {
 }
 
 impl StoredOutcome {
-    pub(crate) fn answered(answer: &CallAnswer) -> Self {
+    pub(crate) fn answered(answer: &CallResult) -> Self {
         Self::Answered {
             invocation: answer.invocation,
             grant: answer.grant,
@@ -168,10 +168,10 @@ impl StoredOutcome {
     }
 
     /// As the caller would have got it on its connection.
-    pub(super) fn into_result(self) -> Result<CallAnswer, Denial> {
+    pub(super) fn into_result(self) -> Result<CallResult, Denial> {
         match self {
             Self::Answered { invocation, grant, service, tool, outcome, replayed } => {
-                Ok(CallAnswer { invocation, grant, service, tool, outcome: *outcome, replayed })
+                Ok(CallResult { invocation, grant, service, tool, outcome: *outcome, replayed })
             }
             Self::Refused { invocation, code, reason, stage, details } => {
                 let code = Code::ALL.iter().copied().find(|known| known.as_str() == code).unwrap_or(Code::Internal);

@@ -34,7 +34,7 @@ async fn changed_arguments_are_what_is_sent() {
     says(&bench, with_arguments(&json!({"id": "8"})));
     let guarded = bench.guard(&bench.call("crm.read", json!({"id": "7"}))).await.ok().unwrap();
     assert_eq!(guarded.modified(), Some(&json!({"id": "8"})));
-    assert_eq!(guarded.fit().request().unwrap().url.path(), "/contacts/8");
+    assert_eq!(guarded.eligible().request().unwrap().url.path(), "/contacts/8");
 }
 
 #[tokio::test]

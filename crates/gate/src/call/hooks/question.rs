@@ -62,7 +62,7 @@ pub enum UnknownTools {
 
 /// What the runtime is told.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HookAnswer {
+pub struct HookResponse {
     /// Allow, modify or deny.
     pub kind: VerdictKind,
     /// Why, in a sentence.
@@ -79,7 +79,7 @@ pub struct HookAnswer {
     pub invocation: Option<InvocationId>,
 }
 
-impl HookAnswer {
+impl HookResponse {
     pub(super) fn denied(refusal: &Refusal) -> Self {
         let text = |name: &str| refusal.details().find(|(key, _)| *key == name).and_then(|(_, value)| value.as_str());
         let policy = text("policy_id").zip(text("policy_version"));

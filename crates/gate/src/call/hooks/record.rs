@@ -46,7 +46,7 @@ impl AskedHook {
         parameters: &Value,
         refusal: &Refusal,
     ) -> Box<HookDecision> {
-        let unheard = || {
+        let no_decision = || {
             let hash_before = match self.hook {
                 Hook::ToolCallRequest => arguments_hash(parameters, &[]),
                 _ => arguments_hash(&self.content.to_json(), &[]),
@@ -67,7 +67,7 @@ impl AskedHook {
                 facts: None,
             })
         };
-        Box::new(refused(*said.unwrap_or_else(unheard), refusal))
+        Box::new(refused(*said.unwrap_or_else(no_decision), refusal))
     }
 }
 

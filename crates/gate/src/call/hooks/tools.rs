@@ -71,7 +71,7 @@ impl Hooks {
 
     /// The tool that has answered: the one that the execution was begun with, which must be the one that is named; else
     /// the one that is named, or one that nobody knows.
-    pub(super) async fn answered_tool(&self, caller: &Caller, question: &HookQuestion) -> Result<Named, Refusal> {
+    pub(super) async fn result_tool(&self, caller: &Caller, question: &HookQuestion) -> Result<Named, Refusal> {
         let begun = self.executions.find(caller, question);
         let foreign = |named: &str| -> Result<Named, Refusal> {
             let tool = Some(Arc::new(unknown_tool(named, Category::Mcp)?));

@@ -65,9 +65,9 @@ async fn a_grant_of_another_agent_is_not_found() {
         resolved.map(|resolved| resolved.first().and_then(|found| found.grant()))
     };
     // The ledger lists only what the agent holds; here both are listed, so that the check itself is seen.
-    bench.memory.holdings.lock().unwrap().rotate_left(1);
+    bench.memory.held_grants.lock().unwrap().rotate_left(1);
     assert_eq!(resolve(own).await.ok(), Some(Some(own)));
-    let unlisted = bench.memory.holdings.lock().unwrap().pop().unwrap();
+    let unlisted = bench.memory.held_grants.lock().unwrap().pop().unwrap();
     assert_eq!(unlisted.grant(), other);
     assert_eq!(resolve(other).await.err().map(|refusal| refusal.code()), Some(Code::GrantNotFound));
 }

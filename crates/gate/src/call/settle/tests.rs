@@ -8,13 +8,13 @@ use super::*;
 use crate::call::admit::Outcome;
 use crate::call::approve::Step;
 use crate::call::testing::Bench;
-use crate::call::{Denial, Kept, Ran, Stage};
+use crate::call::{Denial, RetryState, RunOutcome, Stage};
 use crate::ports::ledger::Admission;
 
-async fn run(bench: &Bench) -> Result<CallAnswer, Denial> {
+async fn run(bench: &Bench) -> Result<CallResult, Denial> {
     match bench.pipeline.run(bench.call("crm.read", json!({"id": "7"})), Ok(())).await {
-        Ran::Done(outcome) => *outcome,
-        Ran::Parked(_) => panic!("it does not wait"),
+        RunOutcome::Done(outcome) => *outcome,
+        RunOutcome::Parked(_) => panic!("it does not wait"),
     }
 }
 
@@ -46,7 +46,7 @@ async fn a_result_that_cannot_be_recorded_is_withheld() {
     let bench = Bench::with_grant();
     let call = Arc::new(bench.call("crm.read", json!({"id": "7"})));
     let guarded = bench.guard(&call).await.ok().unwrap();
-    let mut kept = Kept::default();
+    let mut kept = RetryState::default();
     let Ok(Step::Approved(approved)) = bench.pipeline.approve(&call, guarded, true, &mut kept).await else {
         panic!("nothing asks for an approver")
     };

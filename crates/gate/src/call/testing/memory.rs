@@ -38,7 +38,7 @@ macro_rules! port {
 /// Grants and services to call with, and what became of calls.
 #[derive(Default)]
 pub(in crate::call) struct Memory {
-    pub(in crate::call) holdings: Mutex<Vec<Arc<Holding>>>,
+    pub(in crate::call) held_grants: Mutex<Vec<Arc<HeldGrant>>>,
     services: Mutex<Vec<RegisteredService>>,
     /// What the next admissions come to; without any a call is admitted.
     pub(in crate::call) admissions: Mutex<VecDeque<Admission>>,
@@ -72,27 +72,27 @@ impl Memory {
 
 port! {
     impl GrantLookup for Memory {
-        async fn holdings(
+        async fn held_grants(
             &self,
             _: &TenantId,
             _: &PrincipalId,
             _: Timestamp,
             _: Freshness,
-        ) -> Result<Arc<Holdings>, Refusal> {
-            let held = self.holdings.lock().unwrap().clone();
-            Ok(Arc::new(Holdings { agent: Some(self.agent()), generation: 0, held, truncated: false }))
+        ) -> Result<Arc<HeldGrants>, Refusal> {
+            let held = self.held_grants.lock().unwrap().clone();
+            Ok(Arc::new(HeldGrants { agent: Some(self.agent()), generation: 0, held, truncated: false }))
         }
 
-        async fn holding(&self, _: &TenantId, grant: GrantId) -> Result<Option<Arc<Holding>>, Refusal> {
-            Ok(self.holdings.lock().unwrap().iter().find(|holding| holding.grant() == grant).cloned())
+        async fn held_grant(&self, _: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal> {
+            Ok(self.held_grants.lock().unwrap().iter().find(|held_grant| held_grant.grant() == grant).cloned())
         }
 
-        async fn ended_holdings(
+        async fn ended_grants(
             &self,
             _: &TenantId,
             _: &PrincipalId,
             _: Timestamp,
-        ) -> Result<Vec<Arc<Holding>>, Refusal> {
+        ) -> Result<Vec<Arc<HeldGrant>>, Refusal> {
             Ok(Vec::new())
         }
     }
@@ -252,7 +252,7 @@ port! {
         fn approvals(tenant: &TenantId, filter: ApprovalFilter, page: PageRequest) -> Page<Approval>;
         fn collect_approvals(process: ProcessId) -> Vec<Approval>;
         fn reap_approvals(process: ProcessId, now: Timestamp) -> u64;
-        fn beat(command: Beat) -> ();
+        fn heartbeat(command: Heartbeat) -> ();
         fn is_attended(tenant: &TenantId, now: Timestamp) -> bool;
     }
 }

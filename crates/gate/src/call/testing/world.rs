@@ -4,17 +4,19 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use serde_json::json;
-use toolgate_model::approval::{Approval, Coverage, Reach, StandingApproval, StandingWish};
+use toolgate_model::approval::{Approval, Coverage, Reach, StandingApproval, StandingRequest};
 use toolgate_model::guard::Verdict;
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::{Material, Secret};
 
 use crate::call::Admitted;
-use crate::ports::approver::{Approver, Ask, Asked, Attached, Covered, Gone, Presentation, Reply, Risk, RiskLevel};
+use crate::ports::approver::{
+    ApprovalOutcome, Approver, Ask, Asked, Attached, Covered, Gone, Presentation, Risk, RiskLevel,
+};
 use crate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
 use crate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
-use crate::ports::source::{Access, Execution, ServiceAnswer, Source};
+use crate::ports::source::{Access, Execution, ServiceResponse, Source};
 use crate::refusal::{Code, Refusal};
 
 /// What every credential opens to.
@@ -60,7 +62,7 @@ pub(super) struct FixedSource;
 #[async_trait]
 impl Source for FixedSource {
     async fn execute(&self, _: &Admitted, _: Option<Access<'_>>) -> Execution {
-        Ok(ServiceAnswer::said(json!({"done": true})))
+        Ok(ServiceResponse::said(json!({"done": true})))
     }
 }
 
@@ -77,7 +79,7 @@ impl Guardian for FixedGuardian {
         Ok(Ruling { verdict, decision: None, basis: PolicyBasis::default(), lacks_secrets: false })
     }
 
-    async fn rehearse(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
+    async fn dry_run(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
         Ok((self.judge(hooked).await?.verdict, Vec::new()))
     }
 }
@@ -85,13 +87,13 @@ impl Guardian for FixedGuardian {
 /// Gives the same reply to everything that it is asked, and keeps that; without a reply it refuses.
 #[derive(Default)]
 pub(in crate::call) struct FixedApprover {
-    pub(in crate::call) reply: Mutex<Option<Reply>>,
+    pub(in crate::call) reply: Mutex<Option<ApprovalOutcome>>,
     pub(in crate::call) asked: Mutex<Vec<Ask>>,
 }
 
 #[async_trait]
 impl Approver for FixedApprover {
-    async fn approve(&self, ask: Ask, asked: Asked<'_>, _: Gone) -> Result<Reply, Refusal> {
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, _: Gone) -> Result<ApprovalOutcome, Refusal> {
         asked(&ask.approval);
         self.asked.lock().unwrap().push(ask);
         let reply = self.reply.lock().unwrap().clone();
@@ -100,7 +102,7 @@ impl Approver for FixedApprover {
 
     fn resolved(&self, _: &Approval) {}
 
-    fn standing(&self, _: &Approval, _: &StandingWish) -> Result<(Coverage, Reach), String> {
+    fn standing(&self, _: &Approval, _: &StandingRequest) -> Result<(Coverage, Reach), String> {
         Err("nothing stands here".to_owned())
     }
 

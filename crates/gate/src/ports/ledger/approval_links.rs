@@ -36,7 +36,7 @@ pub struct CreateApprovalLink {
 #[derive(Debug, Clone)]
 pub struct RedeemApprovalLink {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The digest of the token that was shown.
     pub digest: LinkDigest,
 }

@@ -37,7 +37,7 @@ pub struct SessionTerms {
 #[derive(Debug, Clone)]
 pub struct SetSessionTerms {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Whose session.
     pub owner: PrincipalId,
     /// Which.

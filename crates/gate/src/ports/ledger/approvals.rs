@@ -7,7 +7,7 @@ use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Mandate, Page, PageRequest, ParkCall, Stamp};
+use super::{AuditContext, Mandate, Page, PageRequest, ParkCall};
 use crate::refusal::Refusal;
 
 /// Approvals, and the processes in which calls wait for them.
@@ -35,7 +35,7 @@ pub trait Approvals: Send + Sync {
     /// ago. Returns how many ended.
     async fn reap_approvals(&self, process: ProcessId, now: Timestamp) -> Result<u64, Refusal>;
     /// Stores the heartbeat of a process.
-    async fn beat(&self, command: Beat) -> Result<(), Refusal>;
+    async fn heartbeat(&self, command: Heartbeat) -> Result<(), Refusal>;
     /// Whether a live process has an approver for this tenant.
     async fn is_attended(&self, tenant: &TenantId, now: Timestamp) -> Result<bool, Refusal>;
 }
@@ -44,7 +44,7 @@ pub trait Approvals: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct RequestApproval {
     /// Who and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// What is asked, as pending.
     pub approval: Approval,
     /// The process in which the call waits.
@@ -71,7 +71,7 @@ pub struct GrantRates {
 #[derive(Debug, Clone)]
 pub struct DecideApproval {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: ApprovalId,
     /// What is said.
@@ -91,7 +91,7 @@ pub struct DecideApproval {
 #[derive(Debug, Clone)]
 pub struct EndApproval {
     /// Who and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// Which.
     pub id: ApprovalId,
     /// How: timed out, cancelled or orphaned.
@@ -115,7 +115,7 @@ pub struct ApprovalFilter {
 
 /// Shows that a process lives, and for whom it has somebody who can answer.
 #[derive(Debug, Clone)]
-pub struct Beat {
+pub struct Heartbeat {
     /// Which process.
     pub process: ProcessId,
     /// When.

@@ -10,7 +10,7 @@ use toolgate_model::merkle::{TileCoordinate, Tiles};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Page, PageRequest, Stamp};
+use super::{AuditContext, Page, PageRequest};
 use crate::refusal::Refusal;
 
 /// The audit log: a Merkle tree per tenant with signed heads.
@@ -30,7 +30,7 @@ pub trait AuditLog: Send + Sync {
     /// Returns the newest signed head; `None` while the log is empty.
     async fn log_head(&self, tenant: &TenantId) -> Result<Option<LogHead>, Refusal>;
     /// Compares the logs with heads that were signed before, and keeps those heads if every log extends its own.
-    async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<Setback>, Refusal>;
+    async fn compare_heads(&self, known: &[LogHead]) -> Result<Vec<LogRollback>, Refusal>;
     /// Compares the logs with the heads that this process knows, and learns newer ones. If a log went back, nothing is
     /// admitted, identified or signed from then on. Returns the time of the newest head.
     async fn watch_heads(&self) -> Result<Option<Timestamp>, Refusal>;
@@ -121,21 +121,21 @@ pub struct LogHead {
 
 /// A log that does not go on from a head that was signed before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setback {
+pub struct LogRollback {
     /// The head that is known.
     pub known: TreeHead,
     /// The newest head in the ledger; none where it has no such log.
     pub found: Option<TreeHead>,
 }
 
-impl Setback {
+impl LogRollback {
     /// Whose log it is.
     pub fn tenant(&self) -> &TenantId {
         &self.known.tenant
     }
 }
 
-impl fmt::Display for Setback {
+impl fmt::Display for LogRollback {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (tenant, known) = (self.tenant(), self.known.size);
         match &self.found {
@@ -156,7 +156,7 @@ impl fmt::Display for Setback {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordRollback {
     /// Who and when, in the platform's log, which has the events of tenants that the ledger does not know.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// Which logs went back; none where what was known of them cannot be read.
-    pub setbacks: Vec<Setback>,
+    pub log_rollbacks: Vec<LogRollback>,
 }

@@ -18,29 +18,29 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::service::{DefinitionError, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
-use super::{Consent, CountedRun, Counts, FinishDetached, GrantRates, Marks, RecordDecision, Stamp};
+use super::{AuditContext, Consent, CountedRun, Counts, FinishDetached, GrantRates, Marks, RecordDecision};
 use crate::refusal::Refusal;
 
 /// Grants with everything that a call through them needs.
 #[async_trait]
 pub trait GrantLookup: Send + Sync {
     /// Returns the grants of an agent that have not ended by `now`.
-    async fn holdings(
+    async fn held_grants(
         &self,
         tenant: &TenantId,
         agent: &PrincipalId,
         now: Timestamp,
         freshness: Freshness,
-    ) -> Result<Arc<Holdings>, Refusal>;
+    ) -> Result<Arc<HeldGrants>, Refusal>;
     /// Returns one grant in whatever state it is.
-    async fn holding(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<Holding>>, Refusal>;
+    async fn held_grant(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal>;
     /// Returns the newest grants of an agent that have ended by `now`.
-    async fn ended_holdings(
+    async fn ended_grants(
         &self,
         tenant: &TenantId,
         agent: &PrincipalId,
         now: Timestamp,
-    ) -> Result<Vec<Arc<Holding>>, Refusal>;
+    ) -> Result<Vec<Arc<HeldGrant>>, Refusal>;
 }
 
 /// Calls from their admission to their settlement, and those that are refused.
@@ -76,7 +76,7 @@ pub enum Freshness {
 
 /// A grant in the hands of its agent, with all that a call through it needs to know.
 #[derive(Debug)]
-pub struct Holding {
+pub struct HeldGrant {
     /// The grant with what it was delegated from.
     pub lineage: Lineage,
     /// What it can do in effect.
@@ -91,7 +91,7 @@ pub struct Holding {
     pub generation: Generation,
 }
 
-impl Holding {
+impl HeldGrant {
     /// Puts one together from what is stored.
     pub fn new(lineage: Lineage, credential: Credential, generation: Generation) -> Self {
         let effective = lineage.effective();
@@ -119,18 +119,18 @@ impl Holding {
 
 /// Everything that an agent holds and that has not ended.
 #[derive(Debug)]
-pub struct Holdings {
+pub struct HeldGrants {
     /// The agent, as it was read together with what it holds; `None` where there is no such principal.
     pub agent: Option<Arc<Principal>>,
     /// The state that all of this was read from.
     pub generation: Generation,
     /// The grants, oldest first.
-    pub held: Vec<Arc<Holding>>,
+    pub held: Vec<Arc<HeldGrant>>,
     /// Whether there are more than are looked through.
     pub truncated: bool,
 }
 
-impl Holdings {
+impl HeldGrants {
     /// The most grants of one agent that are looked through for a call that names none.
     pub const LIMIT: u32 = 2000;
 }
@@ -140,7 +140,7 @@ impl Holdings {
 #[derive(Debug, Clone)]
 pub struct Admit {
     /// Who and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// The key that the caller showed.
     pub key: KeyId,
     /// The call as it is written down.
@@ -193,7 +193,7 @@ pub enum Admission {
     /// It is reserved, claimed and written down.
     Admitted,
     /// The same call was carried out before; this is what it answered.
-    Replayed(StoredAnswer),
+    Replayed(StoredResult),
     /// It may not be: the rate is used up, or the idempotency key is in the way.
     Refused(Refusal),
     /// The state that the decision rests on has changed; look again.
@@ -202,7 +202,7 @@ pub enum Admission {
 
 /// What a call answered, as it is kept for whoever sends it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredAnswer {
+pub struct StoredResult {
     /// The call.
     pub invocation: InvocationId,
     /// The grant that it used.
@@ -217,7 +217,7 @@ pub struct StoredAnswer {
 #[derive(Debug, Clone)]
 pub struct Settle {
     /// Who and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// The call with its outcome.
     pub invocation: Invocation,
     /// What it answered, for whoever sends it again under its idempotency key.
@@ -236,7 +236,7 @@ pub struct Settle {
 #[derive(Debug, Clone)]
 pub struct RecordDenial {
     /// Who and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// The refused call.
     pub invocation: Invocation,
     /// At which stage.

@@ -47,7 +47,7 @@ pub trait Credentials: Send + Sync {
 #[derive(Clone)]
 pub struct CreateCredential {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The credential.
     pub credential: Credential,
     /// Its material, where it came with some.
@@ -56,7 +56,7 @@ pub struct CreateCredential {
 
 /// What becomes of the end of a credential whose material is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NewEnd {
+pub enum NewExpiry {
     /// This, or none.
     At(Option<Timestamp>),
     /// It stays, unless it is past: a person's fresh material for an expired credential starts over without an end.
@@ -69,7 +69,7 @@ pub enum NewEnd {
 #[derive(Clone)]
 pub struct RotateCredential {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which credential.
     pub id: CredentialId,
     /// The version that is replaced; another one now is a conflict.
@@ -81,7 +81,7 @@ pub struct RotateCredential {
     /// New metadata; `None` keeps what there is.
     pub metadata: Option<Map<String, Value>>,
     /// What becomes of its end.
-    pub end: NewEnd,
+    pub end: NewExpiry,
     /// Until when the replaced version stays for calls already admitted.
     pub retire_until: Timestamp,
 }
@@ -90,7 +90,7 @@ pub struct RotateCredential {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeCredential {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: CredentialId,
     /// Why.

@@ -7,7 +7,7 @@ use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Page, PageRequest, SealedVersion, Stamp};
+use super::{AuditContext, Page, PageRequest, SealedVersion};
 use crate::ports::sealer::SealedMaterial;
 use crate::refusal::Refusal;
 
@@ -52,7 +52,7 @@ pub trait DetachedCalls: Send + Sync {
 #[derive(Clone)]
 pub struct DetachCall {
     /// Who calls, and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// The call, as ready.
     pub call: DetachedCall,
     /// What the caller sent.

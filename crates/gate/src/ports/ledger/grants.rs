@@ -33,7 +33,7 @@ pub trait Grants: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateGrant {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The grant.
     pub grant: Grant,
 }
@@ -43,7 +43,7 @@ pub struct CreateGrant {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegateGrant {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The id of the new grant.
     pub id: GrantId,
     /// The grant to delegate.
@@ -60,7 +60,7 @@ pub struct DelegateGrant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeGrant {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: GrantId,
     /// Why.
@@ -80,7 +80,7 @@ pub struct Revoked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspendGrant {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: GrantId,
     /// Why.
@@ -93,7 +93,7 @@ pub struct SuspendGrant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResumeGrant {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: GrantId,
     /// Only if it was paused by whoever resumes it. Checked in the transaction: somebody else may pause it meanwhile.

@@ -30,7 +30,7 @@ pub trait Invocations: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct ReportInvocation {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The grants of the lineage from the top down, each with its limit per hour: all must be usable, and it counts at
     /// each.
     pub lineage: Vec<(GrantId, Option<u64>)>,

@@ -58,7 +58,7 @@ pub struct NewKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateKey {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The key.
     pub key: NewKey,
 }
@@ -67,7 +67,7 @@ pub struct CreateKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokeKey {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: KeyId,
 }

@@ -8,12 +8,12 @@ use toolgate_model::id::KeyId;
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::Stamp;
+use super::AuditContext;
 
 /// Who changes something, where and when, and by which right. Every administrative command carries one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mandate {
-    stamp: Stamp,
+    audit: AuditContext,
     right: Right,
 }
 
@@ -35,32 +35,32 @@ pub enum Right {
 impl Mandate {
     /// Of a principal that has shown a key.
     pub fn of_key(key: KeyId, principal: Arc<Principal>, time: Timestamp) -> Self {
-        let stamp = Stamp { tenant: principal.tenant.clone(), actor: principal.id.clone(), time };
-        Self { stamp, right: Right::Key { key, principal } }
+        let audit = AuditContext { tenant: principal.tenant.clone(), actor: principal.id.clone(), time };
+        Self { audit, right: Right::Key { key, principal } }
     }
 
     /// Of Toolgate itself. What a caller asks for never rests on this.
-    pub fn own(stamp: Stamp) -> Self {
-        Self { stamp, right: Right::Own }
+    pub fn own(audit: AuditContext) -> Self {
+        Self { audit, right: Right::Own }
     }
 
     /// The tenant in which the change is made.
     pub fn tenant(&self) -> &TenantId {
-        &self.stamp.tenant
+        &self.audit.tenant
     }
 
     /// Who makes it.
     pub fn actor(&self) -> &PrincipalId {
-        &self.stamp.actor
+        &self.audit.actor
     }
 
     /// When.
     pub fn time(&self) -> Timestamp {
-        self.stamp.time
+        self.audit.time
     }
 
     /// The audit context, together with the right that must be checked before anything is written under it.
-    pub fn parts(&self) -> (&Stamp, &Right) {
-        (&self.stamp, &self.right)
+    pub fn parts(&self) -> (&AuditContext, &Right) {
+        (&self.audit, &self.right)
     }
 }

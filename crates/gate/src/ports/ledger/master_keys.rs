@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use toolgate_model::time::Timestamp;
 
-use super::{SealedVersion, Stamp};
+use super::{AuditContext, SealedVersion};
 use crate::ports::sealer::{MasterKeyId, SealBinding, SealSubject, SealedMaterial};
 use crate::refusal::Refusal;
 
@@ -45,7 +45,7 @@ pub struct Rewrap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordRekey {
     /// Who and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// The key in use now.
     pub key: MasterKeyId,
     /// How many data keys were wrapped anew.

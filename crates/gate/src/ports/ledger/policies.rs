@@ -9,7 +9,7 @@ use toolgate_model::hook::RunId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
-use super::{Freshness, Generation, Mandate, Page, PageRequest, Stamp};
+use super::{AuditContext, Freshness, Generation, Mandate, Page, PageRequest};
 use crate::refusal::Refusal;
 
 /// Policies, and the history of an agent that they read.
@@ -63,7 +63,7 @@ pub enum PolicyChange {
 #[derive(Debug, Clone)]
 pub struct ApplyPolicies {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Why.
     pub change: PolicyChange,
     /// The files, in the order of their names.
@@ -82,7 +82,7 @@ pub struct ApplyPolicies {
 #[derive(Debug, Clone)]
 pub struct RecordDecision {
     /// Who and when.
-    pub stamp: Stamp,
+    pub audit: AuditContext,
     /// For whom.
     pub agent: PrincipalId,
     /// The execution that it belongs to.

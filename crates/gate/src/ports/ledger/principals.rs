@@ -24,7 +24,7 @@ pub trait Principals: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatePrincipal {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The principal.
     pub principal: Principal,
     /// What its allowlist names and there is not.
@@ -35,7 +35,7 @@ pub struct CreatePrincipal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdatePrincipal {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: PrincipalId,
     /// The revision that is changed; another one now is a conflict.
@@ -50,7 +50,7 @@ pub struct UpdatePrincipal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovePrincipal {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: PrincipalId,
 }

@@ -26,7 +26,7 @@ pub trait Services: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApplyService {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The definition.
     pub definition: ServiceDefinition,
     /// Whether a version that is registered already is replaced.
@@ -37,7 +37,7 @@ pub struct ApplyService {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoveService {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which service.
     pub service: ServiceName,
     /// Which version; `None` is all.

@@ -41,7 +41,7 @@ pub struct ToolSession {
 #[derive(Debug, Clone)]
 pub struct OpenSession {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// What.
     pub session: ToolSession,
     /// How many its principal may have open, with this one.
@@ -52,7 +52,7 @@ pub struct OpenSession {
 #[derive(Debug, Clone)]
 pub struct CloseSession {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: SessionId,
     /// Whether it was brought to its end.

@@ -46,7 +46,7 @@ pub struct StandingFilter {
 #[derive(Debug, Clone)]
 pub struct RevokeStanding {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: StandingApprovalId,
 }

@@ -18,7 +18,7 @@ pub trait Tenants: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateTenant {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The tenant.
     pub tenant: Tenant,
     /// Its administrator.

@@ -28,7 +28,7 @@ pub trait Vaults: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateVault {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// The vault.
     pub vault: Vault,
 }
@@ -37,7 +37,7 @@ pub struct CreateVault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteVault {
     /// Who and when, and by which right.
-    pub stamp: Mandate,
+    pub audit: Mandate,
     /// Which.
     pub id: VaultId,
 }

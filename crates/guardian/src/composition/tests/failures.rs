@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_gate::ports::guardian_link::{LinkAnswer, LinkFailure};
+use toolgate_gate::ports::guardian_link::{LinkFailure, LinkResponse};
 use toolgate_model::guard::{OnFailure, Outcome};
 
 use super::*;
@@ -13,7 +13,7 @@ use crate::remote::fixture::{Act, arguments_of, settings, some_day};
 fn act(class: FailureClass, question: &Value) -> Act {
     let answer = |status, content_type: &str| {
         let body = b"{}".to_vec();
-        Act::Answer(LinkAnswer { status, content_type: Some(content_type.to_owned()), body })
+        Act::Respond(LinkResponse { status, content_type: Some(content_type.to_owned()), body })
     };
     let envelope = |members: Value| {
         let mut envelope = json!({"jsonrpc": "2.0", "id": question["id"]});

@@ -35,16 +35,16 @@ pub(super) struct Checkpoints {
     begin: Sender<()>,
     ended: Receiver<()>,
     /// Whether the other thread is at it.
-    under_way: bool,
+    in_flight: bool,
 }
 
 impl Checkpoints {
     /// Takes the checkpoints of the writer's connection over, with another connection to the same database.
     pub(super) fn start(writer: &mut Connection, other: Connection) -> io::Result<Self> {
         let pages = Arc::new(AtomicUsize::new(0));
-        let told = Arc::clone(&pages);
+        let shared_pages = Arc::clone(&pages);
         let hook = move |_: &mut Wal, pages| {
-            told.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            shared_pages.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
             Ok(())
         };
         // It stands in the place of the checkpoints that SQLite makes by itself, before a commit returns.
@@ -59,7 +59,7 @@ impl Checkpoints {
                 }
             }
         })?;
-        Ok(Self { marks: MARKS, pages, seen: 0, next: MARKS.stride, begin, ended, under_way: false })
+        Ok(Self { marks: MARKS, pages, seen: 0, next: MARKS.stride, begin, ended, in_flight: false })
     }
 
     /// To be called between two transactions, when everybody has been told of the last one.
@@ -70,11 +70,11 @@ impl Checkpoints {
             self.next = stride;
         }
         self.seen = pages;
-        if !self.under_way {
+        if !self.in_flight {
             if pages < self.next {
                 return;
             }
-            self.under_way = self.begin.send(()).is_ok();
+            self.in_flight = self.begin.send(()).is_ok();
         }
         // A thread that is gone has ended, and is not waited for.
         let ended = match self.ended.try_recv() {
@@ -86,7 +86,7 @@ impl Checkpoints {
             Ok(()) | Err(TryRecvError::Disconnected) => true,
         };
         if ended {
-            self.under_way = false;
+            self.in_flight = false;
             self.next = pages + stride;
             if pages >= full {
                 work_off(writer);

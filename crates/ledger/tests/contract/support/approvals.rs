@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
-    Admit, Beat, Consent, CreateKey, DecideApproval, EndApproval, RequestApproval, RevokeStanding, UpdatePrincipal,
+    Admit, Consent, CreateKey, DecideApproval, EndApproval, Heartbeat, RequestApproval, RevokeStanding, UpdatePrincipal,
 };
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::approval::{
-    Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Category, Channel, Coverage, CoverageWish, Decision,
-    Reach, StandingApproval, StandingWish, Vote,
+    Approval, ApprovalRule, ApprovalStatus, AskReason, AskSource, Category, Channel, Coverage, Decision, Reach,
+    RequestedCoverage, StandingApproval, StandingRequest, Vote,
 };
 use toolgate_model::id::{ApprovalId, InvocationId, KeyId, ProcessId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
@@ -90,8 +90,8 @@ pub async fn people(tenant: &TestTenant) {
 
 /// What writes a question down whose call waits in this process, for a tool that needs no grant.
 pub fn requesting(tenant: &TestTenant, process: ProcessId, approval: Approval) -> RequestApproval {
-    let stamp = tenant.stamp_of(&approval.agent);
-    RequestApproval { stamp, approval, process, grants: Vec::new(), most_of_agent: 2_000, parks: None }
+    let audit = tenant.audit_of(&approval.agent);
+    RequestApproval { audit, approval, process, grants: Vec::new(), most_of_agent: 2_000, parks: None }
 }
 
 /// Writes a question down whose call waits in this process.
@@ -105,8 +105,8 @@ pub async fn ask_in(tenant: &TestTenant, process: ProcessId, approval: Approval)
 /// Writes a question down whose call waits in a process that lives as long as it can be answered.
 pub async fn ask(tenant: &TestTenant, approval: Approval) -> Approval {
     let process = process(tenant);
-    let beat = Beat { process, time: approval.expires_at, attended: Vec::new() };
-    tenant.ledger.beat(beat).await.unwrap();
+    let heartbeat = Heartbeat { process, time: approval.expires_at, attended: Vec::new() };
+    tenant.ledger.heartbeat(heartbeat).await.unwrap();
     ask_in(tenant, process, approval).await
 }
 
@@ -118,7 +118,7 @@ pub async fn now(tenant: &TestTenant, approval: &Approval) -> Approval {
 /// The word of somebody.
 pub fn word(tenant: &TestTenant, approval: &Approval, by: &PrincipalId, decision: Decision) -> DecideApproval {
     DecideApproval {
-        stamp: tenant.stamp_of(by),
+        audit: tenant.audit_of(by),
         id: approval.id,
         vote: Vote {
             by: by.clone(),
@@ -145,8 +145,8 @@ pub fn named(mut word: DecideApproval, key: &str) -> DecideApproval {
 /// Changes somebody who is there.
 pub async fn change(tenant: &TestTenant, person: &PrincipalId, changes: PrincipalChanges) {
     let now = tenant.ledger.principal(&tenant.id, person).await.unwrap().expect("a principal of this tenant");
-    let (stamp, id, expected_revision) = (tenant.stamp(), person.clone(), now.revision);
-    let command = UpdatePrincipal { stamp, id, expected_revision, changes, unresolved: Vec::new() };
+    let (audit, id, expected_revision) = (tenant.audit(), person.clone(), now.revision);
+    let command = UpdatePrincipal { audit, id, expected_revision, changes, unresolved: Vec::new() };
     tenant.ledger.update_principal(command).await.unwrap();
 }
 
@@ -159,7 +159,7 @@ pub async fn holds(tenant: &TestTenant, person: &PrincipalId, scopes: &[&str]) {
 /// Has a word counted, of somebody who is there and shows a key.
 pub async fn say(tenant: &TestTenant, mut word: DecideApproval) -> Result<Approval, Refusal> {
     let key = key_of(tenant, &word.vote.by).await;
-    word.stamp = tenant.mandate(&word.vote.by, key).await;
+    word.audit = tenant.mandate(&word.vote.by, key).await;
     tenant.ledger.decide_approval(word).await
 }
 
@@ -174,7 +174,7 @@ pub async fn key_of(tenant: &TestTenant, person: &PrincipalId) -> KeyId {
     let registration = tenant.registration(Principal { permissions, ..tenant.new_principal(person) });
     let _ = tenant.ledger.create_principal(registration).await;
     let key = tenant.new_key(person, &format!("the key of {person} in {}", tenant.id));
-    let _ = tenant.ledger.create_key(CreateKey { stamp: tenant.stamp(), key }).await;
+    let _ = tenant.ledger.create_key(CreateKey { audit: tenant.audit(), key }).await;
     stored().await.expect("a key")
 }
 
@@ -191,8 +191,8 @@ pub async fn deny(tenant: &TestTenant, approval: &Approval, by: &str) -> Result<
 /// Ends an approval without an answer.
 pub async fn end(tenant: &TestTenant, approval: &Approval, status: ApprovalStatus) -> Result<Approval, Refusal> {
     let reason = "whoever waited is gone".to_owned();
-    let stamp = tenant.stamp_of(&approval.agent);
-    tenant.ledger.end_approval(EndApproval { stamp, id: approval.id, status, reason }).await
+    let audit = tenant.audit_of(&approval.agent);
+    tenant.ledger.end_approval(EndApproval { audit, id: approval.id, status, reason }).await
 }
 
 /// What covers all later calls of the tool everywhere, not written down.
@@ -221,8 +221,12 @@ pub fn everywhere(tenant: &TestTenant, approval: &Approval) -> StandingApproval 
 /// The administrator's yes that covers later calls too.
 pub fn always(tenant: &TestTenant, approval: &Approval, standing: StandingApproval) -> DecideApproval {
     let mut word = word(tenant, approval, &tenant.administrator, Decision::Approve);
-    word.vote.wish =
-        Some(StandingWish { coverage: CoverageWish::Tool, reach: None, expires_in_seconds: None, max_uses: None });
+    word.vote.wish = Some(StandingRequest {
+        coverage: RequestedCoverage::Tool,
+        reach: None,
+        expires_in_seconds: None,
+        max_uses: None,
+    });
     word.standing = Some(standing);
     word
 }
@@ -243,7 +247,7 @@ pub async fn standing_now(tenant: &TestTenant, standing: &StandingApproval) -> S
 
 /// Takes a standing approval back.
 pub async fn revoke(tenant: &TestTenant, id: StandingApprovalId) -> Result<StandingApproval, Refusal> {
-    tenant.ledger.revoke_standing(RevokeStanding { stamp: tenant.stamp(), id }).await
+    tenant.ledger.revoke_standing(RevokeStanding { audit: tenant.audit(), id }).await
 }
 
 /// The call, resting on this answer.

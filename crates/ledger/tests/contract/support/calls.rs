@@ -4,7 +4,7 @@ use serde_json::json;
 use std::sync::Arc;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{
-    Admission, Admit, Consent, Freshness, Holding, InvocationFilter, PageRequest, ReportInvocation, Settle,
+    Admission, Admit, Consent, Freshness, HeldGrant, InvocationFilter, PageRequest, ReportInvocation, Settle,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::{Constraints, Cost};
@@ -65,18 +65,18 @@ impl Caller {
     }
 
     /// A grant as it is now, with all that a call through it needs.
-    pub async fn holding(&self, grant: GrantId) -> std::sync::Arc<Holding> {
-        self.tenant.ledger.holding(&self.tenant.id, grant).await.unwrap().expect("a grant of this tenant")
+    pub async fn held_grant(&self, grant: GrantId) -> std::sync::Arc<HeldGrant> {
+        self.tenant.ledger.held_grant(&self.tenant.id, grant).await.unwrap().expect("a grant of this tenant")
     }
 
     /// The command for a call through this grant, decided on what is known now. It is ended by the clock when the grant
     /// or the credential is.
     pub async fn call(&self, grant: &Grant) -> Admit {
-        let holding = self.holding(grant.id).await;
-        let lineage = holding.lineage.ancestors().iter().chain([holding.lineage.grant()]);
+        let held_grant = self.held_grant(grant.id).await;
+        let lineage = held_grant.lineage.ancestors().iter().chain([held_grant.lineage.grant()]);
         let invocation = self.invocation(grant);
         Admit {
-            stamp: self.tenant.stamp_of(&self.agent),
+            audit: self.tenant.audit_of(&self.agent),
             key: self.key,
             inputs: None,
             actor_revision: self.revision(&self.agent).await.unwrap_or(0),
@@ -86,10 +86,10 @@ impl Caller {
             consent: Consent::default(),
             action: None,
             approval_digest: None,
-            generation: holding.generation,
-            usable_until: holding.effective.expires_at,
+            generation: held_grant.generation,
+            usable_until: held_grant.effective.expires_at,
             lineage: lineage.map(|one| (one.id, one.authority.constraints.max_invocations_per_hour)).collect(),
-            credential: Some((holding.credential.id, holding.credential.version)),
+            credential: Some((held_grant.credential.id, held_grant.credential.version)),
             registry: None,
             policies: self.policies().await,
             counts: None,
@@ -116,12 +116,12 @@ impl Caller {
 
     /// The report of a call that was made elsewhere through this grant.
     pub async fn report(&self, grant: &Grant, invocation: Invocation) -> ReportInvocation {
-        let holding = self.holding(grant.id).await;
-        let lineage = holding.lineage.ancestors().iter().chain([holding.lineage.grant()]);
+        let held_grant = self.held_grant(grant.id).await;
+        let lineage = held_grant.lineage.ancestors().iter().chain([held_grant.lineage.grant()]);
         ReportInvocation {
-            stamp: self.tenant.stamp_of(&invocation.actor),
+            audit: self.tenant.audit_of(&invocation.actor),
             lineage: lineage.map(|grant| (grant.id, grant.authority.constraints.max_invocations_per_hour)).collect(),
-            credential: holding.credential.id,
+            credential: held_grant.credential.id,
             invocation,
         }
     }
@@ -184,7 +184,7 @@ impl Caller {
         invocation.http_status = Some(200);
         invocation.duration_ms = Some(42);
         Settle {
-            stamp: self.tenant.stamp_of(&self.agent),
+            audit: self.tenant.audit_of(&self.agent),
             returned: ToolReturned::ok(&invocation, 42),
             invocation,
             answer: Some(answer.to_owned()),
@@ -214,7 +214,7 @@ impl Caller {
 /// The same decision for another call.
 pub fn another(call: &Admit) -> Admit {
     let mut another = call.clone();
-    another.invocation.id = InvocationId::new(call.stamp.time, random().expect("random bytes"));
+    another.invocation.id = InvocationId::new(call.audit.time, random().expect("random bytes"));
     another
 }
 

@@ -16,7 +16,7 @@ pub fn files(text: &str) -> Vec<PolicyFile> {
 /// The command that applies one file with this text.
 pub fn application(tenant: &TestTenant, text: &str) -> ApplyPolicies {
     ApplyPolicies {
-        stamp: tenant.stamp(),
+        audit: tenant.audit(),
         change: PolicyChange::Applied,
         files: files(text),
         note: None,

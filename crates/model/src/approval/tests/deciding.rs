@@ -208,9 +208,9 @@ fn an_override_approves_alone_and_says_why() {
     let approval = ended(say(&overridable(), overriding("ann", Some("the shop is down")), &["approver:security"]));
     assert_eq!((approval.status, approval.given()), (ApprovalStatus::Approved, 0));
     assert_eq!(approval.reason.as_deref(), Some("the shop is down"));
-    let event = ApprovalHappening::Ended(approval);
+    let event = ApprovalEvent::Ended(approval);
     assert_eq!((event.name(), &event.data()["reason"]), ("approval.overridden", &json!("the shop is down")));
-    assert!(ApprovalHappening::NAMES.contains(&event.name()) && ApprovalHappening::NAMES.is_sorted());
+    assert!(ApprovalEvent::NAMES.contains(&event.name()) && ApprovalEvent::NAMES.is_sorted());
     for reason in [None, Some(""), Some("  ")] {
         let refused = say(&overridable(), overriding("ann", reason), &["approver:security"]);
         assert_eq!(refused, Err(DecideError::ReasonMissing));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolgate_model::rate_limit::RateLimit;
 use tower::ServiceExt;
 
-use super::super::Stranger;
+use super::super::UnverifiedKey;
 use super::super::tests::StillClock;
 use super::*;
 use crate::caller::{Peer, presented_key};
@@ -26,10 +26,10 @@ fn served() -> (Router, Arc<StillClock>) {
 fn router(limiter: Option<Arc<Limiter>>) -> Router {
     let reached = |mut request: Request| async move {
         let key = presented_key(request.headers()).ok().flatten().map(str::to_owned);
-        if let Some(stranger) = request.extensions_mut().remove::<Stranger>()
+        if let Some(unverified_key) = request.extensions_mut().remove::<UnverifiedKey>()
             && key.is_some_and(|key| key.starts_with("good"))
         {
-            stranger.accepted();
+            unverified_key.accepted();
         }
         "reached"
     };

@@ -84,7 +84,7 @@ impl Reach {
 
 /// What is to be covered besides the call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Wish {
+pub(super) struct StandingRequest {
     /// Command lines whose commands begin so; every call of the tool where there is none.
     pub(super) prefix: Option<String>,
     /// How far; as far as the gate thinks right where nothing is said.
@@ -99,7 +99,7 @@ pub(super) struct Answer {
     pub(super) approve: bool,
     /// Says yes although the rule of the call is not met.
     pub(super) overriding: bool,
-    pub(super) standing: Option<Wish>,
+    pub(super) standing: Option<StandingRequest>,
     pub(super) reason: Option<String>,
     pub(super) answer: Option<String>,
     pub(super) idempotency_key: Option<String>,
@@ -113,7 +113,7 @@ impl Answer {
     }
 
     fn body(&self) -> Value {
-        let scope = self.approve.then(|| self.standing.as_ref().map_or_else(|| json!("once"), Wish::scope));
+        let scope = self.approve.then(|| self.standing.as_ref().map_or_else(|| json!("once"), StandingRequest::scope));
         let decision = match (self.overriding, self.approve) {
             (true, _) => "override",
             (false, true) => "approve",
@@ -130,7 +130,7 @@ impl Answer {
     }
 }
 
-impl Wish {
+impl StandingRequest {
     fn scope(&self) -> Value {
         let terms = object([
             ("prefix", self.prefix.clone().map(Value::from)),
@@ -151,12 +151,12 @@ impl Decide {
     pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
         let (id, answer) = self.answer()?;
         let value = answer.send(client, &id).await?;
-        let text = told(&value);
+        let text = described(&value);
         Ok(Report::new(value, text))
     }
 
     fn answer(self) -> Result<(String, Answer), Failure> {
-        let wish = Wish {
+        let wish = StandingRequest {
             reach: match self.scope {
                 Some(Scope::Session) => Some(Reach::Session),
                 Some(Scope::Workspace) => Some(Reach::Workspace),
@@ -169,12 +169,12 @@ impl Decide {
         };
         let later = self.scope.is_some_and(|scope| scope != Scope::Once);
         let standing = match () {
-            () if self.scope == Some(Scope::Once) && wish != Wish::default() => {
+            () if self.scope == Some(Scope::Once) && wish != StandingRequest::default() => {
                 let sentence = "--scope once covers no later call: leave it out, or leave out --prefix, --expires-in and \
                     --max-uses";
                 return Err(Failure::Usage(sentence.to_owned()));
             }
-            () if !later && wish.prefix.is_none() && wish != Wish::default() => {
+            () if !later && wish.prefix.is_none() && wish != StandingRequest::default() => {
                 let sentence = "--expires-in and --max-uses are for an answer that covers later calls: choose a --scope \
                     or a --prefix";
                 return Err(Failure::Usage(sentence.to_owned()));
@@ -195,7 +195,7 @@ impl Decide {
 }
 
 /// What became of an approval, in sentences.
-pub(super) fn told(value: &Value) -> String {
+pub(super) fn described(value: &Value) -> String {
     let Ok(approval) = Approval::read(value) else { return "the answer was taken".to_owned() };
     let mut text = match approval.approvers {
         Some(approvers) if approval.is_pending() => {

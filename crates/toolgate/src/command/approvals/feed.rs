@@ -10,7 +10,7 @@ use crate::client::{Client, ClientError, with_query};
 
 /// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
-const LONGEST_RETRY: Duration = Duration::from_secs(10);
+const MAX_RETRY: Duration = Duration::from_secs(10);
 /// How many approvals a page has.
 const PAGE: u64 = 200;
 
@@ -53,7 +53,7 @@ pub(super) async fn follow(
         if sender.send(News::Lost(error.to_string())).is_err() {
             return Ok(());
         }
-        let wait = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(LONGEST_RETRY));
+        let wait = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(MAX_RETRY));
         pause(wait).await;
         retry = Some(wait);
     }

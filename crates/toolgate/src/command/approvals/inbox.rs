@@ -80,7 +80,7 @@ pub(super) async fn run(client: &Client, url: &str) -> Result<Report, Failure> {
                 }
             }
             _ = resized.recv() => inbox.resize(Terminal::size().map_err(failed)?),
-            Some(told) = news.recv() => inbox.hear(told, clock.now()),
+            Some(described) = news.recv() => inbox.receive(described, clock.now()),
             outcome = &mut following => {
                 outcome?;
                 break;

@@ -11,7 +11,7 @@ use crate::command::Failure;
 use crate::output::{self, Report};
 
 /// The longest line that is read.
-const LONGEST_LINE: u64 = 1024 * 1024;
+const MAX_LINE: u64 = 1024 * 1024;
 
 /// One line to judge.
 #[derive(Deserialize)]
@@ -31,16 +31,16 @@ pub(super) fn run() -> Result<Report, Failure> {
 fn answer_lines(input: &mut impl BufRead) -> Result<(), Failure> {
     loop {
         let mut line = Vec::new();
-        let read = input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
+        let read = input.by_ref().take(MAX_LINE + 1).read_until(b'\n', &mut line);
         if read.map_err(|error| Failure::io("standard input", error))? == 0 {
             return Ok(());
         }
-        let whole = line.ends_with(b"\n") || u64::try_from(line.len()).is_ok_and(|length| length <= LONGEST_LINE);
+        let whole = line.ends_with(b"\n") || u64::try_from(line.len()).is_ok_and(|length| length <= MAX_LINE);
         let answer = if whole {
             answer(&line)
         } else {
             input.skip_until(b'\n').map_err(|error| Failure::io("standard input", error))?;
-            refused(format!("the line is longer than {LONGEST_LINE} bytes; send a shorter one"))
+            refused(format!("the line is longer than {MAX_LINE} bytes; send a shorter one"))
         };
         output::print(&answer.to_string()).map_err(|error| Failure::io("standard output", error))?;
     }

@@ -14,7 +14,7 @@ use crate::command::stop::stop_signals;
 use crate::output::{Report, at, clean, plain, print, say};
 
 /// How often a reader is looked for that has gone away without a word.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(500);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// What to watch.
 #[derive(Args)]
@@ -31,15 +31,15 @@ impl Watch {
     /// Prints a line for each event.
     pub(super) async fn run(self, client: &Client, json: bool) -> Result<Report, Failure> {
         let mut stop = stop_signals()?;
-        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut look = tokio::time::interval(POLL_INTERVAL);
         let (sender, mut news) = unbounded_channel();
         let mut following = Box::pin(follow(client, self.after, Start::Events, sender));
         let mut lost = false;
         loop {
-            let told = tokio::select! {
+            let described = tokio::select! {
                 biased;
                 () = &mut stop => break,
-                Some(told) = news.recv() => told,
+                Some(described) = news.recv() => described,
                 outcome = &mut following => {
                     outcome?;
                     break;
@@ -51,7 +51,7 @@ impl Watch {
                     continue;
                 }
             };
-            match told {
+            match described {
                 News::Open if lost => {
                     lost = false;
                     say("toolgate: the gate answers again");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolgate_model::audit_export::broken_reason;
 
 use super::feed::{Feed, Selection};
-use super::outlet::Outlet;
+use super::output_writer::OutputWriter;
 use super::position::PositionFile;
 use crate::client::Client;
 use crate::command::Failure;
@@ -85,8 +85,8 @@ impl Export {
         let selection = Selection { types: self.types, agent: self.agent };
         let position = PositionFile::open(self.state)?;
         let stop = if self.follow { Some(stop_signals()?) } else { None };
-        let outlet = Outlet::of_stdout().map_err(|error| Failure::io("standard output", error))?;
-        Feed::new(client, format, selection, position, self.after, stop).run(outlet).await?;
+        let output_writer = OutputWriter::of_stdout().map_err(|error| Failure::io("standard output", error))?;
+        Feed::new(client, format, selection, position, self.after, stop).run(output_writer).await?;
         Ok(Report::new(Value::Null, ""))
     }
 }

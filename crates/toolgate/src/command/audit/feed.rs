@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::outlet::{Outlet, Taken};
+use super::output_writer::{OutputWriter, Taken};
 use super::position::{Position, PositionFile};
 use crate::client::{Client, with_query};
 use crate::command::Failure;
@@ -16,10 +16,10 @@ use crate::siem::{DamagedEvent, LineFormat, StoredEvent};
 /// How many events a page has: few enough that even long ones fit into one answer.
 const PAGE: u64 = 200;
 /// How long to wait at the end of the log before looking again.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+const MAX_RETRY: Duration = Duration::from_secs(30);
 
 /// Which events are wanted.
 pub(crate) struct Selection {
@@ -89,23 +89,23 @@ impl<'a> Feed<'a> {
     }
 
     /// Writes until the log, the reader or a signal ends it.
-    pub(crate) async fn run(mut self, mut outlet: Outlet) -> Result<(), Failure> {
-        match self.walk(&mut outlet).await {
+    pub(crate) async fn run(mut self, mut output_writer: OutputWriter) -> Result<(), Failure> {
+        match self.run_export(&mut output_writer).await {
             Ok(()) | Err(Halt::Ended) => Ok(()),
             Err(Halt::Failed(failure)) => Err(failure),
         }
     }
 
-    async fn walk(&mut self, outlet: &mut Outlet) -> Result<(), Halt> {
+    async fn run_export(&mut self, output_writer: &mut OutputWriter) -> Result<(), Halt> {
         self.recognise_log().await?;
         loop {
             let page = self.ask(&self.selection.path(self.after)).await?;
             let is_last = page.get("next_cursor").is_none_or(Value::is_null);
             let events = self.read(page)?;
-            self.hand_over(&events, outlet).await?;
+            self.hand_over(&events, output_writer).await?;
             match (is_last, &self.stop) {
                 (true, None) => return Ok(()),
-                (true, Some(_)) => self.pause(LOOK_EVERY).await?,
+                (true, Some(_)) => self.pause(POLL_INTERVAL).await?,
                 (false, _) => {}
             }
         }
@@ -147,7 +147,7 @@ impl<'a> Feed<'a> {
     }
 
     /// Writes the lines of the events and keeps how far the reader has come.
-    async fn hand_over(&mut self, events: &[StoredEvent], outlet: &mut Outlet) -> Result<(), Halt> {
+    async fn hand_over(&mut self, events: &[StoredEvent], output_writer: &mut OutputWriter) -> Result<(), Halt> {
         let mut lines = Vec::new();
         let mut ends = Vec::with_capacity(events.len());
         for event in events.iter().filter(|event| self.selection.takes(event)) {
@@ -156,7 +156,7 @@ impl<'a> Feed<'a> {
         }
         let written = lines.len();
         let taken = tokio::select! {
-            taken = outlet.write(lines) => taken.map_err(|error| Failure::io("standard output", error))?,
+            taken = output_writer.write(lines) => taken.map_err(|error| Failure::io("standard output", error))?,
             () = stopped(&mut self.stop) => return Err(Halt::Ended),
         };
         let count = match taken {
@@ -189,7 +189,7 @@ impl<'a> Feed<'a> {
             if self.stop.is_none() || !error.may_pass() {
                 return Err(error.into());
             }
-            let pause = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(LONGEST_RETRY));
+            let pause = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(MAX_RETRY));
             let seconds = pause.as_secs_f32();
             say(&format!("toolgate: {}; trying again in {seconds} s", clean(&error.to_string())));
             self.pause(pause).await?;

@@ -10,7 +10,7 @@ use crate::hook::HookClient;
 
 /// How long the client waits for the hook: longer than the hook waits for the gate, for a client that gives up lets the
 /// call pass.
-const PATIENCE_SECONDS: u64 = 3_660;
+const TIMEOUT_SECONDS: u64 = 3_660;
 
 /// How one client is connected.
 pub struct Wiring {
@@ -69,18 +69,18 @@ impl Wiring {
     pub fn entries(&self) -> Vec<(&'static str, Value)> {
         let command = self.command();
         let group = |handler: Value| json!({"matcher": "*", "hooks": [handler]});
-        let seconds = json!({"type": "command", "command": command, "timeout": PATIENCE_SECONDS});
+        let seconds = json!({"type": "command", "command": command, "timeout": TIMEOUT_SECONDS});
         match self.client {
             HookClient::ClaudeCode => vec![("PreToolUse", group(seconds))],
             HookClient::Codex => vec![("PreToolUse", group(seconds.clone())), ("PermissionRequest", group(seconds))],
             HookClient::Gemini => {
-                let milliseconds = PATIENCE_SECONDS * 1_000;
+                let milliseconds = TIMEOUT_SECONDS * 1_000;
                 let handler =
                     json!({"name": "toolgate", "type": "command", "command": command, "timeout": milliseconds});
                 vec![("BeforeTool", group(handler))]
             }
             HookClient::Cursor => {
-                let entry = json!({"command": command, "timeout": PATIENCE_SECONDS, "failClosed": true});
+                let entry = json!({"command": command, "timeout": TIMEOUT_SECONDS, "failClosed": true});
                 vec![("preToolUse", entry)]
             }
         }

@@ -15,7 +15,7 @@ use toolgate_model::secret::Secret;
 use super::Failure;
 
 /// How long the gate may take to listen.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often its home is tried to be removed.
 const REMOVALS: usize = 1000;
 /// What the gate prints, before its URL, when it listens.
@@ -45,7 +45,7 @@ impl DemoGate {
         // In a group of its own Ctrl-C does not reach it: this process decides when it ends.
         command.process_group(0).kill_on_drop(true);
         let mut process = command.spawn().map_err(|error| Failure::io("the demo's gate cannot be started", error))?;
-        match tokio::time::timeout(START_PATIENCE, listening(&mut process)).await {
+        match tokio::time::timeout(START_TIMEOUT, listening(&mut process)).await {
             Ok(Some(url)) => Ok(Self { url, token, process, home }),
             Ok(None) | Err(_) => Err(Failure::Said(format!("the demo's gate did not start:\n{}", home.logged()))),
         }

@@ -15,7 +15,7 @@ const MARGIN: usize = 12;
 
 /// A colour, or the like.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ink {
+pub(super) enum Style {
     Bold,
     Cyan,
     Green,
@@ -42,12 +42,12 @@ impl Narration {
 
     /// A new part.
     pub(super) fn heading(&self, text: &str) -> Result<(), Failure> {
-        self.line(&format!("\n{}", self.painted(Ink::Bold, text)))
+        self.line(&format!("\n{}", self.painted(Style::Bold, text)))
     }
 
     /// Sentences.
     pub(super) fn prose(&self, text: &str) -> Result<(), Failure> {
-        self.note(Ink::Plain, text)
+        self.note(Style::Plain, text)
     }
 
     /// An empty line.
@@ -57,14 +57,14 @@ impl Narration {
 
     /// Something to copy: never broken into lines.
     pub(super) fn verbatim(&self, text: &str) -> Result<(), Failure> {
-        self.line(&self.painted(Ink::Cyan, &format!("  {text}")))
+        self.line(&self.painted(Style::Cyan, &format!("  {text}")))
     }
 
     /// The last words.
     pub(super) fn closing(&self, kept: bool) -> Result<(), Failure> {
         self.line(&format!(
             "\n{}",
-            self.painted(Ink::Bold, "Everything went as told, and nothing of it is left behind.")
+            self.painted(Style::Bold, "Everything went as told, and nothing of it is left behind.")
         ))?;
         if kept {
             return Ok(());
@@ -74,18 +74,18 @@ impl Narration {
 
     /// Somebody asks the gate for something.
     pub(super) fn request(&self, who: &str, method: &str, path: &str, body: &Members) -> Result<(), Failure> {
-        self.entry(who, "→", &[&[format!("{method} {path}")], units(body).as_slice()].concat(), Ink::Cyan)
+        self.entry(who, "→", &[&[format!("{method} {path}")], units(body).as_slice()].concat(), Style::Cyan)
     }
 
     /// What the gate answers.
     pub(super) fn answer(&self, status: u16, body: &Members) -> Result<(), Failure> {
-        let ink = if status < 300 { Ink::Green } else { Ink::Yellow };
-        self.entry("gate", "←", &[&[status.to_string()], units(body).as_slice()].concat(), ink)
+        let style = if status < 300 { Style::Green } else { Style::Yellow };
+        self.entry("gate", "←", &[&[status.to_string()], units(body).as_slice()].concat(), style)
     }
 
     /// What it wrote down.
     pub(super) fn log(&self, events: &[Value]) -> Result<(), Failure> {
-        events.iter().try_for_each(|event| self.entry("log", "≡", &[event_line(event)], Ink::Grey))
+        events.iter().try_for_each(|event| self.entry("log", "≡", &[event_line(event)], Style::Grey))
     }
 
     /// What it wrote down, only by number and type.
@@ -94,29 +94,29 @@ impl Narration {
         let mut units = vec![format!("#{} to #{}:", number(events.first()), number(events.last()))];
         let types: Vec<String> = events.iter().map(|event| plain(at(event, "type"))).collect();
         units.push(types.join(", "));
-        self.entry("log", "≡", &units, Ink::Grey)
+        self.entry("log", "≡", &units, Style::Grey)
     }
 
     /// A line of its own, in a colour.
-    pub(super) fn note(&self, ink: Ink, text: &str) -> Result<(), Failure> {
-        self.line(&self.painted(ink, &wrapped(&[text.to_owned()], "  ", "  ")))
+    pub(super) fn note(&self, style: Style, text: &str) -> Result<(), Failure> {
+        self.line(&self.painted(style, &wrapped(&[text.to_owned()], "  ", "  ")))
     }
 
     /// Who, and then units of text that are kept together where there is room.
-    fn entry(&self, who: &str, mark: &str, units: &[String], ink: Ink) -> Result<(), Failure> {
+    fn entry(&self, who: &str, mark: &str, units: &[String], style: Style) -> Result<(), Failure> {
         let first = format!("  {who:>width$} {mark} ", width = MARGIN - 5);
         let units: Vec<String> = units.iter().map(|unit| shortened(&clean(unit))).collect();
-        self.line(&self.painted(ink, &wrapped(&units, &first, &" ".repeat(MARGIN))))
+        self.line(&self.painted(style, &wrapped(&units, &first, &" ".repeat(MARGIN))))
     }
 
-    fn painted(&self, ink: Ink, text: &str) -> String {
-        let code = match ink {
-            Ink::Bold => "1",
-            Ink::Cyan => "36",
-            Ink::Green => "32",
-            Ink::Grey => "90",
-            Ink::Yellow => "33",
-            Ink::Plain => return text.to_owned(),
+    fn painted(&self, style: Style, text: &str) -> String {
+        let code = match style {
+            Style::Bold => "1",
+            Style::Cyan => "36",
+            Style::Green => "32",
+            Style::Grey => "90",
+            Style::Yellow => "33",
+            Style::Plain => return text.to_owned(),
         };
         if self.coloured { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
@@ -130,7 +130,7 @@ impl Narration {
 fn event_line(event: &Value) -> String {
     let data = at(event, "data");
     let of = |name: &str| plain(at(data, name));
-    let told = match at(event, "type").as_str().unwrap_or_default() {
+    let text = match at(event, "type").as_str().unwrap_or_default() {
         "tool.invoked" => format!("{}, {}, HTTP {}", of("tool"), of("status"), of("http_status")),
         "tool.denied" => format!("{}, {}", of("tool"), of("error_code")),
         "grant.delegated" => format!("{} to {}: {}", of("source_grant_id"), of("target_agent_id"), of("scopes")),
@@ -139,7 +139,7 @@ fn event_line(event: &Value) -> String {
     };
     let head =
         format!("#{} {} by {}", plain(at(event, "sequence")), plain(at(event, "type")), plain(at(event, "actor")));
-    if told.is_empty() { head } else { format!("{head}: {told}") }
+    if text.is_empty() { head } else { format!("{head}: {text}") }
 }
 
 /// A JSON value on one line, with room to breathe.

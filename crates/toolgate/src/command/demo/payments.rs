@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use toolgate_server::listener::TrustedProxies;
 use toolgate_server::shutdown::Shutdown;
-use toolgate_server::{Endpoint, Lanes, Limits, Serving, serve};
+use toolgate_server::{Endpoint, Limits, Serving, WorkerRuntimes, serve};
 
 use super::Failure;
 
@@ -23,13 +23,13 @@ pub(super) const KEY: &str = "sk_demo_4f9a2c71b83e60d5";
 /// A running service. Dropped, it ends.
 pub(super) struct Payments {
     address: SocketAddr,
-    books: Arc<Books>,
+    records: Arc<PaymentRecords>,
     serving: JoinHandle<()>,
 }
 
 /// What it remembers.
 #[derive(Default)]
-struct Books {
+struct PaymentRecords {
     charges: Mutex<Vec<Value>>,
     authorizations: Mutex<Vec<String>>,
 }
@@ -40,12 +40,12 @@ impl Payments {
         let failed = |error| Failure::io("the demo's payments service cannot listen", error);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let books = Arc::new(Books::default());
+        let records = Arc::new(PaymentRecords::default());
         let router = Router::new()
             .route("/v1/charges", post(charge))
             .route("/v1/charges/{id}", get(show))
             .route("/v1/refunds", post(refund))
-            .with_state(Arc::clone(&books));
+            .with_state(Arc::clone(&records));
         let serving = tokio::spawn(async move {
             let serving = Serving {
                 router,
@@ -54,9 +54,9 @@ impl Payments {
                 shutdown: Arc::new(Shutdown::default()),
             };
             let endpoint = Endpoint::Tcp { listener, tls: None, proxy_protocol: false };
-            serve(vec![endpoint], serving, &Lanes::here()).await;
+            serve(vec![endpoint], serving, &WorkerRuntimes::here()).await;
         });
-        Ok(Self { address, books, serving })
+        Ok(Self { address, records, serving })
     }
 
     /// Where it listens.
@@ -66,7 +66,7 @@ impl Payments {
 
     /// The `Authorization` headers that arrived, in order.
     pub(super) fn authorizations(&self) -> Vec<String> {
-        self.books.authorizations.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.records.authorizations.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Its definition, as the registry takes it.
@@ -110,30 +110,30 @@ impl Drop for Payments {
 
 type Answer = (StatusCode, Json<Value>);
 
-async fn charge(State(books): State<Arc<Books>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
-    let Some(authorization) = books.authorize(&headers) else { return unauthorized() };
-    let mut charges = books.charges.lock().unwrap_or_else(PoisonError::into_inner);
+async fn charge(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
+    let Some(authorization) = records.authorize(&headers) else { return unauthorized() };
+    let mut charges = records.charges.lock().unwrap_or_else(PoisonError::into_inner);
     let id = format!("ch_{}", charges.len() + 1);
     let charge = json!({"id": id, "amount": body.get("amount"), "currency": body.get("currency")});
     charges.push(charge.clone());
     (StatusCode::CREATED, Json(with_debug(charge, &authorization)))
 }
 
-async fn show(State(books): State<Arc<Books>>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
-    let Some(authorization) = books.authorize(&headers) else { return unauthorized() };
-    let charges = books.charges.lock().unwrap_or_else(PoisonError::into_inner);
+async fn show(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
+    let Some(authorization) = records.authorize(&headers) else { return unauthorized() };
+    let charges = records.charges.lock().unwrap_or_else(PoisonError::into_inner);
     match charges.iter().find(|charge| charge.get("id").and_then(Value::as_str) == Some(&id)) {
         Some(charge) => (StatusCode::OK, Json(with_debug(charge.clone(), &authorization))),
         None => (StatusCode::NOT_FOUND, Json(json!({"error": "there is no such charge"}))),
     }
 }
 
-async fn refund(State(books): State<Arc<Books>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
-    let Some(authorization) = books.authorize(&headers) else { return unauthorized() };
+async fn refund(State(records): State<Arc<PaymentRecords>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
+    let Some(authorization) = records.authorize(&headers) else { return unauthorized() };
     (StatusCode::OK, Json(with_debug(json!({"id": "re_1", "charge": body.get("charge")}), &authorization)))
 }
 
-impl Books {
+impl PaymentRecords {
     /// Notes what the caller shows; answers it where it is the key.
     fn authorize(&self, headers: &HeaderMap) -> Option<String> {
         let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?.to_owned();

@@ -8,7 +8,7 @@ use toolgate_model::secret::Secret;
 
 use super::Failure;
 use super::gate::DemoGate;
-use super::narration::{Ink, Members, Narration};
+use super::narration::{Members, Narration, Style};
 use super::payments::{KEY, Payments};
 use crate::client::{Client, ClientError};
 use crate::output::at;
@@ -23,7 +23,7 @@ pub(super) struct Tour<'a> {
     narration: Narration,
     administrator: Client,
     /// How many events were told already.
-    told: usize,
+    narrated: usize,
     /// The keys of the agents, for `--keep`.
     keys: Vec<(&'static str, Secret)>,
     credential: String,
@@ -46,17 +46,17 @@ impl<'a> Tour<'a> {
     pub(super) fn new(gate: &'a DemoGate, payments: &'a Payments, narration: Narration) -> Result<Self, Failure> {
         let administrator = Client::new(gate.url(), gate.token())?;
         let credential = String::new();
-        Ok(Self { gate, payments, narration, administrator, told: 0, keys: Vec::new(), credential })
+        Ok(Self { gate, payments, narration, administrator, narrated: 0, keys: Vec::new(), credential })
     }
 
     /// Walks all of it.
-    pub(super) async fn walk(&mut self) -> Result<(), Failure> {
+    pub(super) async fn run_tour(&mut self) -> Result<(), Failure> {
         self.introduce()?;
         let (billing, reports) = self.set_up().await?;
         let charging = json!({"amount_max": 5000, "max_invocations_per_hour": 2});
         self.grant("billing", "charges.create", charging, false).await?;
         let reading = self.grant("billing", "charges.read", json!({}), true).await?;
-        self.tell_setup().await?;
+        self.print_setup().await?;
 
         self.allowed(&billing).await?;
         self.outside_scope(&billing).await?;
@@ -150,7 +150,7 @@ impl<'a> Tour<'a> {
         Ok(self.administrator.change(Method::POST, path, Some(&body)).await?)
     }
 
-    async fn tell_setup(&mut self) -> Result<(), Failure> {
+    async fn print_setup(&mut self) -> Result<(), Failure> {
         self.narration.heading("1. Set up")?;
         self.narration.prose("The administrator does this once, and each of it is an event in the log:")?;
         self.narration.gap()?;
@@ -162,7 +162,7 @@ impl<'a> Tour<'a> {
             ("POST /grants", "billing: charges.create, amount ≤ 5000, 2 an hour"),
             ("POST /grants", "billing: charges.read, which it may pass on"),
         ] {
-            self.narration.note(Ink::Plain, &format!("{request:<28}{effect}"))?;
+            self.narration.note(Style::Plain, &format!("{request:<28}{effect}"))?;
         }
         self.narration.gap()?;
         let events = self.new_events().await?;
@@ -257,7 +257,7 @@ impl<'a> Tour<'a> {
             .await?;
         let verified = verify(export.as_slice(), &key).map_err(|error| Failure::NotVerified(Box::new(error)))?;
         let sentence = format!("Verified: all {} events are there, unchanged and in order.", verified.size);
-        self.narration.note(Ink::Green, &sentence)?;
+        self.narration.note(Style::Green, &sentence)?;
         let export = String::from_utf8_lossy(&export);
         if export.contains(KEY) {
             return Err(differs("the key is in the log"));
@@ -266,7 +266,7 @@ impl<'a> Tour<'a> {
         match verify(forged.as_bytes(), &key) {
             Ok(_) => Err(differs("a changed log verified")),
             Err(error) => {
-                self.narration.note(Ink::Yellow, &format!("With one letter of it changed: not verified, {error}."))
+                self.narration.note(Style::Yellow, &format!("With one letter of it changed: not verified, {error}."))
             }
         }
     }
@@ -299,8 +299,8 @@ impl<'a> Tour<'a> {
             Some(Value::Array(events)) => events,
             _ => Vec::new(),
         };
-        let new = events.into_iter().skip(self.told).collect::<Vec<_>>();
-        self.told += new.len();
+        let new = events.into_iter().skip(self.narrated).collect::<Vec<_>>();
+        self.narrated += new.len();
         Ok(new)
     }
 

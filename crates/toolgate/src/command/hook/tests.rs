@@ -24,7 +24,7 @@ fn call() -> HookCall {
 }
 
 /// What becomes of a gate's answer.
-async fn asked(answer: Answer) -> HookAnswer {
+async fn asked(answer: Answer) -> HookResponse {
     let gate = Upstream::start(move |_| answer.clone());
     ask(&client_of(&gate.url()), &question(HookClient::ClaudeCode, None, call())).await
 }
@@ -55,11 +55,11 @@ async fn the_answer_of_the_gate_is_passed_on() {
     let gate = Upstream::start(|_| Answer::json_text(200, yes));
     let question = question(HookClient::Codex, None, call());
     let answer = ask(&client_of(&gate.url()), &question).await;
-    assert_eq!(answer, HookAnswer { allow: true, reason: "the mode allows it".to_owned() });
+    assert_eq!(answer, HookResponse { allow: true, reason: "the mode allows it".to_owned() });
     let received = gate.received();
     assert_eq!((received[0].path(), received[0].bearer(), received[0].json()), (ASK, Some("tgk_test"), question));
     let no = r#"{"decision": "deny", "reason": "ann said no", "source": "person"}"#;
-    assert_eq!(asked(Answer::json_text(200, no)).await, HookAnswer::deny("ann said no"));
+    assert_eq!(asked(Answer::json_text(200, no)).await, HookResponse::deny("ann said no"));
 }
 
 #[tokio::test]
@@ -120,14 +120,14 @@ fn an_answer_that_cannot_be_written_blocks() {
             Ok(())
         }
     }
-    let yes = HookClient::ClaudeCode.reply("PreToolUse", &HookAnswer { allow: true, reason: String::new() });
+    let yes = HookClient::ClaudeCode.reply("PreToolUse", &HookResponse { allow: true, reason: String::new() });
     let mut stderr = Vec::new();
     assert_eq!(format!("{:?}", give(&yes, &mut Gone, &mut stderr)), format!("{:?}", ExitCode::from(BLOCKED)));
     assert!(String::from_utf8(stderr).unwrap().contains("cannot be written"));
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     assert_eq!(format!("{:?}", give(&yes, &mut stdout, &mut stderr)), format!("{:?}", ExitCode::SUCCESS));
     assert_eq!((String::from_utf8(stdout).unwrap(), stderr), (format!("{}\n", yes.stdout), Vec::new()));
-    let no = HookClient::Codex.reply("PreToolUse", &HookAnswer::deny("ann said no"));
+    let no = HookClient::Codex.reply("PreToolUse", &HookResponse::deny("ann said no"));
     let mut stderr = Vec::new();
     assert_eq!(format!("{:?}", give(&no, &mut Vec::new(), &mut stderr)), format!("{:?}", ExitCode::from(BLOCKED)));
     assert_eq!(stderr, b"ann said no\n");

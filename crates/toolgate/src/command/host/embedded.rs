@@ -15,8 +15,8 @@ use toolgate_gate::ports::ledger::Freshness;
 use toolgate_model::key::ApiKey;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::Secret;
-use toolgate_server::Lanes;
-use toolgate_workspace::{Bounds, SandboxWish};
+use toolgate_server::WorkerRuntimes;
+use toolgate_workspace::{Bounds, SandboxRequirement};
 
 use super::{Failure, Host};
 use crate::client::{Client, ClientError, escaped};
@@ -77,7 +77,7 @@ async fn serve(started: Started, stopped: oneshot::Receiver<()>) {
     let stop = async {
         let _ = stopped.await;
     };
-    started.serve(&Lanes::here(), stop).await;
+    started.serve(&WorkerRuntimes::here(), stop).await;
 }
 
 /// The configuration of `serve`, with what a host needs in it.
@@ -108,7 +108,7 @@ fn configuration(host: &Host, root: &str) -> Result<Configuration, Failure> {
             root,
             tenants,
             network: false,
-            sandbox: SandboxWish::WherePossible,
+            sandbox: SandboxRequirement::WherePossible,
             bounds: Bounds::default(),
         },
     });

@@ -7,7 +7,7 @@ use toolgate_server::host::{ResultStatus, Scope};
 /// A gate, as a session sees it.
 pub(super) trait Engine: Send + Sync + 'static {
     /// Makes a call and tells how far it has come; answers how it ended. Dropped, nobody waits for the call any more.
-    fn call(&self, call: EngineCall, teller: impl Teller) -> impl Future<Output = Ended> + Send;
+    fn call(&self, call: EngineCall, progress_reporter: impl ProgressReporter) -> impl Future<Output = Ended> + Send;
     /// Answers an approval.
     fn decide(&self, approval: &str, verdict: &Verdict) -> impl Future<Output = Result<Decided, EngineError>> + Send;
     /// Sets the mode of the session; answers the one that is in effect then.
@@ -15,9 +15,9 @@ pub(super) trait Engine: Send + Sync + 'static {
 }
 
 /// Is told how far a call has come.
-pub(super) trait Teller: Send {
+pub(super) trait ProgressReporter: Send {
     /// Takes the next step.
-    fn tell(&mut self, progress: Progress) -> impl Future<Output = ()> + Send;
+    fn send(&mut self, progress: Progress) -> impl Future<Output = ()> + Send;
 }
 
 /// A call to be made.

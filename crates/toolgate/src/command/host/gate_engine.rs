@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate_gate::ports::clock::pause;
 use toolgate_model::approval::{Mode, SessionName};
 
-use super::engine::{Decided, Ended, Engine, EngineCall, EngineError, Teller, Verdict};
+use super::engine::{Decided, Ended, Engine, EngineCall, EngineError, ProgressReporter, Verdict};
 use super::reading::{self, Step};
 use crate::client::{Client, ClientError, escaped};
 use crate::command::object;
@@ -17,9 +17,9 @@ use crate::output::clean_lines;
 /// Whoever follows this is there to answer.
 const STREAM: &str = "/api/v1/approvals/stream";
 /// How long to wait before following again.
-const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest reason that the gate takes, in bytes.
-const LONGEST_REASON: usize = 2_000;
+const MAX_REASON: usize = 2_000;
 
 /// A gate, and for whom its tools are called.
 pub(super) struct GateEngine {
@@ -48,7 +48,7 @@ impl GateEngine {
                     // What is told is told to the calls themselves too.
                     while flow.next().await.is_ok() {}
                 }
-                pause(BETWEEN_ATTEMPTS).await;
+                pause(RETRY_INTERVAL).await;
                 following = self.client.follow(STREAM).await;
             }
         }
@@ -58,7 +58,7 @@ impl GateEngine {
         format!("/api/v1/approval-sessions/{}", escaped(self.session.as_str()))
     }
 
-    async fn walk(&self, call: EngineCall, teller: &mut impl Teller) -> Result<Ended, ClientError> {
+    async fn run(&self, call: EngineCall, progress_reporter: &mut impl ProgressReporter) -> Result<Ended, ClientError> {
         let body = Value::Object(object([
             ("tool", Some(json!(call.tool))),
             ("parameters", Some(Value::Object(call.arguments))),
@@ -69,7 +69,7 @@ impl GateEngine {
         let mut lines = self.client.change_in_steps("/api/v1/tools/invoke", &body).await?;
         while let Some(line) = lines.next().await? {
             match reading::step(line) {
-                Some(Step::Progress(progress)) => teller.tell(progress).await,
+                Some(Step::Progress(progress)) => progress_reporter.send(progress).await,
                 Some(Step::Quiet) => {}
                 Some(Step::Ended(ended)) => return Ok(ended),
                 None => return Ok(reading::broken(STRANGE.to_owned())),
@@ -83,8 +83,8 @@ const STRANGE: &str =
     "the gate said something about the call that is not understood; run the same version here and there";
 
 impl Engine for GateEngine {
-    async fn call(&self, call: EngineCall, mut teller: impl Teller) -> Ended {
-        match self.walk(call, &mut teller).await {
+    async fn call(&self, call: EngineCall, mut progress_reporter: impl ProgressReporter) -> Ended {
+        match self.run(call, &mut progress_reporter).await {
             Ok(ended) => ended,
             Err(ClientError::Refused { body, .. }) => reading::ended(*body),
             Err(error) => reading::broken(error.to_string()),
@@ -153,7 +153,7 @@ fn decided(approval: &Value) -> Result<Decided, EngineError> {
 fn acceptable(reason: &str) -> String {
     let mut accepted = String::new();
     for letter in clean_lines(reason).chars() {
-        if accepted.len() + letter.len_utf8() > LONGEST_REASON {
+        if accepted.len() + letter.len_utf8() > MAX_REASON {
             break;
         }
         accepted.push(letter);
@@ -198,6 +198,6 @@ mod tests {
     fn a_no_does_not_fail_for_its_words() {
         assert_eq!(acceptable("too dangerous"), "too dangerous");
         assert_eq!(acceptable("a\u{1b}[31m\nb"), "a\\u{1b}[31m\nb");
-        assert!(acceptable(&"€".repeat(2_000)).len() <= LONGEST_REASON);
+        assert!(acceptable(&"€".repeat(2_000)).len() <= MAX_REASON);
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use tokio::sync::mpsc;
-use toolgate_server::host::{COMMAND_QUEUE, Incoming, LONGEST_LINE, LineError};
+use toolgate_server::host::{COMMAND_QUEUE, Incoming, LineError, MAX_LINE};
 
 /// What a line says.
 pub(super) type Command = Result<Incoming, LineError>;
@@ -53,7 +53,7 @@ struct Line {
 
 impl Line {
     fn add(&mut self, piece: &[u8]) {
-        self.too_long |= self.bytes.len() + piece.len() > LONGEST_LINE;
+        self.too_long |= self.bytes.len() + piece.len() > MAX_LINE;
         if self.too_long {
             self.bytes = Vec::new();
         } else {
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_one_error_and_the_next_is_read() {
         let mut input = b"{\"type\":\"ping\"}".to_vec();
-        input.resize(LONGEST_LINE, b' ');
+        input.resize(MAX_LINE, b' ');
         assert_eq!(all(&input), ["Ping"]);
         input.push(b' ');
         input.extend_from_slice(b"\n{\"type\":\"ping\"}\n");
         assert_eq!(all(&input), ["too long", "Ping"]);
         input.clear();
-        input.resize(3 * LONGEST_LINE, b'x');
+        input.resize(3 * MAX_LINE, b'x');
         assert_eq!(all(&input), ["too long"]);
     }
 

@@ -13,11 +13,11 @@ use toolgate_server::host::{
     ToolApprove, ToolCall, ToolDeny,
 };
 
-use super::engine::{Decided, Ended, Engine, EngineCall, EngineError, Progress, Teller, Verdict};
+use super::engine::{Decided, Ended, Engine, EngineCall, EngineError, Progress, ProgressReporter, Verdict};
+use super::event_writer::EventWriter;
 use super::input::Command;
 use super::naming;
 use super::open_calls::{MAX_OPEN, OpenCall, OpenCalls, Stage};
-use super::outlet::Outlet;
 
 mod reports;
 
@@ -42,7 +42,7 @@ pub(super) struct Terms {
 pub(super) struct Session<E, W> {
     engine: Arc<E>,
     terms: Terms,
-    outlet: Outlet<W>,
+    event_writer: EventWriter<W>,
     calls: OpenCalls,
     reports: mpsc::Receiver<Report>,
     reporter: mpsc::Sender<Report>,
@@ -69,7 +69,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         Self {
             engine,
             terms,
-            outlet: Outlet::new(writer),
+            event_writer: EventWriter::new(writer),
             calls: OpenCalls::default(),
             reports,
             reporter,
@@ -84,14 +84,14 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
     /// the host took all that it was told.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>, stop: impl Future<Output = ()>) -> bool {
         tokio::pin!(stop);
-        self.outlet.tell(&self.ready()).await;
+        self.event_writer.send(&self.ready()).await;
         loop {
-            if self.outlet.is_closed() && self.closing.is_none() {
+            if self.event_writer.is_closed() && self.closing.is_none() {
                 self.close(HOST_CLOSED);
             }
             let listening = self.closing.is_none();
             if !listening && self.calls.is_empty() && self.answering == 0 && !self.changing_mode {
-                return !self.outlet.is_closed();
+                return !self.event_writer.is_closed();
             }
             tokio::select! {
                 biased;
@@ -125,7 +125,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
             Incoming::ToolDeny(ToolDeny { call, reason }) => self.answer(&call, false, Scope::Once, reason, None).await,
             Incoming::ApprovalResume(resume) => self.resume(resume).await,
             Incoming::SetMode(mode) => self.change_mode(mode).await,
-            Incoming::Ping => self.outlet.tell(&Outgoing::Pong).await,
+            Incoming::Ping => self.event_writer.send(&Outgoing::Pong).await,
             Incoming::Stop => self.close(STOPPED),
         }
     }
@@ -140,8 +140,8 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         let (engine, reporter) = (Arc::clone(&self.engine), self.reporter.clone());
         let name = label.clone();
         let task = tokio::spawn(async move {
-            let teller = ReportingTeller { label: name.clone(), serial, reporter: reporter.clone() };
-            let ended = engine.call(call, teller).await;
+            let progress_reporter = ChannelReporter { label: name.clone(), serial, reporter: reporter.clone() };
+            let ended = engine.call(call, progress_reporter).await;
             report(&reporter, Report::Ended { label: name, serial, ended }).await;
         });
         let call = OpenCall {
@@ -236,19 +236,19 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
     }
 
     async fn fail(&mut self, error: ErrorEvent) {
-        self.outlet.tell(&Outgoing::Error(error)).await;
+        self.event_writer.send(&Outgoing::Error(error)).await;
     }
 }
 
 /// Tells the session how far a call has come.
-struct ReportingTeller {
+struct ChannelReporter {
     label: CallLabel,
     serial: u64,
     reporter: mpsc::Sender<Report>,
 }
 
-impl Teller for ReportingTeller {
-    async fn tell(&mut self, progress: Progress) {
+impl ProgressReporter for ChannelReporter {
+    async fn send(&mut self, progress: Progress) {
         let report_of_it = Report::Progress { label: self.label.clone(), serial: self.serial, progress };
         report(&self.reporter, report_of_it).await;
     }

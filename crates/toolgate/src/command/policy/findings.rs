@@ -154,8 +154,10 @@ mod tests {
             let body = Box::new(json!({"status": "denied", "error": error}));
             explained(Path::new("p"), ClientError::Refused { status: StatusCode::BAD_REQUEST, body }).to_string()
         };
-        let told = refused(json!({"code": "POLICY_INVALID", "message": "m", "problems": [problem()]}));
-        assert!(told.starts_with("the policies were not taken [POLICY_INVALID]\np/shell.cedar:12: rule no-exec: "));
+        let described = refused(json!({"code": "POLICY_INVALID", "message": "m", "problems": [problem()]}));
+        assert!(
+            described.starts_with("the policies were not taken [POLICY_INVALID]\np/shell.cedar:12: rule no-exec: ")
+        );
         assert_eq!(refused(json!({"code": "FORBIDDEN", "message": "no"})), "no [FORBIDDEN]");
     }
 }

@@ -141,8 +141,9 @@ forbid (principal, action, resource); // the second
     #[test]
     fn a_rule_ends_at_a_semicolon_that_is_in_no_string_and_no_comment() {
         let rules = rules("shell.cedar", TWO);
-        let told: Vec<_> = rules.iter().map(|rule| (rule.id.as_str(), rule.effect.as_str(), rule.shadow)).collect();
-        assert_eq!(told, [("no-exec", "ask", true), ("shell:2", "deny", false)]);
+        let described: Vec<_> =
+            rules.iter().map(|rule| (rule.id.as_str(), rule.effect.as_str(), rule.shadow)).collect();
+        assert_eq!(described, [("no-exec", "ask", true), ("shell:2", "deny", false)]);
         assert_eq!(super::rules("a.cedar", "// nothing\n"), []);
         assert_eq!(super::rules("a.cedar", "forbid (\"open").len(), 1);
     }

@@ -11,13 +11,13 @@ use toolgate_model::service::ServiceVersion;
 
 use super::Failure;
 use crate::openapi_import::document::{self, DOCUMENT_LIMIT};
-use crate::openapi_import::{Finding, Imported, Kind, Weight, Wishes, import, yaml};
+use crate::openapi_import::{Finding, ImportOptions, Imported, Kind, Weight, import, yaml};
 use crate::output::{self, Report, align, clean};
 
 /// How many places of each kind are shown; the whole list goes to a file.
 const SHOWN: usize = 3;
 /// The largest definition that a gate takes, in bytes.
-const LARGEST_DEFINITION: usize = 32 * 1024 * 1024;
+const MAX_DEFINITION: usize = 32 * 1024 * 1024;
 
 #[derive(Subcommand)]
 pub(crate) enum Format {
@@ -68,20 +68,20 @@ impl OpenApi {
         let said = |reason: &dyn std::fmt::Display| Failure::Said(format!("{}: {reason}", clean(&place)));
         let text = text_of(&self.file, &place)?;
         let document = document::parse(&text).map_err(|reason| said(&clean(&reason)))?;
-        let wishes = Wishes {
+        let options = ImportOptions {
             service: self.service,
             version: self.version,
             base_url: self.base_url,
             without_returns: self.without_returns,
         };
-        let imported = import(&document, &wishes).map_err(|error| said(&error))?;
+        let imported = import(&document, &options).map_err(|error| said(&error))?;
         let definition = imported.definition.to_json();
         let summary = summary(&imported, definition.to_string().len());
         if let Some(file) = &self.report {
             write(file, &format!("{summary:#}\n"), true)?;
         }
         if !json {
-            output::say(&told(&imported, &summary, self.report.is_none()));
+            output::say(&described(&imported, &summary, self.report.is_none()));
         }
         if imported.definition.tools.is_empty() {
             return Err(nothing(&place, summary));
@@ -139,7 +139,7 @@ fn summary(imported: &Imported, size: usize) -> Value {
 }
 
 /// The same for people, with a few places of each kind.
-fn told(imported: &Imported, summary: &Value, hints_at_report: bool) -> String {
+fn described(imported: &Imported, summary: &Value, hints_at_report: bool) -> String {
     let tools = imported.definition.tools.len();
     let missing = imported.findings.count(Kind::Operation);
     let mut text = format!(
@@ -174,9 +174,9 @@ fn told(imported: &Imported, summary: &Value, hints_at_report: bool) -> String {
         text.push_str("\n--report FILE writes all of them.\n");
     }
     let size = summary.get("bytes").and_then(Value::as_u64).unwrap_or_default();
-    if size > u64::try_from(LARGEST_DEFINITION).unwrap_or(u64::MAX) {
+    if size > u64::try_from(MAX_DEFINITION).unwrap_or(u64::MAX) {
         text.push_str(&format!(
-            "\nThe definition has {size} bytes, and a gate takes at most {LARGEST_DEFINITION}: leave some tools out.\n"
+            "\nThe definition has {size} bytes, and a gate takes at most {MAX_DEFINITION}: leave some tools out.\n"
         ));
     }
     text.trim_end().to_owned()

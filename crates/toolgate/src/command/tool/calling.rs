@@ -20,16 +20,16 @@ pub(super) async fn call(client: &Client, body: &Value) -> Result<Value, ClientE
 
 /// Follows a detached call to its end.
 pub(super) async fn follow(client: &Client, path: &str) -> Result<Value, ClientError> {
-    let mut told = String::new();
+    let mut shown = String::new();
     loop {
         let mut steps = client.follow_steps(path).await?;
         while let Some(step) = steps.next().await? {
             match at(&step, "event").as_str() {
                 Some("state") => {
                     let state = state(at(&step, "call"));
-                    if state != told {
+                    if state != shown {
                         output::say(&state);
-                        told = state;
+                        shown = state;
                     }
                 }
                 Some("answered") => return answered(&step),
@@ -49,9 +49,9 @@ pub(super) fn accepted(call: Value) -> Report {
 }
 
 fn state(call: &Value) -> String {
-    let told = |name: &str| clean(at(call, name).as_str().unwrap_or_default());
+    let shown = |name: &str| clean(at(call, name).as_str().unwrap_or_default());
     let approvals = at(call, "approval_ids").as_array().and_then(|ids| ids.last()).and_then(Value::as_str);
-    match (told("status").as_str(), approvals) {
+    match (shown("status").as_str(), approvals) {
         ("waiting", Some(approval)) => {
             format!(
                 "toolgate: this call waits for a person: {}; it is decided with `toolgate approvals`",
@@ -63,11 +63,11 @@ fn state(call: &Value) -> String {
 }
 
 fn asked(approval: &Value) -> String {
-    let told = |name: &str| clean(at(approval, name).as_str().unwrap_or_default());
+    let shown = |name: &str| clean(at(approval, name).as_str().unwrap_or_default());
     format!(
         "toolgate: this call waits for a person until {}: {}; it is answered with `toolgate approvals`",
-        told("expires_at"),
-        told("id")
+        shown("expires_at"),
+        shown("id")
     )
 }
 
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn whoever_waits_is_told_for_what_without_being_shown_anything_a_terminal_obeys() {
-        let told = asked(&json!({"id": "appr_1\u{1b}[2J", "expires_at": "2026-01-01T00:00:00.000+00:00"}));
-        assert!(told.contains("appr_1") && !told.contains('\u{1b}'), "{told}");
+        let shown = asked(&json!({"id": "appr_1\u{1b}[2J", "expires_at": "2026-01-01T00:00:00.000+00:00"}));
+        assert!(shown.contains("appr_1") && !shown.contains('\u{1b}'), "{shown}");
     }
 }

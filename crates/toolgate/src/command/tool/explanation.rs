@@ -17,14 +17,14 @@ pub(super) fn explained(error: ClientError, meant: Option<String>) -> Failure {
 }
 
 /// Members of the error object that the sentence already tells, or that help nobody.
-const TOLD: [&str; 4] = ["code", "message", "stage", "grant_id"];
+const EXPLAINED: [&str; 4] = ["code", "message", "stage", "grant_id"];
 
 fn explain(sentence: &str, body: &Value, meant: Option<String>) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut add = |name: &str, value: String| rows.push(vec![format!("  {name}:"), value]);
     let nothing = Map::new();
     let error = body.get("error").and_then(Value::as_object).unwrap_or(&nothing);
-    for (name, value) in error.iter().filter(|(name, _)| !TOLD.contains(&name.as_str())) {
+    for (name, value) in error.iter().filter(|(name, _)| !EXPLAINED.contains(&name.as_str())) {
         let label = if name == "invocation_id" { "the earlier call".to_owned() } else { name.replace('_', " ") };
         add(&clean(&label), plain(value));
     }

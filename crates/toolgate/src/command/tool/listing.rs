@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::holdings::{Holdings, Missing, Tool};
+use super::access::{Missing, PrincipalAccess, Tool};
 use super::{Failure, first_line, names_of, object};
 use crate::client::{Client, ClientError, escaped, with_query};
 use crate::output::{Report, align, at, clean, clean_lines, plain, table};
@@ -15,7 +15,7 @@ use crate::output::{Report, align, at, clean, clean_lines, plain, table};
 pub(super) struct Listing {
     agent: String,
     tools: Vec<Tool>,
-    holdings: Holdings,
+    access: PrincipalAccess,
 }
 
 impl Listing {
@@ -32,13 +32,13 @@ impl Listing {
         let mut granted = elements(client.get(&path).await?, "tools");
         granted.retain(|row| service.is_none_or(|service| at(row, "service") == service));
         let principal = if agent == own_id { Some(own.clone()) } else { principal(client, &own, &agent).await? };
-        let mut holdings = Holdings { principal, granted, credentials: None };
-        let tools = tools(visible(client, service).await?, &holdings.granted);
+        let mut access = PrincipalAccess { principal, granted, credentials: None };
+        let tools = tools(visible(client, service).await?, &access.granted);
         let administers = may(&own, "tools.manage") && may(&own, "agents.act_as");
-        if administers && tools.iter().any(|tool| !holdings.has_grant(tool)) {
-            holdings.credentials = Some(credentials(client).await?);
+        if administers && tools.iter().any(|tool| !access.has_grant(tool)) {
+            access.credentials = Some(credentials(client).await?);
         }
-        Ok(Self { agent, tools, holdings })
+        Ok(Self { agent, tools, access })
     }
 
     /// A table of all.
@@ -71,7 +71,7 @@ impl Listing {
     /// The tools that this names: by service and name, by id, or by a name that no other service has.
     fn named(&self, wanted: &str) -> Result<Vec<&Tool>, Failure> {
         let those = |fits: &dyn Fn(&Tool) -> bool| self.tools.iter().filter(|tool| fits(tool)).collect::<Vec<_>>();
-        let named = those(&|tool| tool.full_name() == wanted || tool.told("tool_id") == wanted);
+        let named = those(&|tool| tool.full_name() == wanted || tool.declared("tool_id") == wanted);
         let found = if named.is_empty() { those(&|tool| tool.name == wanted) } else { named };
         let names: BTreeSet<String> = found.iter().map(|tool| tool.full_name()).collect();
         if names.len() > 1 {
@@ -82,24 +82,24 @@ impl Listing {
     }
 
     fn row(&self, tool: &Tool) -> Value {
-        let missing = said(&self.holdings.missing(tool));
+        let missing = said(&self.access.missing(tool));
         json!({
-            "tool": tool.full_name(), "version": tool.version, "tier": tool.told("safety_tier"),
-            "approval": tool.told("approval"), "missing": missing, "parameters": names_of(tool.told("parameters")),
-            "description": first_line(tool.told("description")),
+            "tool": tool.full_name(), "version": tool.version, "tier": tool.declared("safety_tier"),
+            "approval": tool.declared("approval"), "missing": missing, "parameters": names_of(tool.declared("parameters")),
+            "description": first_line(tool.declared("description")),
         })
     }
 
     fn value(&self, tools: &[&Tool]) -> Value {
         let shape = |tool: &&Tool| {
-            let mut shape = tool.told.clone();
+            let mut shape = tool.declared.clone();
             shape.extend(object([
                 ("tool", Some(json!(tool.full_name()))),
                 ("service", Some(json!(tool.service))),
                 ("name", Some(json!(tool.name))),
                 ("version", Some(tool.version.clone())),
                 ("grants", Some(self.grants(tool).map(|row| at(row, "grant_id").clone()).collect())),
-                ("missing", Some(json!(self.holdings.missing(tool)))),
+                ("missing", Some(json!(self.access.missing(tool)))),
             ]));
             Value::Object(shape)
         };
@@ -112,24 +112,24 @@ impl Listing {
             heading.push_str(&format!(" {version}"));
         }
         let mut text = format!("{}\n", clean(&heading));
-        for told in ["title", "description"] {
-            if let Some(words) = tool.told(told).as_str() {
+        for declared in ["title", "description"] {
+            if let Some(words) = tool.declared(declared).as_str() {
                 text.push_str(&format!("{}\n", clean_lines(words)));
             }
         }
         let mut rows: Vec<[String; 2]> =
-            DETAILS.iter().map(|(label, name)| [label, &*plain(tool.told(name))].map(str::to_owned)).collect();
-        rows.push(["rate limit".to_owned(), rate_limit(tool.told("rate_limit"))]);
+            DETAILS.iter().map(|(label, name)| [label, &*plain(tool.declared(name))].map(str::to_owned)).collect();
+        rows.push(["rate limit".to_owned(), rate_limit(tool.declared("rate_limit"))]);
         for row in self.grants(tool) {
             let (grant, source, end) = (at(row, "grant_id"), at(row, "source"), at(row, "expires_at"));
             let end = if end.is_null() { String::new() } else { format!(", until {}", plain(end)) };
             rows.push([format!("{} has", clean(&self.agent)), format!("{}, {}{end}", plain(grant), plain(source))]);
         }
-        rows.push([format!("{} lacks", clean(&self.agent)), plain(&said(&self.holdings.missing(tool)))]);
+        rows.push([format!("{} lacks", clean(&self.agent)), plain(&said(&self.access.missing(tool)))]);
         text.push('\n');
         text.push_str(&align(rows.into_iter().map(|[label, value]| vec![format!("{label}:"), value]).collect()));
         for (label, name) in [("Parameters", "parameters"), ("Returns", "returns")] {
-            if let schema @ Value::Object(_) = tool.told(name) {
+            if let schema @ Value::Object(_) = tool.declared(name) {
                 text.push_str(&format!("\n{label}:\n{}\n", clean_lines(&format!("{schema:#}"))));
             }
         }
@@ -140,7 +140,7 @@ impl Listing {
         let is_its = |row: &&Value| {
             at(row, "service") == &tool.service && at(row, "tool") == &tool.name && at(row, "version") == &tool.version
         };
-        self.holdings.granted.iter().filter(is_its)
+        self.access.granted.iter().filter(is_its)
     }
 }
 
@@ -179,17 +179,17 @@ fn tools(services: Vec<Value>, granted: &[Value]) -> Vec<Tool> {
     let text = |value: &Value, name: &str| at(value, name).as_str().unwrap_or_default().to_owned();
     let mut tools = Vec::new();
     for service in services {
-        for (name, told) in at(&service, "tools").as_object().into_iter().flatten() {
-            let told = told.as_object().cloned().unwrap_or_default();
+        for (name, declared) in at(&service, "tools").as_object().into_iter().flatten() {
+            let declared = declared.as_object().cloned().unwrap_or_default();
             let version = at(&service, "version").clone();
-            tools.push(Tool { service: text(&service, "service"), name: name.clone(), version, told });
+            tools.push(Tool { service: text(&service, "service"), name: name.clone(), version, declared });
         }
     }
     for row in granted {
         let (service, name, version) = (text(row, "service"), text(row, "tool"), at(row, "version").clone());
         let is_it = |tool: &Tool| tool.service == service && tool.name == name && tool.version == version;
         if !tools.iter().any(is_it) {
-            tools.push(Tool { service, name, version, told: told_of_grant(row) });
+            tools.push(Tool { service, name, version, declared: declared_by_grant(row) });
         }
     }
     tools.sort_by_cached_key(|tool| (tool.full_name(), plain(&tool.version)));
@@ -197,7 +197,7 @@ fn tools(services: Vec<Value>, granted: &[Value]) -> Vec<Tool> {
 }
 
 /// What a row about a grant says of the tool alone.
-fn told_of_grant(row: &Value) -> Map<String, Value> {
+fn declared_by_grant(row: &Value) -> Map<String, Value> {
     let of_tool = ["tool_id", "scope", "description", "parameters", "safety_tier", "approval", "required_scopes"];
     of_tool.iter().map(|name| ((*name).to_owned(), at(row, name).clone())).collect()
 }
@@ -261,11 +261,11 @@ mod tests {
     use super::*;
 
     fn listing() -> Listing {
-        let told = json!({
+        let declared = json!({
             "tool_id": "connector:mail.messages.send", "scope": "messages.send", "safety_tier": "write",
             "approval": "always", "description": "Sends\nmail", "rate_limit": {"requests": 3, "per_seconds": 60},
         });
-        let services = vec![json!({"service": "mail", "version": "1", "tools": {"messages.send": told}})];
+        let services = vec![json!({"service": "mail", "version": "1", "tools": {"messages.send": declared}})];
         let row = |service: &str, version: Value| {
             json!({
                 "grant_id": "grant_1", "service": service, "tool": "messages.send", "version": version,
@@ -274,7 +274,7 @@ mod tests {
         };
         let granted = vec![row("sms", Value::Null), row("mail", json!("1"))];
         let tools = tools(services, &granted);
-        Listing { agent: "clerk".to_owned(), tools, holdings: Holdings { granted, ..Holdings::default() } }
+        Listing { agent: "clerk".to_owned(), tools, access: PrincipalAccess { granted, ..PrincipalAccess::default() } }
     }
 
     #[test]

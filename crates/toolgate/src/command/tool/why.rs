@@ -6,7 +6,7 @@ use super::explanation::advice;
 use crate::output::{Report, align, at, clean, plain};
 
 /// The steps for people, with the verdict on the last line.
-pub(super) fn told(answer: Value) -> Report {
+pub(super) fn report(answer: Value) -> Report {
     let allowed = at(&answer, "allowed") == &Value::Bool(true);
     let steps = at(&answer, "steps").as_array().map(Vec::as_slice).unwrap_or_default();
     let rows = steps.iter().map(|step| vec![mark(step).to_owned(), plain(at(step, "stage")), sentence(step)]);
@@ -53,7 +53,8 @@ mod tests {
     fn every_step_has_its_mark_and_the_verdict_comes_last() {
         let passed = json!({"stage": "identify", "subject": "`clerk` may call tools", "passed": true});
         let note = json!({"stage": "admit", "subject": "3 calls in any hour", "passed": null});
-        let report = told(json!({"allowed": true, "tool": "mail.send", "agent_id": "clerk", "steps": [passed, note]}));
+        let report =
+            report(json!({"allowed": true, "tool": "mail.send", "agent_id": "clerk", "steps": [passed, note]}));
         assert!(!report.refused);
         assert_eq!(
             report.text,
@@ -67,7 +68,7 @@ mod tests {
             "stage": "authorize", "subject": "through grant g", "passed": false, "code": "GRANT_SUSPENDED",
             "reason": "grant g is \u{1b}[31msuspended", "details": {"grant_id": "g"},
         });
-        let report = told(json!({"allowed": false, "tool": "mail.send", "agent_id": "clerk", "steps": [step]}));
+        let report = report(json!({"allowed": false, "tool": "mail.send", "agent_id": "clerk", "steps": [step]}));
         assert!(report.refused);
         let text = report.text;
         assert!(text.starts_with("✗  authorize  through grant g: grant g is \\u{1b}[31msuspended [GRANT_SUSPENDED]\n"));

@@ -27,7 +27,7 @@ pub(super) struct Moment {
 
 impl Approvals {
     /// Whether its moments say what this event says.
-    pub(super) fn tell(&self, event: &StoredEvent) -> bool {
+    pub(super) fn covers(&self, event: &StoredEvent) -> bool {
         let is_moment = event.kind.starts_with("approval.") && event.kind != "approval.counted";
         is_moment
             && self.shown.iter().any(|approval| is_named_by(approval, event) && time(approval, "created_at").is_some())

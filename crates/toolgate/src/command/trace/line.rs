@@ -11,7 +11,7 @@ const NAME_WIDTH: usize = 20;
 const HASH_LENGTH: usize = 12;
 
 /// What happened, and what matters about it.
-pub(super) fn told(event: &StoredEvent) -> String {
+pub(super) fn described(event: &StoredEvent) -> String {
     let words = match event.kind.as_str() {
         "agent.toolCalled" => called(event),
         "agent.toolReturned" => vec![text(event, "", "status")],

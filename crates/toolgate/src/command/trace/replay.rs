@@ -17,7 +17,7 @@ pub(super) fn of_call(mut answer: Value, call: &str) -> Value {
 }
 
 /// The steps for people, with the outcome on the last line. It is a no where a verdict differs.
-pub(super) fn told(answer: Value) -> Report {
+pub(super) fn report(answer: Value) -> Report {
     let steps = at(&answer, "steps").as_array().map(Vec::as_slice).unwrap_or_default();
     let count = |same: Value| steps.iter().filter(|step| *at(step, "same") == same).count();
     let (different, unknown) = (count(json!(false)), count(Value::Null));
@@ -41,11 +41,11 @@ fn drawn(step: &Value) -> String {
         Value::Bool(false) => "DIFFERENT",
         _ => "undecidable",
     };
-    let told = ["timestamp", "invocation_id", "hook", "subject"].map(|name| plain(at(step, name)));
+    let report = ["timestamp", "invocation_id", "hook", "subject"].map(|name| plain(at(step, name)));
     let took = at(step, "latency_us").as_u64().map(duration).unwrap_or_default();
     let then = judged(at(step, "recorded"));
     let version = plain(at(step, "policy_version"));
-    let mut text = format!("{outcome:<WIDTH$}{}\n", told.join("  "));
+    let mut text = format!("{outcome:<WIDTH$}{}\n", report.join("  "));
     text.push_str(&format!("{:WIDTH$}then: {then}, by version {version} of the policies in {took}\n", ""));
     if outcome != "same" {
         text.push_str(&format!("{:WIDTH$}now:  {}\n", "", judged(at(step, "replayed"))));
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_verdict_that_differs_is_shown_and_is_a_no() {
-        let report = told(answer());
+        let report = report(answer());
         assert!(report.refused);
         assert_eq!(
             report.text,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_undecidable_is_no_difference() {
-        let only = |call| told(of_call(answer(), call));
+        let only = |call| report(of_call(answer(), call));
         assert!(!only("inv_1").refused && !only("inv_3").refused && only("inv_2").refused);
         let nothing = only("inv_4");
         assert!(!nothing.refused && nothing.text.starts_with("No decision of this execution"), "{}", nothing.text);

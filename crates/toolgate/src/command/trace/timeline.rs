@@ -64,10 +64,10 @@ impl<'a> Timeline<'a> {
                 while let Some(moment) = moments.next_if(|moment| moment.time <= event.time) {
                     text.push_str(&self.line(moment.time, inset, &moment.line));
                 }
-                if self.approvals.tell(event) {
+                if self.approvals.covers(event) {
                     continue;
                 }
-                text.push_str(&self.line(event.time, inset, &line::told(event)));
+                text.push_str(&self.line(event.time, inset, &line::described(event)));
                 for below in decision::lines(event) {
                     text.push_str(&format!("{:TIME_WIDTH$}{inset}  {below}\n", ""));
                 }

@@ -32,7 +32,7 @@ fn no_value_in_no_place_breaks_an_import_or_its_definition() {
         let value = &values[number % values.len()];
         let mut document = whole.clone();
         *document.pointer_mut(place).unwrap() = value.clone();
-        if let Ok(imported) = import(&document, &Wishes::default()) {
+        if let Ok(imported) = import(&document, &ImportOptions::default()) {
             let missing = imported.findings.count(Kind::Operation);
             assert_eq!(imported.operations, imported.definition.tools.len() + missing, "{place} {value}");
             let read = ServiceDefinition::from_json(&imported.definition.to_json());

@@ -55,11 +55,11 @@ fn unmapped(data: &Map<String, Value>) -> Map<String, Value> {
         "step_id",
         "turn_id",
     ];
-    let mut told = picked(data, &names.map(|name| (name, name)));
+    let mut details = picked(data, &names.map(|name| (name, name)));
     let guardians = data.get("guardians").and_then(Value::as_array).into_iter().flatten();
     let guardians: Vec<Value> = guardians.filter_map(Value::as_object).map(guardian).collect();
-    told.insert("guardians".to_owned(), Value::Array(guardians));
-    told
+    details.insert("guardians".to_owned(), Value::Array(guardians));
+    details
 }
 
 /// Who said what by which rules, without the words.

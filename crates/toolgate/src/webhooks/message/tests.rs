@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toolgate_model::approval::{ApprovalHappening, ApprovalRule, ApprovalStatus, AskReason, AskSource, Category};
+use toolgate_model::approval::{ApprovalEvent, ApprovalRule, ApprovalStatus, AskReason, AskSource, Category};
 use toolgate_model::id::{ApprovalId, InvocationId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 
@@ -46,9 +46,9 @@ fn asked() -> Approval {
     }
 }
 
-fn message(happening: &ApprovalHappening, approval: Approval, details: Details) -> Message {
+fn message(payload: &ApprovalEvent, approval: Approval, details: Details) -> Message {
     let event = json!({
-        "id": "evt_1", "type": happening.name(), "timestamp": at(0), "data": happening.data(), "more": "geheim",
+        "id": "evt_1", "type": payload.name(), "timestamp": at(0), "data": payload.data(), "more": "geheim",
     });
     Message::new(7, &event, approval, RiskLevel::Medium, details).unwrap()
 }
@@ -63,7 +63,7 @@ fn names(value: &Value) -> BTreeSet<&str> {
 
 #[test]
 fn tool_and_agent_are_told_and_neither_arguments_nor_description_nor_digest() {
-    let mut message = message(&ApprovalHappening::Requested(asked()), asked(), Details::None);
+    let mut message = message(&ApprovalEvent::Requested(asked()), asked(), Details::None);
     let told = read(&message);
     assert_eq!((&told["type"], &told["sequence"]), (&json!("approval.requested"), &json!(7)));
     assert_eq!((&told["tenant_id"], &told["timestamp"]), (&json!("acme"), &json!(at(0))));
@@ -78,7 +78,7 @@ fn tool_and_agent_are_told_and_neither_arguments_nor_description_nor_digest() {
 
 #[test]
 fn a_description_is_told_only_where_the_operator_wants_it_and_arguments_never() {
-    let told = read(&message(&ApprovalHappening::Requested(asked()), asked(), Details::Description));
+    let told = read(&message(&ApprovalEvent::Requested(asked()), asked(), Details::Description));
     assert_eq!(told["approval"]["description"], "geheim: what it does");
     assert_eq!(told.to_string().matches("geheim").count(), 1, "{told}");
 }
@@ -86,21 +86,21 @@ fn a_description_is_told_only_where_the_operator_wants_it_and_arguments_never() 
 #[test]
 fn words_of_people_are_told_only_with_the_description() {
     let ended = asked().ended(ApprovalStatus::Cancelled, "geheim: why", at(1)).unwrap();
-    let happening = ApprovalHappening::Ended(ended.clone());
-    assert!(!read(&message(&happening, ended.clone(), Details::None)).to_string().contains("geheim"));
-    let told = read(&message(&happening, ended, Details::Description));
+    let payload = ApprovalEvent::Ended(ended.clone());
+    assert!(!read(&message(&payload, ended.clone(), Details::None)).to_string().contains("geheim"));
+    let told = read(&message(&payload, ended, Details::Description));
     assert_eq!((&told["data"]["reason"], &told["type"]), (&json!("geheim: why"), &json!("approval.cancelled")));
 }
 
 #[test]
 fn what_happened_is_told_for_a_day_and_that_somebody_was_asked_for_an_hour_after_the_end() {
-    let requested = message(&ApprovalHappening::Requested(asked()), asked(), Details::None);
+    let requested = message(&ApprovalEvent::Requested(asked()), asked(), Details::None);
     assert_eq!(requested.is_too_old(at(300 + 3599)), None);
     assert!(requested.is_too_old(at(300 + 3600)).is_some());
     let ended = asked().ended(ApprovalStatus::Cancelled, "gone", at(10)).unwrap();
-    let answered = message(&ApprovalHappening::Requested(asked()), ended.clone(), Details::None);
+    let answered = message(&ApprovalEvent::Requested(asked()), ended.clone(), Details::None);
     assert!(answered.is_too_old(at(10 + 3600)).is_some());
-    let end = message(&ApprovalHappening::Ended(ended.clone()), ended, Details::None);
+    let end = message(&ApprovalEvent::Ended(ended.clone()), ended, Details::None);
     assert_eq!(end.is_too_old(at(24 * 3600 - 1)), None);
     assert!(end.is_too_old(at(24 * 3600)).is_some());
 }

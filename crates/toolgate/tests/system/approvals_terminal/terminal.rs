@@ -12,7 +12,7 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 /// Where each screen begins.
 const TOP: &str = "\x1b[H";
 /// How many screens are looked at before something is said never to come. Four are drawn in a second.
-const PATIENCE: usize = 400;
+const TIMEOUT: usize = 400;
 
 /// The terminal.
 pub struct Terminal {
@@ -54,7 +54,7 @@ impl Terminal {
     #[track_caller]
     fn until_either(&mut self, texts: &[&str]) -> (usize, String) {
         let mut last = String::new();
-        for _ in 0..PATIENCE {
+        for _ in 0..TIMEOUT {
             let Ok(screen) = self.screens.recv_timeout(Duration::from_secs(60)) else { break };
             if let Some(found) = texts.iter().position(|text| screen.contains(text)) {
                 return (found, screen);
@@ -67,7 +67,7 @@ impl Terminal {
     /// Waits until keys count, by pressing the one that never decides anything.
     #[track_caller]
     pub fn settle(&mut self) {
-        for _ in 0..PATIENCE {
+        for _ in 0..TIMEOUT {
             self.press("\r");
             if self.until_either(&["Enter decides nothing", "too soon", "at once"]).0 == 0 {
                 return;

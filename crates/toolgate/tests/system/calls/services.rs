@@ -26,8 +26,8 @@ fn a_definition_is_kept_shown_replaced_and_removed(world: &World) {
     assert_eq!(listed["services"], json!([made]));
     // What is shown can be put back as it is.
     let mut again = made.clone();
-    for stamp in ["created_at", "updated_at"] {
-        again.as_object_mut().unwrap().remove(stamp);
+    for audit in ["created_at", "updated_at"] {
+        again.as_object_mut().unwrap().remove(audit);
     }
     let replaced = admin.ask("PUT", "/api/v1/services/payments", Some(&again)).ok();
     assert_eq!((&replaced["tools"], &replaced["created_at"]), (&made["tools"], &made["created_at"]));

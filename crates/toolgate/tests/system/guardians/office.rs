@@ -38,8 +38,8 @@ impl Office {
         let table = |guardian: &Guarding<'_>| {
             let Guarding { name, url, settings } = guardian;
             // Long, so that a busy machine does not make a timeout of an answer; but for those that say otherwise.
-            let patience = if settings.contains("timeout_milliseconds") { "" } else { "timeout_milliseconds = 20000" };
-            format!("[[guardian]]\nname = \"{name}\"\nurl = \"{url}\"\ndialect = \"aos\"\n{patience}\n{settings}\n")
+            let timeout = if settings.contains("timeout_milliseconds") { "" } else { "timeout_milliseconds = 20000" };
+            format!("[[guardian]]\nname = \"{name}\"\nurl = \"{url}\"\ndialect = \"aos\"\n{timeout}\n{settings}\n")
         };
         // What guardians say is seen where nobody else is asked.
         let agreed = "[hooks]\nunknown_tools = \"judge\"\n";

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolgate_testkit::gate_process::signal;
 
 /// How long an event may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A host's process that is ready.
 pub struct HostProcess {
@@ -76,7 +76,7 @@ impl HostProcess {
 
     /// The next event.
     pub fn next(&mut self) -> Value {
-        match self.events.as_ref().unwrap().recv_timeout(PATIENCE) {
+        match self.events.as_ref().unwrap().recv_timeout(TIMEOUT) {
             Ok(line) => serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")),
             Err(_) => {
                 // Whatever it still does, what it has said so far tells why.
@@ -149,7 +149,7 @@ impl HostProcess {
     /// Waits for its end, after which it must not have said anything more; answers its exit status.
     pub fn end(mut self) -> Option<i32> {
         let status = self.child.wait().unwrap();
-        if let Some(line) = self.events.take().and_then(|events| events.recv_timeout(PATIENCE).ok()) {
+        if let Some(line) = self.events.take().and_then(|events| events.recv_timeout(TIMEOUT).ok()) {
             panic!("it said more: {line}");
         }
         status.code()

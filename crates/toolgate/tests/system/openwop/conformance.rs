@@ -145,7 +145,7 @@ fn every_scenario_of_the_suite_holds_and_asserts_something_on_postgresql() {
 
 /// Every seam at a path of its own.
 fn seam_paths() -> Vec<(String, String)> {
-    let paths = openwop::seam_routes().into_iter();
+    let paths = openwop::conformance_routes().into_iter();
     paths.map(|route| (route.method.to_string(), route.path.replace("{runId}", "__probe__"))).collect()
 }
 

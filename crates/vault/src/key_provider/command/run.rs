@@ -11,13 +11,13 @@ use super::{CommandProvider, Verb};
 use crate::key_provider::KeyError;
 
 /// The most that a command may answer.
-const ANSWER_LIMIT: usize = 64 * 1024;
+const RESPONSE_LIMIT: usize = 64 * 1024;
 
 /// How much of the error output is looked at.
 const COMPLAINT_LIMIT: usize = 4 * 1024;
 
 /// How long a killed command is waited for. One that does not even die then is left to the runtime.
-const KILL_PATIENCE: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a command left behind.
 struct Outcome {
@@ -40,10 +40,10 @@ impl CommandProvider {
             Ok(Ok(outcome)) => outcome,
             unfinished => {
                 // Killed again on drop if this is not enough; either way nothing more is read from it.
-                let _ = tokio::time::timeout(KILL_PATIENCE, child.kill()).await;
+                let _ = tokio::time::timeout(KILL_TIMEOUT, child.kill()).await;
                 return Err(match unfinished {
                     Ok(Err(Overstep::Output)) => {
-                        self.misspoken(verb, &format!("answered with more than {ANSWER_LIMIT} bytes"))
+                        self.misspoken(verb, &format!("answered with more than {RESPONSE_LIMIT} bytes"))
                     }
                     Ok(Err(Overstep::Io(error))) => self.misspoken(verb, &format!("could not be talked to: {error}")),
                     _ => self.misspoken(verb, &format!("did not finish within {:?} and was killed", self.timeout)),
@@ -108,7 +108,7 @@ async fn converse(child: &mut Child, request: &[u8]) -> Result<Outcome, Overstep
 
 /// Reads to the end, into a buffer that is wiped and never grows.
 async fn read_all(mut output: impl AsyncRead + Unpin) -> Result<Zeroizing<Vec<u8>>, Overstep> {
-    let mut buffer = Zeroizing::new(vec![0; ANSWER_LIMIT + 1]);
+    let mut buffer = Zeroizing::new(vec![0; RESPONSE_LIMIT + 1]);
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match output.read(rest).await.map_err(Overstep::Io)? {

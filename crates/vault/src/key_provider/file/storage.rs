@@ -15,7 +15,7 @@ const LENGTH_LIMIT: u64 = 64 * 1024;
 /// What tells one state of the file from the next. The change time is part of it so that a change of the permissions is
 /// seen too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileVersion {
     device: u64,
     inode: u64,
     length: u64,
@@ -52,12 +52,12 @@ pub(super) fn refuse_inside(path: &Path, directory: &Path) -> Result<(), KeyErro
 }
 
 /// The state of the file.
-pub(super) fn stamp(path: &Path) -> Result<Stamp, KeyError> {
-    fs::metadata(path).map(|metadata| Stamp::of(&metadata)).map_err(|error| failed("find", path, &error))
+pub(super) fn file_version(path: &Path) -> Result<FileVersion, KeyError> {
+    fs::metadata(path).map(|metadata| FileVersion::of(&metadata)).map_err(|error| failed("find", path, &error))
 }
 
 /// Reads the file and its state, unless someone else might read it as well.
-pub(super) fn read(path: &Path) -> Result<(Stamp, Zeroizing<Vec<u8>>), KeyError> {
+pub(super) fn read(path: &Path) -> Result<(FileVersion, Zeroizing<Vec<u8>>), KeyError> {
     let unreadable = |error: io::Error| failed("read", path, &error);
     // Asked before opening, because opening a pipe would wait for its writer; and again of what was really opened.
     check(path, &fs::metadata(path).map_err(unreadable)?)?;
@@ -82,7 +82,7 @@ pub(super) fn read(path: &Path) -> Result<(Stamp, Zeroizing<Vec<u8>>), KeyError>
         return Err(KeyError::failed(format!("the key file {} grew while it was read; try again", path.display())));
     }
     text.truncate(filled);
-    Ok((Stamp::of(&metadata), text))
+    Ok((FileVersion::of(&metadata), text))
 }
 
 /// Makes the directories above the file, open to nobody else, and makes them last.
@@ -146,7 +146,7 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), KeyError> {
     Ok(())
 }
 
-impl Stamp {
+impl FileVersion {
     fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),

@@ -40,13 +40,13 @@ async fn a_call_does_not_wait_for_the_renewal_of_another_beyond_its_own_time() {
     patient.timeout = LONG * 2;
     let fixture = fixture_at(&upstream, &[]);
     let shelf = Shelf::new(material(&[("refresh_token", "refresh-token")]));
-    let errand = fixture.errand(shelf.current().await, &shelf);
-    let mut redactor = Redactor::new(&errand.material);
+    let outbound = fixture.outbound(shelf.current().await, &shelf);
+    let mut redactor = Redactor::new(&outbound.material);
     let client = local_client();
     let short = async {
         arrived(&upstream, 1).await;
-        let (answer, ()) = tokio::join!(OAuth2.carry_out(&client, errand, &mut redactor), put_clock_forward());
-        answer.unwrap_err()
+        let (response, ()) = tokio::join!(OAuth2.carry_out(&client, outbound, &mut redactor), put_clock_forward());
+        response.unwrap_err()
     };
     let long = call(&patient, &shelf);
     let failure = tokio::select! {

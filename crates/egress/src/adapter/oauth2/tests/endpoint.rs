@@ -131,8 +131,8 @@ async fn lifetimes_are_read_as_endpoints_write_them() {
         (json!(null), None),
         (json!([60]), None),
     ] {
-        let answer = json!({"access_token": "fresh-token", "expires_in": said});
-        let upstream = refusing_service(move |_| Reply::json(200, answer.clone()));
+        let response = json!({"access_token": "fresh-token", "expires_in": said});
+        let upstream = refusing_service(move |_| Reply::json(200, response.clone()));
         let shelf = stale_shelf();
         call_by(&client, &fixture_at(&upstream, &[]), &shelf).await;
         assert_eq!(shelf.kept(EXPIRY_FIELD).await, seconds.map(in_seconds), "{said}");
@@ -193,7 +193,7 @@ async fn every_refusal_of_an_endpoint_is_told_with_what_to_do() {
 async fn no_token_stands_in_a_failure_and_all_are_hidden() {
     let tokens = ["stale-token", "refresh-token", "client-secret", "fresh-token", "fresher-token", "identity-token"];
     for status in [200, 400, 500] {
-        let answer = json!({
+        let response = json!({
             "error": "fresh-token refresh-token client-secret",
             "error_description": "refresh-token of client-secret is spent, take fresh-token",
             "error_uri": "https://127.0.0.1/?token=refresh-token",
@@ -202,7 +202,7 @@ async fn no_token_stands_in_a_failure_and_all_are_hidden() {
             "id_token": "identity-token",
             "token_type": "refresh-token",
         });
-        let upstream = refusing_service(move |_| Reply::json(status, answer.clone()));
+        let upstream = refusing_service(move |_| Reply::json(status, response.clone()));
         let fields = [
             ("access_token", "stale-token"),
             ("refresh_token", "refresh-token"),

@@ -2,7 +2,7 @@
 //! judge.
 
 /// The largest table of comparisons. Above that all old lines come first, and all new ones after them.
-const LARGEST_TABLE: usize = 1_000_000;
+const MAX_TABLE: usize = 1_000_000;
 
 /// A line of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) fn difference<'a>(old: &'a str, new: &'a str) -> Vec<Change<'a>> {
 fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Change<'a>> {
     let columns = new.len() + 1;
     let mut changes = Vec::new();
-    if old.len().saturating_mul(columns) > LARGEST_TABLE {
+    if old.len().saturating_mul(columns) > MAX_TABLE {
         changes.extend(old.iter().map(|line| Change::Old(line)));
         changes.extend(new.iter().map(|line| Change::New(line)));
         return changes;
@@ -80,7 +80,7 @@ fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Change<'a>> {
 mod tests {
     use super::*;
 
-    fn told(old: &str, new: &str) -> Vec<String> {
+    fn described(old: &str, new: &str) -> Vec<String> {
         let changes = difference(old, new);
         let side = |left_out: fn(&Change<'_>) -> bool| {
             let kept = changes.iter().filter(|change| !left_out(change));
@@ -101,18 +101,18 @@ mod tests {
 
     #[test]
     fn both_texts_can_be_read_from_their_difference() {
-        assert_eq!(told("a\nb\nc", "a\nx\nc"), [" a", "-b", "+x", " c"]);
-        assert_eq!(told("a\nb\nc\nd", "b\nd\ne"), ["-a", " b", "-c", " d", "+e"]);
-        assert_eq!(told("", "a"), ["-", "+a"]);
-        assert_eq!(told("a", "a\n"), [" a", "+"]);
-        assert_eq!(told("a\na", "a"), [" a", "-a"]);
-        assert_eq!(told("same", "same"), [" same"]);
+        assert_eq!(described("a\nb\nc", "a\nx\nc"), [" a", "-b", "+x", " c"]);
+        assert_eq!(described("a\nb\nc\nd", "b\nd\ne"), ["-a", " b", "-c", " d", "+e"]);
+        assert_eq!(described("", "a"), ["-", "+a"]);
+        assert_eq!(described("a", "a\n"), [" a", "+"]);
+        assert_eq!(described("a\na", "a"), [" a", "-a"]);
+        assert_eq!(described("same", "same"), [" same"]);
     }
 
     #[test]
     fn texts_that_are_too_long_to_compare_are_still_shown_whole() {
         let old = (0..2_000).map(|number| format!("old {number}\n")).collect::<String>();
         let new = (0..2_000).map(|number| format!("new {number}\n")).collect::<String>();
-        assert_eq!(told(&old, &new).len(), 4_001);
+        assert_eq!(described(&old, &new).len(), 4_001);
     }
 }

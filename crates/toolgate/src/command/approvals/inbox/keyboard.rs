@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// The longest sequence that is waited for.
-const LONGEST_SEQUENCE: usize = 64;
+const MAX_SEQUENCE: usize = 64;
 /// The longest paste that is kept.
-const LONGEST_PASTE: usize = 16 * 1024;
+const MAX_PASTE: usize = 16 * 1024;
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
 /// Something a person did.
@@ -92,7 +92,7 @@ impl Decoder {
             }
         }
         // What never becomes a key must not swallow the keys that follow it.
-        if self.rest.len() > LONGEST_SEQUENCE {
+        if self.rest.len() > MAX_SEQUENCE {
             self.rest.clear();
         }
         inputs
@@ -177,7 +177,7 @@ fn pasted(paste: &mut Vec<u8>, bytes: &[u8]) -> (usize, Found) {
     let end = bytes.windows(PASTE_ENDS.len()).position(|window| window == PASTE_ENDS);
     // The end may have come in part.
     let length = end.unwrap_or_else(|| bytes.len().saturating_sub(PASTE_ENDS.len() - 1));
-    let room = LONGEST_PASTE.saturating_sub(paste.len());
+    let room = MAX_PASTE.saturating_sub(paste.len());
     paste.extend(bytes.iter().take(length.min(room)));
     match end {
         Some(end) => {
@@ -237,7 +237,7 @@ mod tests {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let byte = seed.to_be_bytes()[0];
             decoder.read(&[byte, if byte < 64 { 0x1b } else { byte }]);
-            assert!(decoder.rest.len() <= LONGEST_SEQUENCE);
+            assert!(decoder.rest.len() <= MAX_SEQUENCE);
         }
     }
 }

@@ -8,10 +8,10 @@ use super::screen::Layout;
 use super::state::{Effect, Inbox, Mode, Purpose, Rule, SETTLING};
 use super::text::Tone;
 use crate::command::approvals::approval::Approval;
-use crate::command::approvals::decide::{Answer, Reach, Wish};
+use crate::command::approvals::decide::{Answer, Reach, StandingRequest};
 
 /// The longest line that can be written.
-const LONGEST_LINE: usize = 1_000;
+const MAX_LINE: usize = 1_000;
 
 impl Inbox {
     /// Takes what arrived together; answers what is to be done.
@@ -132,7 +132,7 @@ impl Inbox {
                     self.say("the offer is not there any more; nothing was sent");
                     return None;
                 }
-                let wish = Wish { prefix, reach: Some(rule.reach), ..Wish::default() };
+                let wish = StandingRequest { prefix, reach: Some(rule.reach), ..StandingRequest::default() };
                 self.enter(Mode::Browse);
                 return self.send(id, Answer { approve: true, standing: Some(wish), ..Answer::default() });
             }
@@ -276,7 +276,7 @@ fn reach(letter: char, approval: &Approval) -> Result<Reach, &'static str> {
 /// A line has no line ends, and nothing that cannot be seen.
 fn add(text: &mut String, letter: char) {
     let letter = if letter == '\n' || letter == '\r' || letter == '\t' { ' ' } else { letter };
-    if !letter.is_control() && text.chars().count() < LONGEST_LINE {
+    if !letter.is_control() && text.chars().count() < MAX_LINE {
         text.push(letter);
     }
 }

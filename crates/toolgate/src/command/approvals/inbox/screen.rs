@@ -26,14 +26,14 @@ pub(super) struct Layout {
 /// The title, the line between list and pane, the message and the keys.
 const FRAME: usize = 4;
 /// Below this there is no pane: nothing can be read, and so nothing approved.
-const FEWEST_COLUMNS: u16 = 30;
+const MIN_COLUMNS: u16 = 30;
 
 impl Layout {
     /// The list takes what it needs, up to a third.
     pub(super) fn of(size: Size, waiting: usize) -> Self {
         let rows = usize::from(size.rows);
         let list = waiting.clamp(1, (rows / 3).max(1));
-        let pane = if size.columns < FEWEST_COLUMNS { 0 } else { rows.saturating_sub(FRAME + list) };
+        let pane = if size.columns < MIN_COLUMNS { 0 } else { rows.saturating_sub(FRAME + list) };
         Self { list, pane }
     }
 }

@@ -152,7 +152,7 @@ impl Inbox {
     }
 
     /// Learns something.
-    pub(super) fn hear(&mut self, news: News, now: Timestamp) {
+    pub(super) fn receive(&mut self, news: News, now: Timestamp) {
         match news {
             News::Open => self.link = Link::Live,
             News::Lost(why) => self.link = Link::Lost(why),
@@ -230,7 +230,7 @@ impl Inbox {
                 if let Ok(approval) = Approval::read(&value) {
                     self.put(approval, now);
                 }
-                self.message = Some((Tone::Good, decide::told(&value)));
+                self.message = Some((Tone::Good, decide::described(&value)));
             }
             Err(error) => {
                 let (text, is_over) = refusal(id, &error);
@@ -254,13 +254,13 @@ fn refusal(id: &str, error: &ClientError) -> (String, bool) {
     let ClientError::Refused { body, .. } = error else {
         return (format!("not sent: {error}; whether it arrived will be seen when the gate answers"), false);
     };
-    let told = |name: &str| plain(at(body, &format!("error.{name}")));
+    let described = |name: &str| plain(at(body, &format!("error.{name}")));
     match at(body, "error.code").as_str() {
         Some("APPROVAL_DECIDED") => {
-            let who = format!("{} by {} ({})", told("status"), told("decided_by"), told("channel"));
+            let who = format!("{} by {} ({})", described("status"), described("decided_by"), described("channel"));
             (format!("too late: {id} was {who}"), true)
         }
-        Some("APPROVAL_ENDED") => (format!("too late: {id} is {}", told("status").replace('_', " ")), true),
+        Some("APPROVAL_ENDED") => (format!("too late: {id} is {}", described("status").replace('_', " ")), true),
         Some("APPROVAL_NOT_FOUND") => (format!("{id} is not there any more"), true),
         _ => (error.to_string(), false),
     }

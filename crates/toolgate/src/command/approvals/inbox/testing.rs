@@ -15,7 +15,7 @@ pub(super) fn at(milliseconds: i64) -> Timestamp {
 }
 
 /// The approval of a command line as the gate tells it, with some members replaced.
-pub(super) fn told(number: u32, changes: Value) -> Value {
+pub(super) fn described(number: u32, changes: Value) -> Value {
     let mut value = json!({
         "id": format!("appr_{number}"), "status": "pending", "agent_id": "coder", "actor_id": "coder",
         "tool": "shell.Bash", "category": "exec", "description": "run the tests",
@@ -39,19 +39,22 @@ pub(super) fn told(number: u32, changes: Value) -> Value {
 
 /// The same, read.
 pub(super) fn approval(number: u32, changes: Value) -> Approval {
-    Approval::read(&told(number, changes)).unwrap()
+    Approval::read(&described(number, changes)).unwrap()
 }
 
 /// A question.
 pub(super) fn question(number: u32) -> Value {
-    told(number, json!({"question": {"text": "Which colour?", "options": ["red", {"label": "blue"}]}, "parts": null}))
+    described(
+        number,
+        json!({"question": {"text": "Which colour?", "options": ["red", {"label": "blue"}]}, "parts": null}),
+    )
 }
 
 /// An inbox in which these wait, a second ago.
 pub(super) fn inbox(waiting: Vec<Value>) -> Inbox {
     let mut inbox = Inbox::new("http://gate", Size { columns: 100, rows: 50 }, at(0));
-    inbox.hear(News::Open, at(0));
-    inbox.hear(News::Waiting(waiting), at(0));
+    inbox.receive(News::Open, at(0));
+    inbox.receive(News::Waiting(waiting), at(0));
     inbox
 }
 

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::output::clean;
 
 /// How many marks one letter may carry. More of them grow over the neighbouring lines.
-const MOST_MARKS: usize = 2;
+const MAX_MARKS: usize = 2;
 
 /// What a piece of text means. The terminal decides how that looks; a sign or a word always says it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,12 +106,12 @@ pub(super) fn exact(line: &str) -> String {
 /// The text without anything that a terminal would obey or hide. What was [`exact`] stays as it is.
 pub(super) fn shown(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
-    let mut marks = MOST_MARKS;
+    let mut marks = MAX_MARKS;
     for letter in clean(text).chars() {
         if letter.width() != Some(0) {
             marks = 0;
             result.push(letter);
-        } else if marks < MOST_MARKS {
+        } else if marks < MAX_MARKS {
             marks += 1;
             result.push(letter);
         } else {

@@ -55,7 +55,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
             tool: shown,
             approval: request.details,
         };
-        self.outlet.tell(&event).await;
+        self.event_writer.send(&event).await;
         if let Some(token) = token {
             let event = Outgoing::ApprovalRequired {
                 call_id: label.clone(),
@@ -64,9 +64,9 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 reason: request.reason,
                 context,
             };
-            self.outlet.tell(&event).await;
+            self.event_writer.send(&event).await;
             let resume_token = token.expose().to_owned();
-            self.outlet.tell(&Outgoing::Suspend { reason: SUSPENDED.to_owned(), resume_token }).await;
+            self.event_writer.send(&Outgoing::Suspend { reason: SUSPENDED.to_owned(), resume_token }).await;
         }
         if let Some(reason) = self.closing {
             self.deny_finally(&label, reason);
@@ -84,7 +84,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         let token = self.calls.get(label, serial).and_then(|call| call.token.take());
         if let Some(token) = token {
             let resume_token = token.expose().to_owned();
-            self.outlet.tell(&Outgoing::ApprovalResume { resume_token, approved }).await;
+            self.event_writer.send(&Outgoing::ApprovalResume { resume_token, approved }).await;
         }
     }
 
@@ -112,9 +112,9 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 },
                 auto: Auto { source, standing_approval_ids: call.standing.clone() },
             };
-            self.outlet.tell(&event).await;
+            self.event_writer.send(&event).await;
         }
-        self.outlet.tell(&Outgoing::ToolRunning { msg_id, call_id: label, tool_name }).await;
+        self.event_writer.send(&Outgoing::ToolRunning { msg_id, call_id: label, tool_name }).await;
     }
 
     async fn ended(&mut self, label: CallLabel, serial: u64, ended: Ended) {
@@ -137,7 +137,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 reason: self.calls.strip_tokens(reason),
             },
         };
-        self.outlet.tell(&event).await;
+        self.event_writer.send(&event).await;
     }
 
     fn without_tokens(&self, metadata: Map<String, Value>) -> Map<String, Value> {
@@ -158,13 +158,13 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
                 self.move_on(&label, serial, Stage::Answered);
                 self.close_token(&label, serial, approved).await;
                 if let Some(message) = notice {
-                    self.outlet.tell(&Outgoing::Info { call_id: Some(label), message }).await;
+                    self.event_writer.send(&Outgoing::Info { call_id: Some(label), message }).await;
                 }
             }
             Ok(Decided::Counted { given, needed }) => {
                 self.wait_again(&label, serial);
                 let message = format!("{given} of {needed} have approved this call; it waits for the others");
-                self.outlet.tell(&Outgoing::Info { call_id: Some(label), message }).await;
+                self.event_writer.send(&Outgoing::Info { call_id: Some(label), message }).await;
             }
             // The call itself is about to say how it ended.
             Err(EngineError::Already(_) | EngineError::Expired(_)) if final_word => {
@@ -226,7 +226,7 @@ impl<E: Engine, W: AsyncWrite + Unpin> Session<E, W> {
         match outcome {
             Ok(mode) => {
                 self.terms.mode = mode;
-                self.outlet.tell(&Outgoing::ConfigChanged { current_mode: mode }).await;
+                self.event_writer.send(&Outgoing::ConfigChanged { current_mode: mode }).await;
             }
             Err(EngineError::Unavailable(message)) => {
                 self.fail(ErrorEvent::new(ErrorCode::GateUnavailable, message).for_now()).await;

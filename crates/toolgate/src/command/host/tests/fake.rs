@@ -10,7 +10,9 @@ use tokio::task::JoinHandle;
 use toolgate_model::approval::{Category, Mode, SessionName};
 use toolgate_server::host::{Incoming, ResultStatus};
 
-use super::super::engine::{Decided, Ended, Engine, EngineCall, EngineError, Progress, Request, Teller, Verdict};
+use super::super::engine::{
+    Decided, Ended, Engine, EngineCall, EngineError, Progress, ProgressReporter, Request, Verdict,
+};
 use super::super::input::Command;
 use super::super::session::{Session, Terms};
 
@@ -46,7 +48,7 @@ impl FakeGate {
         Ended::Answered { status: ResultStatus::Success, output: print, metadata: Map::new() }
     }
 
-    async fn ask(&self, call: &EngineCall, teller: &mut impl Teller) -> Ended {
+    async fn ask(&self, call: &EngineCall, progress_reporter: &mut impl ProgressReporter) -> Ended {
         let approval = format!("appr_{}", call.label);
         let (answer, answered) = oneshot::channel();
         self.waiting.lock().unwrap().insert(approval.clone(), answer);
@@ -58,19 +60,19 @@ impl FakeGate {
             reason: "mode default asks".to_owned(),
             details: Map::new(),
         };
-        teller.tell(Progress::Asked(Box::new(request))).await;
+        progress_reporter.send(Progress::Asked(Box::new(request))).await;
         answered.await.expect("an answer")
     }
 }
 
 impl Engine for FakeGate {
-    async fn call(&self, call: EngineCall, mut teller: impl Teller) -> Ended {
+    async fn call(&self, call: EngineCall, mut progress_reporter: impl ProgressReporter) -> Ended {
         self.made.lock().unwrap().push(call.clone());
         if let Some(covered) = call.arguments.get("covered") {
             let ids = covered.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect();
-            teller.tell(Progress::Covered(ids)).await;
+            progress_reporter.send(Progress::Covered(ids)).await;
         } else if call.tool.ends_with(".Bash") {
-            let answer = self.ask(&call, &mut teller).await;
+            let answer = self.ask(&call, &mut progress_reporter).await;
             if matches!(answer, Ended::Cancelled { .. }) {
                 return answer;
             }
@@ -80,7 +82,7 @@ impl Engine for FakeGate {
             self.held.lock().unwrap().insert(call.label.to_string(), release);
             released
         });
-        teller.tell(Progress::Admitted).await;
+        progress_reporter.send(Progress::Admitted).await;
         if let Some(released) = held {
             released.await.expect("released");
         }

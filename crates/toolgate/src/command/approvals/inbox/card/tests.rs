@@ -13,8 +13,9 @@ fn text(approval: &Approval, cells: usize) -> String {
 
 #[test]
 fn a_card_says_why_a_decision_covers_this_call_only() {
-    let told = text(&approval(1, json!({"offers": [], "no_offer_reason": "a policy asks about every such call"})), 100);
-    assert!(told.contains("Covers        this call only: a policy asks about every such call"), "{told}");
+    let described =
+        text(&approval(1, json!({"offers": [], "no_offer_reason": "a policy asks about every such call"})), 100);
+    assert!(described.contains("Covers        this call only: a policy asks about every such call"), "{described}");
     assert!(!text(&approval(1, json!({})), 100).contains("Covers"));
 }
 

@@ -4,12 +4,12 @@ use serde_json::json;
 use toolgate_model::time::Timestamp;
 
 use super::super::screen::Size;
-use super::super::testing::{at, inbox, question, seen, told, type_slowly};
+use super::super::testing::{at, described, inbox, question, seen, type_slowly};
 use super::*;
 use crate::command::approvals::feed::News;
 
 fn two() -> Inbox {
-    inbox(vec![told(1, json!({})), told(2, json!({}))])
+    inbox(vec![described(1, json!({})), described(2, json!({}))])
 }
 
 fn yes() -> Answer {
@@ -81,7 +81,7 @@ fn a_key_that_was_typed_before_the_card_was_there_is_ignored() {
 
     // The first one ends by itself; the second takes its place under the finger of the person.
     let mut inbox = two();
-    inbox.hear(News::Happened(json!({"approval": told(1, json!({"status": "timed_out"}))})), late());
+    inbox.receive(News::Happened(json!({"approval": described(1, json!({"status": "timed_out"}))})), late());
     assert_eq!(inbox.press(&[Input::Letter('o')], at(2_499)), None);
     assert_eq!(inbox.press(&[Input::Letter('o')], at(2_500)), decides("appr_2", yes()));
 }
@@ -102,7 +102,7 @@ fn a_rule_is_shown_before_it_stands_and_needs_a_yes_of_its_own() {
         assert_eq!(type_slowly(&mut inbox, letter), None);
         let text = seen(&inbox);
         assert!(text.contains(&format!("Rule        every call of shell.Bash by coder, {place}\n")), "{text}");
-        let wish = Wish { reach: Some(reach), ..Wish::default() };
+        let wish = StandingRequest { reach: Some(reach), ..StandingRequest::default() };
         assert_eq!(type_slowly(&mut inbox, "y"), decides("appr_1", Answer { standing: Some(wish), ..yes() }));
     }
     for other in ["n", "o", "d", " ", "Y", "q"] {
@@ -127,7 +127,11 @@ fn a_prefix_is_shown_with_its_examples_and_can_be_changed_before_it_stands() {
     type_slowly(&mut inbox, "pw");
     let text = seen(&inbox);
     assert!(text.contains("begin with `npm ci` by coder, in /home/ann/shop\n"), "{text}");
-    let wish = Wish { prefix: Some("npm ci".to_owned()), reach: Some(Reach::Workspace), ..Wish::default() };
+    let wish = StandingRequest {
+        prefix: Some("npm ci".to_owned()),
+        reach: Some(Reach::Workspace),
+        ..StandingRequest::default()
+    };
     assert_eq!(type_slowly(&mut inbox, "y"), decides("appr_1", Answer { standing: Some(wish), ..yes() }));
 }
 
@@ -135,14 +139,14 @@ fn a_prefix_is_shown_with_its_examples_and_can_be_changed_before_it_stands() {
 fn a_prefix_that_is_gone_never_becomes_every_call() {
     let mut inbox = two();
     type_slowly(&mut inbox, "p");
-    inbox.hear(News::Happened(json!({"approval": told(1, json!({"offers": []}))})), at(0));
+    inbox.receive(News::Happened(json!({"approval": described(1, json!({"offers": []}))})), at(0));
     assert_eq!(type_slowly(&mut inbox, "y"), None);
 }
 
 #[test]
 fn what_cannot_be_covered_cannot_be_asked_for() {
-    let never = || inbox(vec![told(1, json!({"coverable": false}))]);
-    let homeless = || inbox(vec![told(1, json!({"session": null, "offers": [{"scope": "always"}]}))]);
+    let never = || inbox(vec![described(1, json!({"coverable": false}))]);
+    let homeless = || inbox(vec![described(1, json!({"session": null, "offers": [{"scope": "always"}]}))]);
     for letters in ["s", "w", "u", "p"] {
         assert_eq!(type_slowly(&mut never(), &format!("{letters}y")), None, "{letters}");
     }
@@ -187,7 +191,7 @@ fn keys_that_were_meant_for_a_call_that_ended_touch_no_other() {
     for before in ["s", "p", "rbecause "] {
         let mut inbox = two();
         type_slowly(&mut inbox, before);
-        inbox.hear(News::Happened(json!({"approval": told(1, json!({"status": "cancelled"}))})), at(1_000));
+        inbox.receive(News::Happened(json!({"approval": described(1, json!({"status": "cancelled"}))})), at(1_000));
         assert_eq!(type_slowly(&mut inbox, "yodd\no"), None, "{before}");
         assert!(seen(&inbox).contains("no longer waits"), "{}", seen(&inbox));
         inbox.press(&[Input::Escape], late());
@@ -198,7 +202,7 @@ fn keys_that_were_meant_for_a_call_that_ended_touch_no_other() {
 #[test]
 fn nothing_is_approved_before_its_end_was_on_the_screen() {
     let lines = "line\n".repeat(110);
-    let mut inbox = inbox(vec![told(1, json!({"arguments": {"content": lines}}))]);
+    let mut inbox = inbox(vec![described(1, json!({"arguments": {"content": lines}}))]);
     for letters in ["o", "sy", "py"] {
         assert_eq!(type_slowly(&mut inbox, letters), None);
         assert_eq!(inbox.mode, Mode::Browse);

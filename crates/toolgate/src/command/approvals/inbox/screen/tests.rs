@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use super::super::testing::{at, inbox, seen, told};
+use super::super::testing::{at, described, inbox, seen};
 use super::*;
 
 #[test]
 fn every_line_has_the_width_of_the_terminal_whatever_is_shown() {
     let hostile = "\u{1b}[2J日本\u{202e}\r\n".repeat(50);
     let mut inbox = inbox(vec![
-        told(
+        described(
             1,
             json!({"agent_id": hostile, "tool": hostile, "description": hostile, "id": hostile, "reasons": [
             {"source": hostile, "text": hostile}], "arguments": {hostile.clone(): hostile}}),
         ),
-        told(2, json!({})),
+        described(2, json!({})),
     ]);
     for (columns, rows) in [(30, 12), (31, 24), (80, 24), (200, 60), (29, 24), (80, 1), (1, 1)] {
         inbox.resize(Size { columns, rows });
@@ -30,7 +30,7 @@ fn every_line_has_the_width_of_the_terminal_whatever_is_shown() {
 
 #[test]
 fn the_list_shows_time_risk_agent_tool_and_what_it_is() {
-    let mut inbox = inbox(vec![told(1, json!({})), told(2, json!({"risk": {"level": "high"}}))]);
+    let mut inbox = inbox(vec![described(1, json!({})), described(2, json!({"risk": {"level": "high"}}))]);
     let text = seen(&inbox);
     let rows: Vec<&str> = text.lines().collect();
     assert_eq!(rows[0], "Toolgate approvals · 2 waiting · live · http://gate");
@@ -44,7 +44,7 @@ fn the_list_shows_time_risk_agent_tool_and_what_it_is() {
 
 #[test]
 fn the_chosen_one_is_always_in_the_list() {
-    let mut inbox = inbox((1..=60).map(|number| told(number, json!({}))).collect());
+    let mut inbox = inbox((1..=60).map(|number| described(number, json!({}))).collect());
     for place in [0, 1, 30, 59] {
         inbox.selected = Some(inbox.waiting[place].id.clone());
         assert_eq!(seen(&inbox).lines().filter(|line| line.starts_with("> ")).count(), 1, "{place}");
@@ -53,7 +53,7 @@ fn the_chosen_one_is_always_in_the_list() {
 
 #[test]
 fn the_footer_says_when_keys_do_not_count() {
-    let mut inbox = inbox(vec![told(1, json!({}))]);
+    let mut inbox = inbox(vec![described(1, json!({}))]);
     inbox.resize(Size { columns: 80, rows: 40 });
     assert!(seen(&inbox).contains("keys in the first 0.5 s after a card changed by itself do not count"));
 }

@@ -3,23 +3,27 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_dialect::aos::{self, ModifiedForm};
-use toolgate_gate::call::HookAnswer;
+use toolgate_gate::call::HookResponse;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::guard::VerdictKind;
 
 /// The answer to a hook.
-pub(super) fn told(asked: &aos::HookQuestion, outcome: Result<HookAnswer, Refusal>, form: ModifiedForm) -> Value {
-    let answer = outcome.unwrap_or_else(|refusal| undecided(&refusal));
-    let code = answer.code.as_deref();
+pub(super) fn hook_response(
+    asked: &aos::HookQuestion,
+    outcome: Result<HookResponse, Refusal>,
+    form: ModifiedForm,
+) -> Value {
+    let response = outcome.unwrap_or_else(|refusal| undecided(&refusal));
+    let code = response.code.as_deref();
     let mut written = aos::write(
         asked,
-        &aos::Answer {
-            kind: answer.kind,
-            reason: &answer.reason,
+        &aos::Response {
+            kind: response.kind,
+            reason: &response.reason,
             codes: code.as_slice(),
-            policy: answer.policy.as_ref(),
-            data: Some(Value::Object(data(&answer))),
-            content: answer.content.as_ref(),
+            policy: response.policy.as_ref(),
+            data: Some(Value::Object(data(&response))),
+            content: response.content.as_ref(),
             form,
         },
     );
@@ -33,20 +37,20 @@ pub(super) fn told(asked: &aos::HookQuestion, outcome: Result<HookAnswer, Refusa
 }
 
 /// What was told, in a word.
-pub(super) fn decision(answer: &Value) -> &'static str {
-    let decision = answer.pointer("/result/decision").and_then(Value::as_str).and_then(VerdictKind::parse);
+pub(super) fn decision(response: &Value) -> &'static str {
+    let decision = response.pointer("/result/decision").and_then(Value::as_str).and_then(VerdictKind::parse);
     decision.unwrap_or(VerdictKind::Deny).as_str()
 }
 
 /// What it belongs to.
-fn data(answer: &HookAnswer) -> Map<String, Value> {
-    let approval = answer.approval.map(|id| ("approvalId".to_owned(), json!(id)));
-    let invocation = answer.invocation.map(|id| ("invocationId".to_owned(), json!(id)));
+fn data(response: &HookResponse) -> Map<String, Value> {
+    let approval = response.approval.map(|id| ("approvalId".to_owned(), json!(id)));
+    let invocation = response.invocation.map(|id| ("invocationId".to_owned(), json!(id)));
     approval.into_iter().chain(invocation).collect()
 }
 
-fn undecided(refusal: &Refusal) -> HookAnswer {
-    HookAnswer {
+fn undecided(refusal: &Refusal) -> HookResponse {
+    HookResponse {
         kind: VerdictKind::Deny,
         reason: refusal.reason().to_owned(),
         code: Some(refusal.code().as_str().to_ascii_lowercase()),

@@ -8,12 +8,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
 use toolgate_gate::ports::approver::{
-    Approver, Ask, Asked, Attached, Covered, GONE, Gone, Presentation, Reply, consent_of,
+    ApprovalOutcome, Approver, Ask, Asked, Attached, Covered, GONE, Gone, Presentation, consent_of,
 };
 use toolgate_gate::ports::clock::{Clock, pause};
-use toolgate_gate::ports::ledger::{Approvals, Beat, Consent, EndApproval, RequestApproval, Stamp, StandingApprovals};
+use toolgate_gate::ports::ledger::{
+    Approvals, AuditContext, Consent, EndApproval, Heartbeat, RequestApproval, StandingApprovals,
+};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Approval, ApprovalStatus, Coverage, Reach, StandingApproval, StandingWish, TIMED_OUT};
+use toolgate_model::approval::{
+    Approval, ApprovalStatus, Coverage, Reach, StandingApproval, StandingRequest, TIMED_OUT,
+};
 use toolgate_model::id::{ApprovalId, ProcessId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
@@ -27,7 +31,7 @@ mod tests;
 const STOPPING: &str = "the gate stopped while this approval was pending";
 
 /// Where calls wait for a person.
-pub struct Desk {
+pub struct ApprovalBroker {
     approvals: Arc<dyn Approvals>,
     standing_approvals: Arc<dyn StandingApprovals>,
     clock: Arc<dyn Clock>,
@@ -38,7 +42,7 @@ pub struct Desk {
     closed: watch::Sender<bool>,
 }
 
-impl Desk {
+impl ApprovalBroker {
     /// The desk of one process.
     pub fn new(
         approvals: Arc<dyn Approvals>,
@@ -60,13 +64,13 @@ impl Desk {
     }
 
     /// Shows that this process lives. To be called before the first call waits, and then again and again.
-    pub async fn beat(&self) -> Result<(), Refusal> {
+    pub async fn heartbeat(&self) -> Result<(), Refusal> {
         // Where there is no other process nobody looks.
         if !self.approvals.shares_approvals() {
             return Ok(());
         }
         let attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
-        self.approvals.beat(Beat { process: self.process, time: self.clock.now(), attended }).await
+        self.approvals.heartbeat(Heartbeat { process: self.process, time: self.clock.now(), attended }).await
     }
 
     /// Hears of decisions that nobody told this process of: those that were made elsewhere, and those whose approver
@@ -125,57 +129,57 @@ impl Desk {
     /// Ends an approval that waits here, unless somebody was faster.
     async fn end(
         &self,
-        stamp: &Stamp,
+        audit: &AuditContext,
         id: ApprovalId,
         status: ApprovalStatus,
         reason: &str,
     ) -> Result<Approval, Refusal> {
-        let stamp = Stamp { time: self.clock.now(), ..stamp.clone() };
-        self.approvals.end_approval(EndApproval { stamp, id, status, reason: reason.to_owned() }).await
+        let audit = AuditContext { time: self.clock.now(), ..audit.clone() };
+        self.approvals.end_approval(EndApproval { audit, id, status, reason: reason.to_owned() }).await
     }
 }
 
 #[async_trait]
-impl Approver for Desk {
-    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<Reply, Refusal> {
-        let Ask { stamp, mut approval, attended, waits, grants, most_of_agent, parks, detach } = ask;
+impl Approver for ApprovalBroker {
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<ApprovalOutcome, Refusal> {
+        let Ask { audit, mut approval, attended, waits, grants, most_of_agent, parks, detach } = ask;
         if let Some(consent) = self.covered(&approval).await? {
-            return Ok(Reply::Consent(consent));
+            return Ok(ApprovalOutcome::Consent(consent));
         }
         if attended {
             self.require_attendance(&approval.tenant).await?;
         }
         if detach {
-            return Ok(Reply::Detach);
+            return Ok(ApprovalOutcome::Detach);
         }
         approval.status = ApprovalStatus::Pending;
         let (id, expires_at) = (approval.id, approval.expires_at);
         // INVARIANT: whoever waits is there before anybody can answer.
-        let (tell, mut told) = oneshot::channel();
-        let place = waits.then(|| Place::taken(self, id, tell));
+        let (sender, mut receiver) = oneshot::channel();
+        let waiting_call = waits.then(|| WaitingCall::taken(self, id, sender));
         let process = self.process;
         let command =
-            RequestApproval { stamp: stamp.clone(), approval: approval.clone(), process, grants, most_of_agent, parks };
+            RequestApproval { audit: audit.clone(), approval: approval.clone(), process, grants, most_of_agent, parks };
         self.approvals.request_approval(command).await?;
         asked(&approval);
         if !waits {
             // It stays open without anything that waits for it: what is overdue is reaped.
-            return Ok(Reply::Open(id));
+            return Ok(ApprovalOutcome::Open(id));
         }
         // What was asked is in the ledger: a call that waits for days holds on to no copy of it.
         drop(approval);
-        let patience = expires_at.as_millis().saturating_sub(self.clock.now().as_millis());
-        let patience = Duration::from_millis(u64::try_from(patience).unwrap_or(0));
+        let remaining = expires_at.as_millis().saturating_sub(self.clock.now().as_millis());
+        let remaining = Duration::from_millis(u64::try_from(remaining).unwrap_or(0));
         let mut closed = self.closed.subscribe();
         let ended = tokio::select! {
             biased;
-            Ok(answered) = &mut told => answered,
-            () = gone => self.end(&stamp, id, ApprovalStatus::Cancelled, GONE).await?,
-            () = stopping(&mut closed) => self.end(&stamp, id, ApprovalStatus::Cancelled, STOPPING).await?,
-            () = pause(patience) => self.end(&stamp, id, ApprovalStatus::TimedOut, TIMED_OUT).await?,
+            Ok(decided) = &mut receiver => decided,
+            () = gone => self.end(&audit, id, ApprovalStatus::Cancelled, GONE).await?,
+            () = stopping(&mut closed) => self.end(&audit, id, ApprovalStatus::Cancelled, STOPPING).await?,
+            () = pause(remaining) => self.end(&audit, id, ApprovalStatus::TimedOut, TIMED_OUT).await?,
         };
-        drop(place);
-        consent_of(&ended).map(Reply::Consent)
+        drop(waiting_call);
+        consent_of(&ended).map(ApprovalOutcome::Consent)
     }
 
     fn resolved(&self, approval: &Approval) {
@@ -189,7 +193,7 @@ impl Approver for Desk {
         }
     }
 
-    fn standing(&self, approval: &Approval, wish: &StandingWish) -> Result<(Coverage, Reach), String> {
+    fn standing(&self, approval: &Approval, wish: &StandingRequest) -> Result<(Coverage, Reach), String> {
         coverage::standing(approval, wish, &*self.links)
     }
 
@@ -214,7 +218,7 @@ impl Approver for Desk {
     fn attach(&self, tenant: &TenantId) -> Attached {
         let mut attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner);
         *attended.entry(tenant.clone()).or_default() += 1;
-        Box::new(Attendant { tenant: tenant.clone(), attended: Arc::clone(&self.attended) })
+        Box::new(AttachedApprover { tenant: tenant.clone(), attended: Arc::clone(&self.attended) })
     }
 
     async fn close(&self) {
@@ -229,31 +233,31 @@ async fn stopping(closed: &mut watch::Receiver<bool>) {
 }
 
 /// A place where a call waits; empty again when dropped.
-struct Place<'a> {
-    desk: &'a Desk,
+struct WaitingCall<'a> {
+    broker: &'a ApprovalBroker,
     id: ApprovalId,
 }
 
-impl<'a> Place<'a> {
-    fn taken(desk: &'a Desk, id: ApprovalId, tell: oneshot::Sender<Approval>) -> Self {
-        desk.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, tell);
-        Self { desk, id }
+impl<'a> WaitingCall<'a> {
+    fn taken(broker: &'a ApprovalBroker, id: ApprovalId, sender: oneshot::Sender<Approval>) -> Self {
+        broker.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
+        Self { broker, id }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
-        self.desk.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.broker.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
 
 /// Somebody who can answer.
-struct Attendant {
+struct AttachedApprover {
     tenant: TenantId,
     attended: Arc<Mutex<BTreeMap<TenantId, u64>>>,
 }
 
-impl Drop for Attendant {
+impl Drop for AttachedApprover {
     fn drop(&mut self) {
         let mut attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = attended.get_mut(&self.tenant) {

@@ -36,11 +36,11 @@ mod reading;
 const SOMEBODY: &str = "agent";
 
 /// An event with all that rules can see.
-pub(super) struct Scene {
+pub(super) struct PolicyInput {
     event: HookEvent<'static>,
     agent: Principal,
     actor: Principal,
-    tool: Option<SceneTool>,
+    tool: Option<PolicyInputTool>,
     dialect: Dialect,
     run: Option<String>,
     address: Option<IpAddr>,
@@ -50,7 +50,7 @@ pub(super) struct Scene {
     pub(super) missing: Missing,
 }
 
-struct SceneTool {
+struct PolicyInputTool {
     service: ServiceName,
     name: ToolName,
     definition: Arc<ToolDefinition>,
@@ -60,7 +60,7 @@ struct SceneTool {
 /// Finds a tool of the catalog by its name.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<PolicyTool>;
 
-impl Scene {
+impl PolicyInput {
     /// Reads what is given; answers what is wrong with it.
     pub(super) fn read(given: &Value, tools: Lookup<'_>) -> Result<Self, String> {
         let given = Given::of(given)?;
@@ -139,26 +139,26 @@ impl Scene {
 
     /// Notes what a record does not have: the content, unless it was kept, and what nobody read then.
     pub(super) fn from_record(facts: &Value, inputs: Option<&Value>, tools: Lookup<'_>) -> Result<Self, String> {
-        let mut scene = Self::read(facts, tools)?;
+        let mut policy_input = Self::read(facts, tools)?;
         let is_known = |name: &str| facts.get(name).is_some();
-        let is_call = scene.event.hook == Hook::ToolCallRequest;
-        scene.missing = Missing {
+        let is_call = policy_input.event.hook == Hook::ToolCallRequest;
+        policy_input.missing = Missing {
             arguments: match inputs.and_then(Value::as_object) {
                 None => Members::All,
                 Some(inputs) => Members::Only(hidden(inputs)),
             },
             content: !is_call,
             reasoning: facts.get("has_reasoning").and_then(Value::as_bool) != Some(false),
-            address: scene.address.is_none(),
+            address: policy_input.address.is_none(),
             marks: !is_known("marks"),
             totals: !(is_known("spent") && is_known("calls")),
             found: serde_json::from_value(facts.get("found").cloned().unwrap_or_else(|| json!({})))
                 .map_err(|_| "`found` must say true or false for each")?,
         };
         if let (Some(inputs), true) = (inputs.and_then(Value::as_object), is_call) {
-            scene.event.content = Content::Arguments(Cow::Owned(inputs.clone()));
+            policy_input.event.content = Content::Arguments(Cow::Owned(inputs.clone()));
         }
-        Ok(scene)
+        Ok(policy_input)
     }
 
     /// What rules say about it.
@@ -300,7 +300,7 @@ fn read_labels(given: &Given<'_>) -> Result<BTreeSet<Label>, String> {
     given.texts("labels")?.into_iter().map(label).collect()
 }
 
-fn read_tool(given: &Value, tools: Lookup<'_>) -> Result<SceneTool, String> {
+fn read_tool(given: &Value, tools: Lookup<'_>) -> Result<PolicyInputTool, String> {
     if let Value::String(name) = given {
         let known = tools(name).ok_or_else(|| {
             format!("the catalog has no tool `{name}`; say what is known of it: {{name: {name}, tier: write}}")
@@ -332,9 +332,9 @@ fn read_tool(given: &Value, tools: Lookup<'_>) -> Result<SceneTool, String> {
     named_tool(name, Arc::new(definition), given.flag("external")?.unwrap_or(false))
 }
 
-fn named_tool(name: &str, definition: Arc<ToolDefinition>, external: bool) -> Result<SceneTool, String> {
+fn named_tool(name: &str, definition: Arc<ToolDefinition>, external: bool) -> Result<PolicyInputTool, String> {
     let (service, tool) = name.split_once('.').ok_or_else(|| format!("`{name}` is no SERVICE.TOOL"))?;
     let service = ServiceName::parse(service).map_err(|error| format!("the service of `{name}` {error}"))?;
     let tool = ToolName::parse(tool).map_err(|error| format!("the tool of `{name}` {error}"))?;
-    Ok(SceneTool { service, name: tool, definition, external })
+    Ok(PolicyInputTool { service, name: tool, definition, external })
 }

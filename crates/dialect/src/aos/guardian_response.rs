@@ -22,7 +22,7 @@ const REFUSALS: std::ops::RangeInclusive<i64> = -32007..=-32001;
 
 /// What a guardian decided.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Decided {
+pub enum GuardianDecision {
     /// As it is.
     Allow,
     /// Not at all.
@@ -33,9 +33,9 @@ pub enum Decided {
 
 /// What a guardian said.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
+pub struct GuardianResponse {
     /// What it decided.
-    pub decision: Decided,
+    pub decision: GuardianDecision,
     /// Why, for people: on one line and cut to a length.
     pub reason: Option<String>,
     /// Why, for programs.
@@ -45,16 +45,16 @@ pub struct Given {
 }
 
 /// Reads the answer to the question `id` about `event`.
-pub fn read_answer(bytes: &[u8], id: &str, event: &HookEvent<'_>) -> Result<Given, FailureClass> {
-    let answer = strict_json::parse(bytes).map_err(|_| FailureClass::Malformed)?;
-    let Value::Object(answer) = answer else { return Err(FailureClass::Malformed) };
-    let result = result_of(&answer, id)?;
+pub fn read_response(bytes: &[u8], id: &str, event: &HookEvent<'_>) -> Result<GuardianResponse, FailureClass> {
+    let response = strict_json::parse(bytes).map_err(|_| FailureClass::Malformed)?;
+    let Value::Object(response) = response else { return Err(FailureClass::Malformed) };
+    let result = result_of(&response, id)?;
     let decision = match result.get("decision").and_then(Value::as_str) {
-        Some("allow") => Decided::Allow,
-        Some("deny") => Decided::Deny,
+        Some("allow") => GuardianDecision::Allow,
+        Some("deny") => GuardianDecision::Deny,
         Some("modify") => {
             let change = given(result, "modifiedRequest").ok_or(FailureClass::IncompleteDecision)?;
-            Decided::Modify(change::apply(change, id, event)?)
+            GuardianDecision::Modify(change::apply(change, id, event)?)
         }
         _ => return Err(FailureClass::UnknownDecision),
     };
@@ -66,23 +66,23 @@ pub fn read_answer(bytes: &[u8], id: &str, event: &HookEvent<'_>) -> Result<Give
         };
         PolicyRef { id, version }
     });
-    Ok(Given { decision, reason, codes: codes(result), policy })
+    Ok(GuardianResponse { decision, reason, codes: codes(result), policy })
 }
 
 /// The result in an envelope that is in order.
-fn result_of<'v>(answer: &'v Map<String, Value>, id: &str) -> Result<&'v Map<String, Value>, FailureClass> {
-    if answer.get("jsonrpc").and_then(Value::as_str) != Some(jsonrpc::VERSION) {
+fn result_of<'v>(response: &'v Map<String, Value>, id: &str) -> Result<&'v Map<String, Value>, FailureClass> {
+    if response.get("jsonrpc").and_then(Value::as_str) != Some(jsonrpc::VERSION) {
         return Err(FailureClass::Malformed);
     }
-    let error = given(answer, "error");
-    match answer.get("id") {
+    let error = given(response, "error");
+    match response.get("id") {
         None => return Err(FailureClass::Malformed),
         Some(Value::String(answered)) if answered == id => {}
         // Whoever could not read the id of a question says so with null.
         Some(Value::Null) if error.is_some() => {}
         Some(_) => return Err(FailureClass::IdMismatch),
     }
-    match (given(answer, "result"), error) {
+    match (given(response, "result"), error) {
         (Some(Value::Object(result)), None) => Ok(result),
         // It did answer, and that was no yes.
         (Some(_), None) => Err(FailureClass::UnknownDecision),

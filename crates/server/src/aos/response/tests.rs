@@ -26,8 +26,8 @@ fn tool_call() -> aos::HookQuestion {
     )
 }
 
-fn said(kind: VerdictKind) -> HookAnswer {
-    HookAnswer {
+fn said(kind: VerdictKind) -> HookResponse {
+    HookResponse {
         kind,
         reason: "because".to_owned(),
         code: None,
@@ -40,17 +40,18 @@ fn said(kind: VerdictKind) -> HookAnswer {
 
 #[test]
 fn an_allow_says_so_and_nothing_else_than_what_it_rests_on() {
-    let answer = told(&tool_call(), Ok(said(VerdictKind::Allow)), ModifiedForm::Whole);
-    assert_eq!((&answer["id"], &answer["result"]["decision"]), (&json!("q-1"), &json!("allow")));
-    assert_eq!(answer["result"]["data"], json!({"effective": "allow"}));
-    assert_eq!(decision(&answer), "allow");
+    let response = hook_response(&tool_call(), Ok(said(VerdictKind::Allow)), ModifiedForm::Whole);
+    assert_eq!((&response["id"], &response["result"]["decision"]), (&json!("q-1"), &json!("allow")));
+    assert_eq!(response["result"]["data"], json!({"effective": "allow"}));
+    assert_eq!(decision(&response), "allow");
 }
 
 #[test]
 fn a_denial_names_its_code_and_its_rule() {
     let policy = PolicyRef { id: "no-mail".to_owned(), version: "3".to_owned() };
-    let denied = HookAnswer { code: Some("policy_denied".to_owned()), policy: Some(policy), ..said(VerdictKind::Deny) };
-    let result = told(&tool_call(), Ok(denied), ModifiedForm::Whole)["result"].clone();
+    let denied =
+        HookResponse { code: Some("policy_denied".to_owned()), policy: Some(policy), ..said(VerdictKind::Deny) };
+    let result = hook_response(&tool_call(), Ok(denied), ModifiedForm::Whole)["result"].clone();
     assert_eq!((&result["decision"], &result["reasonCode"]), (&json!("deny"), &json!(["policy_denied"])));
     assert_eq!((&result["policyId"], &result["policyVersion"]), (&json!("no-mail"), &json!("3")));
     assert_eq!((&result["message"], &result["reason"]), (&json!("because"), &json!("because")));
@@ -59,9 +60,12 @@ fn a_denial_names_its_code_and_its_rule() {
 #[test]
 fn a_question_that_waits_for_a_person_is_a_deny_with_the_approval() {
     let approval = ApprovalId::parse("appr_01K9ZZZZZZ0000000000000000").unwrap();
-    let waits =
-        HookAnswer { code: Some("approval_required".to_owned()), approval: Some(approval), ..said(VerdictKind::Deny) };
-    let result = told(&tool_call(), Ok(waits), ModifiedForm::Whole)["result"].clone();
+    let waits = HookResponse {
+        code: Some("approval_required".to_owned()),
+        approval: Some(approval),
+        ..said(VerdictKind::Deny)
+    };
+    let result = hook_response(&tool_call(), Ok(waits), ModifiedForm::Whole)["result"].clone();
     assert_eq!((&result["decision"], &result["reasonCode"]), (&json!("deny"), &json!(["approval_required"])));
     assert_eq!(result["data"], json!({"effective": "ask", "approvalId": approval}));
 }
@@ -70,12 +74,12 @@ fn a_question_that_waits_for_a_person_is_a_deny_with_the_approval() {
 fn a_change_is_told_in_the_form_that_was_agreed_on() {
     let changed = || {
         let arguments = Map::from_iter([("to".to_owned(), json!("[REDACTED]"))]);
-        Ok(HookAnswer { content: Some(Content::Arguments(Cow::Owned(arguments))), ..said(VerdictKind::Modify) })
+        Ok(HookResponse { content: Some(Content::Arguments(Cow::Owned(arguments))), ..said(VerdictKind::Modify) })
     };
-    let whole = told(&tool_call(), changed(), ModifiedForm::Whole);
+    let whole = hook_response(&tool_call(), changed(), ModifiedForm::Whole);
     let request = &whole["result"]["modifiedRequest"];
     assert_eq!(request["params"]["toolCallRequest"]["inputs"], json!([{"name": "to", "value": "[REDACTED]"}]));
-    let fragment = told(&tool_call(), changed(), ModifiedForm::Fragment);
+    let fragment = hook_response(&tool_call(), changed(), ModifiedForm::Fragment);
     assert_eq!(fragment["result"]["modifiedRequest"], json!({"inputs": [{"name": "to", "value": "[REDACTED]"}]}));
     assert_eq!(fragment["result"]["data"], json!({"effective": "modify"}));
 }
@@ -85,16 +89,16 @@ fn a_change_that_cannot_be_told_is_counted_and_told_as_a_denial() {
     let asked = asked("tasks/cancel", json!({"payload": {"id": 1, "method": "tasks/cancel", "params": {"id": "t"}}}));
     let content =
         Content::Message(Cow::Owned(json!({"id": 1, "method": "tasks/cancel", "params": {"id": "t", "x": 1}})));
-    let changed = HookAnswer { content: Some(content), ..said(VerdictKind::Modify) };
-    let answer = told(&asked, Ok(changed), ModifiedForm::Whole);
-    assert_eq!((decision(&answer), &answer["result"]["data"]["effective"]), ("deny", &json!("deny")));
+    let changed = HookResponse { content: Some(content), ..said(VerdictKind::Modify) };
+    let response = hook_response(&asked, Ok(changed), ModifiedForm::Whole);
+    assert_eq!((decision(&response), &response["result"]["data"]["effective"]), ("deny", &json!("deny")));
 }
 
 #[test]
 fn what_could_not_be_decided_is_a_denial_and_no_error() {
     let refusal = Refusal::new(Code::LedgerUnavailable, "the ledger does not answer");
-    let answer = told(&tool_call(), Err(refusal), ModifiedForm::Whole);
-    assert!(answer.get("error").is_none());
-    let result = &answer["result"];
+    let response = hook_response(&tool_call(), Err(refusal), ModifiedForm::Whole);
+    assert!(response.get("error").is_none());
+    let result = &response["result"];
     assert_eq!((&result["decision"], &result["reasonCode"]), (&json!("deny"), &json!(["ledger_unavailable"])));
 }

@@ -10,10 +10,10 @@ use toolgate_model::guard::{
 
 use super::alarm::Alarm;
 use super::words;
-use crate::remote::{Asked, RemoteGuardian, Said};
+use crate::remote::{RemoteDecision, RemoteGuardian, RemoteResult};
 
 /// One guardian while an event is judged.
-pub(super) struct Seat<'a> {
+pub(super) struct Participant<'a> {
     pub(super) guardian: &'a RemoteGuardian,
     /// What it has agreed to, or made itself; `None` where it has not said anything.
     agreed: Option<Arc<Content<'a>>>,
@@ -26,14 +26,14 @@ pub(super) struct Seat<'a> {
 
 /// When a guardian is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Occasion {
+pub(super) enum Round {
     /// About the event as it came, or about what those before it made of it: any verdict will do.
     Any,
     /// About what came out in the end: it is a yes or a no.
     Last,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> Participant<'a> {
     pub(super) fn new(guardian: &'a RemoteGuardian) -> Self {
         let settings = guardian.settings();
         let record = GuardianRecord {
@@ -77,19 +77,21 @@ impl<'a> Seat<'a> {
     }
 
     /// Takes in what it said about this content; answers its no where that counts.
-    pub(super) fn hear(
+    pub(super) fn apply_decision(
         &mut self,
-        asked: Asked,
+        asked: RemoteResult,
         content: &Arc<Content<'a>>,
-        occasion: Occasion,
+        round: Round,
         hook: Hook,
         alarm: &dyn Alarm,
     ) -> Option<Denial> {
-        let Asked { said, reason, policy, patience, latency } = asked;
+        let RemoteResult { said, reason, policy, timeout, latency } = asked;
         self.record.latency_us = self.record.latency_us.saturating_add(microseconds(latency));
         let said = match said {
-            Ok(Said::Modify(_)) if !self.guardian.settings().may_modify => Err(FailureClass::ModifyNotAllowed.into()),
-            Ok(Said::Modify(_)) if occasion == Occasion::Last => Err(FailureClass::BadModify.into()),
+            Ok(RemoteDecision::Modify(_)) if !self.guardian.settings().may_modify => {
+                Err(FailureClass::ModifyNotAllowed.into())
+            }
+            Ok(RemoteDecision::Modify(_)) if round == Round::Last => Err(FailureClass::BadModify.into()),
             said => said,
         };
         let said = match said {
@@ -99,7 +101,7 @@ impl<'a> Seat<'a> {
                 let passes = self.guardian.passes(failed) && !self.has_changed;
                 return self.fail(failed.class, passes, alarm).then(|| {
                     let guardian = self.record.guardian.clone();
-                    let reason = words::failure(&guardian, failed.class, patience, hook);
+                    let reason = words::failure(&guardian, failed.class, timeout, hook);
                     let cause = DenialCause::Failure { guardian, class: failed.class };
                     Denial { cause, reason, policy: None }
                 });
@@ -108,19 +110,19 @@ impl<'a> Seat<'a> {
         if let Some(policy) = policy.clone().filter(|policy| !self.record.policies.contains(policy)) {
             self.record.policies.push(policy);
         }
-        let denial = (said == Said::Deny && self.enforces()).then(|| {
+        let denial = (said == RemoteDecision::Deny && self.enforces()).then(|| {
             let cause = DenialCause::Guardian(self.record.guardian.clone());
             Denial { cause, reason: words::denial(&self.record.guardian, reason.as_deref()), policy }
         });
         let (kind, change) = match said {
-            Said::Allow => (VerdictKind::Allow, None),
-            Said::Deny => (VerdictKind::Deny, None),
-            Said::Modify(change) => (VerdictKind::Modify, Some(*change)),
+            RemoteDecision::Allow => (VerdictKind::Allow, None),
+            RemoteDecision::Deny => (VerdictKind::Deny, None),
+            RemoteDecision::Modify(change) => (VerdictKind::Modify, Some(*change)),
         };
         self.agreed = (kind != VerdictKind::Deny).then(|| Arc::clone(content));
         self.change = change;
         // Of several answers the strictest is told.
-        if self.record.verdict.is_none_or(|told| told <= kind) {
+        if self.record.verdict.is_none_or(|recorded| recorded <= kind) {
             self.record.verdict = Some(kind);
             self.record.reason = reason.or(self.record.reason.take());
         }

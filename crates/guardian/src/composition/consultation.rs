@@ -12,22 +12,22 @@ use toolgate_gate::refusal::Refusal;
 use toolgate_model::guard::{Ask, Content, Denial, HookEvent, Verdict};
 
 use super::alarm::Alarm;
-use super::record::Minutes;
-use super::seat::{Occasion, Seat};
+use super::participant::{Participant, Round};
+use super::record::DecisionRecord;
 use super::{Guardians, InProcess};
 use crate::remote::RemoteGuardian;
 use crate::time::now;
 
 /// A hearing under way.
-pub(super) struct Hearing<'a, 'm> {
+pub(super) struct Consultation<'a, 'm> {
     hooked: &'a Hooked<'a>,
     policy: &'a dyn InProcess,
     alarm: &'a dyn Alarm,
-    seats: Vec<Seat<'a>>,
+    participants: Vec<Participant<'a>>,
     original: Arc<Content<'a>>,
     /// How long guardians may still take, all together. What the gate does by itself does not count.
     left: Duration,
-    minutes: &'m mut Minutes<'a>,
+    decision_record: &'m mut DecisionRecord<'a>,
 }
 
 /// Why a hearing ends before its end.
@@ -50,21 +50,21 @@ impl From<Refusal> for End {
     }
 }
 
-impl<'a, 'm> Hearing<'a, 'm> {
+impl<'a, 'm> Consultation<'a, 'm> {
     pub(super) fn new(
         hooked: &'a Hooked<'a>,
         guardians: &'a Guardians,
         asked: Vec<&'a RemoteGuardian>,
-        minutes: &'m mut Minutes<'a>,
+        decision_record: &'m mut DecisionRecord<'a>,
     ) -> Self {
         Self {
             hooked,
             policy: &*guardians.policy,
             alarm: &*guardians.alarm,
-            seats: asked.into_iter().map(Seat::new).collect(),
+            participants: asked.into_iter().map(Participant::new).collect(),
             original: Arc::new(hooked.event.content.clone()),
             left: guardians.budget,
-            minutes,
+            decision_record,
         }
     }
 
@@ -75,7 +75,7 @@ impl<'a, 'm> Hearing<'a, 'm> {
             Verdict::Pass { content, asks } => (content, asks),
         };
         let ended = self.conclude(redacted.map(|content| *content), asks).await;
-        self.minutes.others = self.seats.into_iter().map(Seat::into_record).collect();
+        self.decision_record.others = self.participants.into_iter().map(Participant::into_record).collect();
         match ended {
             Ok(verdict) => Ok(verdict),
             Err(End::Denied(denial)) => Ok(Verdict::Deny(denial)),
@@ -87,11 +87,11 @@ impl<'a, 'm> Hearing<'a, 'm> {
         let mut content = redacted.map_or_else(|| Arc::clone(&self.original), Arc::new);
         let mut is_modified = false;
         let mut next = 0;
-        while next < self.seats.len() {
-            let modifier = self.seats.iter().skip(next).position(Seat::modifies);
-            let end = modifier.map_or(self.seats.len(), |modifier| next + modifier + 1);
-            self.round((next..end).collect(), &content, Occasion::Any).await?;
-            if let Some(change) = self.seats.get_mut(end - 1).and_then(Seat::take_change) {
+        while next < self.participants.len() {
+            let modifier = self.participants.iter().skip(next).position(Participant::modifies);
+            let end = modifier.map_or(self.participants.len(), |modifier| next + modifier + 1);
+            self.round((next..end).collect(), &content, Round::Any).await?;
+            if let Some(change) = self.participants.get_mut(end - 1).and_then(Participant::take_change) {
                 content = change;
                 is_modified = true;
             }
@@ -100,9 +100,13 @@ impl<'a, 'm> Hearing<'a, 'm> {
         // Also where one took back what another had changed.
         if is_modified {
             content = self.judge_again(content, &mut asks).await?;
-            let open = self.seats.iter().enumerate().filter(|(_, seat)| seat.enforces() && !seat.agrees_to(&content));
+            let open = self
+                .participants
+                .iter()
+                .enumerate()
+                .filter(|(_, participant)| participant.enforces() && !participant.agrees_to(&content));
             let open = open.map(|(position, _)| position).collect();
-            self.round(open, &content, Occasion::Last).await?;
+            self.round(open, &content, Round::Last).await?;
         }
         let is_changed = content != self.original;
         let content = is_changed.then(|| Box::new(Content::clone(&content).into_owned()));
@@ -110,18 +114,13 @@ impl<'a, 'm> Hearing<'a, 'm> {
     }
 
     /// Asks these at the same time. The first no that counts cancels the rest.
-    async fn round(
-        &mut self,
-        positions: Vec<usize>,
-        content: &Arc<Content<'a>>,
-        occasion: Occasion,
-    ) -> Result<(), Denial> {
-        let Self { hooked, alarm, left, ref mut seats, .. } = *self;
+    async fn round(&mut self, positions: Vec<usize>, content: &Arc<Content<'a>>, round: Round) -> Result<(), Denial> {
+        let Self { hooked, alarm, left, ref mut participants, .. } = *self;
         let event = &about(hooked.event, content);
         let secrets = hooked.secrets.unwrap_or_default();
-        let of_round = positions.into_iter().filter_map(|position| Some((position, seats.get(position)?)));
+        let of_round = positions.into_iter().filter_map(|position| Some((position, participants.get(position)?)));
         let prepared: Vec<_> =
-            of_round.map(|(position, seat)| (position, seat.guardian.prepare(event, secrets))).collect();
+            of_round.map(|(position, participant)| (position, participant.guardian.prepare(event, secrets))).collect();
         // All questions are written before the first is asked: nobody's time is spent on the question to another.
         let started = now();
         let until = started.checked_add(left).unwrap_or(started);
@@ -130,12 +129,12 @@ impl<'a, 'm> Hearing<'a, 'm> {
         let mut answers: FuturesUnordered<_> = asking.collect();
         let mut spent = Duration::ZERO;
         while let Some((position, asked)) = answers.next().await {
-            let Some(seat) = seats.get_mut(position) else { continue };
-            if seat.enforces() {
+            let Some(participant) = participants.get_mut(position) else { continue };
+            if participant.enforces() {
                 // Those in shadow take nothing of the time of the others.
                 spent = started.elapsed();
             }
-            if let Some(denial) = seat.hear(asked, content, occasion, event.hook, alarm) {
+            if let Some(denial) = participant.apply_decision(asked, content, round, event.hook, alarm) {
                 return Err(denial);
             }
         }
@@ -147,7 +146,7 @@ impl<'a, 'm> Hearing<'a, 'm> {
     async fn judge_again(&mut self, content: Arc<Content<'a>>, asks: &mut Vec<Ask>) -> Result<Arc<Content<'a>>, End> {
         let started = now();
         let judgement = self.policy.judge(self.hooked, &content).await?;
-        self.minutes.add(&judgement, started.elapsed());
+        self.decision_record.add(&judgement, started.elapsed());
         match judgement.verdict {
             Verdict::Deny(denial) => Err(denial.into()),
             Verdict::Pass { content: redacted, asks: further } => {

@@ -17,18 +17,18 @@ use super::activity::Activity;
 const RESERVED: usize = 32;
 
 /// All places of a gate.
-pub(super) struct Places {
+pub(super) struct Slots {
     ordinary: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
     total: usize,
     most_of_address: usize,
     unverified: Mutex<HashMap<SourceNetwork, usize>>,
     /// All ordinary connections, in the order in which they came. Those that have ended are skipped.
-    open: Mutex<VecDeque<Weak<Place>>>,
+    open: Mutex<VecDeque<Weak<Slot>>>,
 }
 
 /// One connection's place; given back when it is dropped.
-pub(crate) struct Place {
+pub(crate) struct Slot {
     /// Whether only probes are served on it.
     reserved: bool,
     counted: Option<Counted>,
@@ -39,21 +39,21 @@ pub(crate) struct Place {
 
 /// A connection that counts for its address.
 struct Counted {
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     network: SourceNetwork,
     is_discounted: AtomicBool,
 }
 
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoPlace {
+pub(super) enum NoSlot {
     /// All are taken.
     Full,
     /// This address has as many as it may.
     Address,
 }
 
-impl Places {
+impl Slots {
     pub(super) fn new(total: usize, most_of_address: usize) -> Self {
         Self {
             ordinary: Arc::new(Semaphore::new(total)),
@@ -66,21 +66,21 @@ impl Places {
     }
 
     /// A place for a connection from this address; none counts for no address.
-    pub(super) fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Arc<Place>, NoPlace> {
+    pub(super) fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Arc<Slot>, NoSlot> {
         let network = address.map(SourceNetwork::of);
         let counted = match network.map(|network| self.count(network)).transpose() {
-            Err(_) if self.evict(|place| place.network() == network && !place.has_verified_key()).is_some() => {
+            Err(_) if self.evict(|slot| slot.network() == network && !slot.has_verified_key()).is_some() => {
                 network.map(|network| self.count(network)).transpose()?
             }
             counted => counted?,
         };
         let ordinary = Arc::clone(&self.ordinary).try_acquire_owned().ok();
-        let ordinary = ordinary.or_else(|| self.evict(|place| !place.has_verified_key()));
+        let ordinary = ordinary.or_else(|| self.evict(|slot| !slot.has_verified_key()));
         let (permit, reserved) = match ordinary.or_else(|| self.evict(|_| true)) {
             Some(permit) => (permit, false),
-            None => (Arc::clone(&self.reserved).try_acquire_owned().map_err(|_| NoPlace::Full)?, true),
+            None => (Arc::clone(&self.reserved).try_acquire_owned().map_err(|_| NoSlot::Full)?, true),
         };
-        let place = Arc::new(Place {
+        let slot = Arc::new(Slot {
             reserved,
             counted,
             is_verified: AtomicBool::new(false),
@@ -90,23 +90,23 @@ impl Places {
         if !reserved {
             let mut open = self.open();
             if open.len() >= self.total.saturating_mul(2) {
-                open.retain(|place| place.strong_count() > 0);
+                open.retain(|slot| slot.strong_count() > 0);
             }
-            open.push_back(Arc::downgrade(&place));
+            open.push_back(Arc::downgrade(&slot));
         }
-        Ok(place)
+        Ok(slot)
     }
 
     /// Closes the oldest connection of this kind on which nothing is in flight; its place is free then.
-    fn evict(&self, is_meant: impl Fn(&Place) -> bool) -> Option<OwnedSemaphorePermit> {
+    fn evict(&self, is_meant: impl Fn(&Slot) -> bool) -> Option<OwnedSemaphorePermit> {
         let mut open = self.open();
         let mut position = 0;
-        while let Some(place) = open.get(position) {
-            let Some(place) = place.upgrade() else {
+        while let Some(slot) = open.get(position) {
+            let Some(slot) = slot.upgrade() else {
                 open.remove(position);
                 continue;
             };
-            match is_meant(&place).then(|| place.evict()).flatten() {
+            match is_meant(&slot).then(|| slot.evict()).flatten() {
                 Some(permit) => {
                     open.remove(position);
                     return Some(permit);
@@ -117,18 +117,18 @@ impl Places {
         None
     }
 
-    fn open(&self) -> MutexGuard<'_, VecDeque<Weak<Place>>> {
+    fn open(&self) -> MutexGuard<'_, VecDeque<Weak<Slot>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn count(self: &Arc<Self>, network: SourceNetwork) -> Result<Counted, NoPlace> {
+    fn count(self: &Arc<Self>, network: SourceNetwork) -> Result<Counted, NoSlot> {
         let mut unverified = self.unverified.lock().unwrap_or_else(PoisonError::into_inner);
         let count = unverified.entry(network).or_default();
         if *count >= self.most_of_address {
-            return Err(NoPlace::Address);
+            return Err(NoSlot::Address);
         }
         *count += 1;
-        Ok(Counted { places: Arc::clone(self), network, is_discounted: AtomicBool::new(false) })
+        Ok(Counted { slots: Arc::clone(self), network, is_discounted: AtomicBool::new(false) })
     }
 
     fn discount(&self, network: SourceNetwork) {
@@ -150,7 +150,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl Slot {
     /// The connection that has it, so that it can be closed.
     pub(super) fn belongs_to(&self, task: AbortHandle, activity: Arc<Activity>) {
         // There is only one.
@@ -195,7 +195,7 @@ impl Place {
 impl Counted {
     fn discount(&self) {
         if !self.is_discounted.swap(true, Ordering::AcqRel) {
-            self.places.discount(self.network);
+            self.slots.discount(self.network);
         }
     }
 }
@@ -216,85 +216,85 @@ mod tests {
     }
 
     struct Connected {
-        place: Arc<Place>,
+        slot: Arc<Slot>,
         activity: Arc<Activity>,
         task: tokio::task::JoinHandle<()>,
     }
 
-    fn connect(places: &Arc<Places>, from: &str) -> Result<Connected, NoPlace> {
-        let place = places.take(address(from))?;
+    fn connect(slots: &Arc<Slots>, from: &str) -> Result<Connected, NoSlot> {
+        let slot = slots.take(address(from))?;
         let day = std::time::Duration::from_secs(86_400);
         let activity = Arc::new(Activity::new(Timeouts { head: day, idle: day }));
         let task = tokio::spawn(std::future::pending());
-        place.belongs_to(task.abort_handle(), Arc::clone(&activity));
-        Ok(Connected { place, activity, task })
+        slot.belongs_to(task.abort_handle(), Arc::clone(&activity));
+        Ok(Connected { slot, activity, task })
     }
 
     #[tokio::test]
     async fn the_oldest_unused_connection_gives_its_place_to_a_new_one() {
-        let places = Arc::new(Places::new(3, 2));
-        let used = connect(&places, "192.0.2.1").ok().unwrap();
+        let slots = Arc::new(Slots::new(3, 2));
+        let used = connect(&slots, "192.0.2.1").ok().unwrap();
         let _request = used.activity.begin(false);
-        let oldest = connect(&places, "192.0.2.1").ok().unwrap();
+        let oldest = connect(&slots, "192.0.2.1").ok().unwrap();
         // The address has no place left but that of its own unused one.
-        let newer = connect(&places, "192.0.2.1").ok().unwrap();
+        let newer = connect(&slots, "192.0.2.1").ok().unwrap();
         assert!(oldest.task.await.unwrap_err().is_cancelled());
         // Neither has the gate.
-        let second = connect(&places, "192.0.2.2").ok().unwrap();
-        let third = connect(&places, "192.0.2.3").ok().unwrap();
-        assert!(newer.task.await.unwrap_err().is_cancelled() && !third.place.is_reserved());
+        let second = connect(&slots, "192.0.2.2").ok().unwrap();
+        let third = connect(&slots, "192.0.2.3").ok().unwrap();
+        assert!(newer.task.await.unwrap_err().is_cancelled() && !third.slot.is_reserved());
         assert!(!used.task.is_finished() && !second.task.is_finished());
     }
 
     #[tokio::test]
     async fn connections_with_a_verified_key_go_last_and_only_while_they_are_unused() {
-        let places = Arc::new(Places::new(3, 10));
-        let [unused, used, unverified] = [1, 2, 3].map(|_| connect(&places, "192.0.2.1").ok().unwrap());
-        unused.place.verified();
-        used.place.verified();
+        let slots = Arc::new(Slots::new(3, 10));
+        let [unused, used, unverified] = [1, 2, 3].map(|_| connect(&slots, "192.0.2.1").ok().unwrap());
+        unused.slot.verified();
+        used.slot.verified();
         let _request = used.activity.begin(false);
-        let fourth = connect(&places, "192.0.2.2").ok().unwrap();
+        let fourth = connect(&slots, "192.0.2.2").ok().unwrap();
         assert!(unverified.task.await.unwrap_err().is_cancelled());
-        fourth.place.verified();
+        fourth.slot.verified();
         let _second_request = fourth.activity.begin(false);
-        let fifth = connect(&places, "192.0.2.3").ok().unwrap();
+        let fifth = connect(&slots, "192.0.2.3").ok().unwrap();
         assert!(unused.task.await.unwrap_err().is_cancelled() && !used.task.is_finished());
         let _third_request = fifth.activity.begin(false);
-        assert!(connect(&places, "192.0.2.4").ok().unwrap().place.is_reserved(), "all are in use");
+        assert!(connect(&slots, "192.0.2.4").ok().unwrap().slot.is_reserved(), "all are in use");
     }
 
     #[test]
     fn one_address_has_so_many_until_a_key_is_verified() {
-        let places = Arc::new(Places::new(10, 2));
-        let first = places.take(address("192.0.2.1")).ok().unwrap();
-        let _second = places.take(address("192.0.2.1")).ok().unwrap();
-        assert_eq!(places.take(address("192.0.2.1")).err(), Some(NoPlace::Address));
-        assert!(places.take(address("192.0.2.2")).is_ok());
-        assert!(places.take(None).is_ok());
+        let slots = Arc::new(Slots::new(10, 2));
+        let first = slots.take(address("192.0.2.1")).ok().unwrap();
+        let _second = slots.take(address("192.0.2.1")).ok().unwrap();
+        assert_eq!(slots.take(address("192.0.2.1")).err(), Some(NoSlot::Address));
+        assert!(slots.take(address("192.0.2.2")).is_ok());
+        assert!(slots.take(None).is_ok());
         first.verified();
         first.verified();
-        let third = places.take(address("192.0.2.1")).ok().unwrap();
-        assert_eq!(places.take(address("192.0.2.1")).err(), Some(NoPlace::Address));
+        let third = slots.take(address("192.0.2.1")).ok().unwrap();
+        assert_eq!(slots.take(address("192.0.2.1")).err(), Some(NoSlot::Address));
         drop((first, third));
-        assert!(places.take(address("192.0.2.1")).is_ok());
+        assert!(slots.take(address("192.0.2.1")).is_ok());
     }
 
     #[test]
     fn when_all_are_taken_a_few_are_left_for_probes() {
-        let places = Arc::new(Places::new(1, 1000));
-        let first = places.take(address("192.0.2.1")).ok().unwrap();
+        let slots = Arc::new(Slots::new(1, 1000));
+        let first = slots.take(address("192.0.2.1")).ok().unwrap();
         assert!(!first.is_reserved());
-        let reserved: Vec<Arc<Place>> = (0..RESERVED).map(|_| places.take(None).ok().unwrap()).collect();
-        assert!(reserved.iter().all(|place| place.is_reserved()));
-        assert_eq!(places.take(address("192.0.2.2")).err(), Some(NoPlace::Full));
+        let reserved: Vec<Arc<Slot>> = (0..RESERVED).map(|_| slots.take(None).ok().unwrap()).collect();
+        assert!(reserved.iter().all(|slot| slot.is_reserved()));
+        assert_eq!(slots.take(address("192.0.2.2")).err(), Some(NoSlot::Full));
         drop(first);
-        assert!(!places.take(None).ok().unwrap().is_reserved());
+        assert!(!slots.take(None).ok().unwrap().is_reserved());
     }
 
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
-        let places = Arc::new(Places::new(10, 1));
-        let _first = places.take(address("2001:db8::1")).ok().unwrap();
-        assert_eq!(places.take(address("2001:db8::2")).err(), Some(NoPlace::Address));
+        let slots = Arc::new(Slots::new(10, 1));
+        let _first = slots.take(address("2001:db8::1")).ok().unwrap();
+        assert_eq!(slots.take(address("2001:db8::2")).err(), Some(NoSlot::Address));
     }
 }

@@ -8,12 +8,12 @@ use toolgate_model::principal::Principal;
 use toolgate_model::service::RenderedRequest;
 
 use crate::catalog::Tool;
-use crate::ports::ledger::{Generation, Holding};
+use crate::ports::ledger::{Generation, HeldGrant};
 
 /// A tool that the call names, with what may open it.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
-    pub(crate) opening: Opening,
+    pub(crate) authorized_by: AuthorizedBy,
     /// For whom the call is, as it was read; `None` where there is no such principal.
     pub(crate) agent: Option<Arc<Principal>>,
     /// The state that all of this was read from.
@@ -25,29 +25,29 @@ pub(crate) struct Candidate {
 
 /// What opens a tool.
 #[derive(Debug, Clone)]
-pub(crate) enum Opening {
+pub(crate) enum AuthorizedBy {
     /// A grant that the agent holds on the credential of the tool's service.
-    Grant(Arc<Holding>),
+    Grant(Arc<HeldGrant>),
     /// Nothing but the agent's own scopes: the tool needs no credential.
     Scopes,
 }
 
 impl Candidate {
-    pub(crate) fn holding(&self) -> Option<&Arc<Holding>> {
-        match &self.opening {
-            Opening::Grant(holding) => Some(holding),
-            Opening::Scopes => None,
+    pub(crate) fn held_grant(&self) -> Option<&Arc<HeldGrant>> {
+        match &self.authorized_by {
+            AuthorizedBy::Grant(held_grant) => Some(held_grant),
+            AuthorizedBy::Scopes => None,
         }
     }
 
     pub(crate) fn grant(&self) -> Option<GrantId> {
-        self.holding().map(|holding| holding.grant())
+        self.held_grant().map(|held_grant| held_grant.grant())
     }
 
     /// Whether a call through either comes to the same action, with the same arguments: the same definition of the same
     /// tool, reached with the same state of the same credential.
     fn is_same_action(&self, other: &Self) -> bool {
-        let same_credential = match (self.holding(), other.holding()) {
+        let same_credential = match (self.held_grant(), other.held_grant()) {
             (Some(mine), Some(theirs)) => {
                 let (mine, theirs) = (&mine.credential, &theirs.credential);
                 mine.id == theirs.id && mine.version == theirs.version && mine.metadata == theirs.metadata
@@ -60,7 +60,7 @@ impl Candidate {
             mine.service == theirs.service
                 && mine.name == theirs.name
                 && mine.version == theirs.version
-                && mine.backing == theirs.backing
+                && mine.kind == theirs.kind
                 && mine.governed_as() == theirs.governed_as()
                 && mine.base_url == theirs.base_url
                 && mine.definition == theirs.definition
@@ -76,9 +76,9 @@ impl Candidate {
 
 /// A candidate that the constraints let pass, with what is to be done.
 #[derive(Debug, Clone)]
-pub(crate) struct Fit {
+pub(crate) struct EligibleGrant {
     pub(crate) candidate: Candidate,
-    pub(crate) errand: Errand,
+    pub(crate) action: Action,
 }
 
 /// Eligible grants that come to the same action. What is decided for one of them holds for all, and for nothing else:
@@ -87,29 +87,29 @@ pub(crate) struct Fit {
 /// INVARIANT: all have the same tool, definition and credential as the first.
 #[derive(Debug, Clone)]
 pub(crate) struct Alternative {
-    pub(crate) first: Fit,
-    others: Vec<Fit>,
+    pub(crate) first: EligibleGrant,
+    others: Vec<EligibleGrant>,
 }
 
 impl Alternative {
     /// Sorts eligible grants into alternatives, in the order in which they stand.
-    pub(crate) fn sort(fits: Vec<Fit>) -> Vec<Self> {
+    pub(crate) fn sort(eligible_grants: Vec<EligibleGrant>) -> Vec<Self> {
         let mut alternatives: Vec<Self> = Vec::new();
-        for fit in fits {
-            match alternatives.iter_mut().find(|known| known.first.candidate.is_same_action(&fit.candidate)) {
-                Some(known) => known.others.push(fit),
-                None => alternatives.push(Self { first: fit, others: Vec::new() }),
+        for eligible in eligible_grants {
+            match alternatives.iter_mut().find(|known| known.first.candidate.is_same_action(&eligible.candidate)) {
+                Some(known) => known.others.push(eligible),
+                None => alternatives.push(Self { first: eligible, others: Vec::new() }),
             }
         }
         alternatives
     }
 
     /// The grants, in the order of preference.
-    pub(crate) fn fits(&self) -> impl Iterator<Item = &Fit> {
+    pub(crate) fn eligible_grants(&self) -> impl Iterator<Item = &EligibleGrant> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    pub(crate) fn into_fits(self) -> impl Iterator<Item = Fit> {
+    pub(crate) fn into_eligible_grants(self) -> impl Iterator<Item = EligibleGrant> {
         std::iter::once(self.first).chain(self.others)
     }
 }
@@ -117,7 +117,7 @@ impl Alternative {
 /// A request to a service, with its credential.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
-    pub(crate) holding: Arc<Holding>,
+    pub(crate) held_grant: Arc<HeldGrant>,
     pub(crate) adapter: AdapterName,
     /// Where the credential is put.
     pub(crate) placement: AuthPlacement,
@@ -127,7 +127,7 @@ pub(crate) struct Connector {
 
 /// What is to be done.
 #[derive(Debug, Clone)]
-pub(crate) enum Errand {
+pub(crate) enum Action {
     /// A request to a service, with its credential.
     Connector(Box<Connector>),
     /// A request as the caller wrote it, without any credential.
@@ -142,20 +142,20 @@ pub(crate) enum Errand {
     Conformance { fails: bool },
 }
 
-impl Fit {
+impl EligibleGrant {
     /// How the service is reached.
     ///
     /// INVARIANT: `constrain` lets nothing pass whose connection was not understood.
     pub(crate) fn connection(&self) -> Option<&Connection> {
-        self.candidate.holding().and_then(|holding| holding.connection.as_ref().ok())
+        self.candidate.held_grant().and_then(|held_grant| held_grant.connection.as_ref().ok())
     }
 
     /// What is to be sent, where that is a request.
     pub(crate) fn request(&self) -> Option<&RenderedRequest> {
-        match &self.errand {
-            Errand::Connector(connector) => Some(&connector.request),
-            Errand::Fetch(request) => Some(request),
-            Errand::Workspace | Errand::Question | Errand::External(_) | Errand::Conformance { .. } => None,
+        match &self.action {
+            Action::Connector(connector) => Some(&connector.request),
+            Action::Fetch(request) => Some(request),
+            Action::Workspace | Action::Question | Action::External(_) | Action::Conformance { .. } => None,
         }
     }
 }

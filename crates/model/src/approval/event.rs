@@ -8,7 +8,7 @@ use crate::principal::PrincipalId;
 
 /// Something that happened to an approval.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ApprovalHappening {
+pub enum ApprovalEvent {
     /// A person is asked.
     Requested(Approval),
     /// Somebody said yes, and more must.
@@ -43,7 +43,7 @@ pub enum ApprovalHappening {
     },
 }
 
-impl ApprovalHappening {
+impl ApprovalEvent {
     /// What the types of all these events begin with, or one of it.
     pub const NAMES: [&'static str; 12] = [
         "approval.cancelled",

@@ -19,7 +19,7 @@ fn ask(tenant: &TestTenant) -> Ask {
         ..approval("bank.transfer", Category::Exec, json!({"amount": 1}))
     };
     Ask {
-        stamp: tenant.stamp_of(&approval.agent),
+        audit: tenant.audit_of(&approval.agent),
         approval,
         attended: false,
         waits: true,
@@ -43,7 +43,7 @@ async fn approve_and_disconnect(tenant: &TestTenant, approval: &Approval) {
         at: tenant.now(),
     };
     let command = DecideApproval {
-        stamp: tenant.stamp_of(&by),
+        audit: tenant.audit_of(&by),
         id: approval.id,
         vote,
         standing: None,
@@ -58,32 +58,32 @@ async fn a_decision_is_heard(fixture: LedgerFixture) {
     let tenant = fixture.tenant().await;
     tenant.agent("agent").await;
     let process = ProcessId::new(tenant.now(), random().unwrap());
-    let desk = Arc::new(Desk::new(
+    let broker = Arc::new(ApprovalBroker::new(
         tenant.ledger.clone(),
         tenant.ledger.clone(),
         Arc::new(tenant.clock.clone()),
         process,
         Arc::new(NoLinks),
     ));
-    desk.beat().await.unwrap();
+    broker.heartbeat().await.unwrap();
     let ask = ask(&tenant);
     let approval = ask.approval.clone();
     let (asked, mut waits) = tokio::sync::mpsc::unbounded_channel();
     let waiting = tokio::spawn({
-        let desk = Arc::clone(&desk);
+        let broker = Arc::clone(&broker);
         async move {
             let tell = |_: &Approval| asked.send(()).unwrap();
-            desk.approve(ask, &tell, Box::pin(std::future::pending())).await
+            broker.approve(ask, &tell, Box::pin(std::future::pending())).await
         }
     });
     waits.recv().await.unwrap();
 
     approve_and_disconnect(&tenant, &approval).await;
-    desk.collect().await.unwrap();
+    broker.collect().await.unwrap();
 
-    assert_eq!(desk.waiting(), 0, "nobody has told the call");
+    assert_eq!(broker.waiting(), 0, "nobody has told the call");
     let consent = Consent { approval: Some(approval.id), ..Consent::default() };
-    assert_eq!(waiting.await.unwrap().unwrap(), Reply::Consent(consent));
+    assert_eq!(waiting.await.unwrap().unwrap(), ApprovalOutcome::Consent(consent));
     assert_eq!(tenant.events_of("approval.granted").await[0]["actor"], json!(tenant.administrator));
 }
 

@@ -12,7 +12,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// How often a pipe is looked at while its reader is slow; the first time sooner.
-const LOOK_EVERY_MS: u32 = 32;
+const POLL_INTERVAL_MS: u32 = 32;
 
 /// What became of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +25,12 @@ pub(crate) enum Taken {
 
 /// Writes on a thread of its own, since a reader may make it wait for as long as it likes and signals must be heard
 /// meanwhile.
-pub(crate) struct Outlet {
+pub(crate) struct OutputWriter {
     batches: Sender<Vec<u8>>,
     outcomes: UnboundedReceiver<io::Result<Taken>>,
 }
 
-impl Outlet {
+impl OutputWriter {
     /// The program's standard output.
     pub(crate) fn of_stdout() -> io::Result<Self> {
         let sink = Sink::new(File::from(io::stdout().as_fd().try_clone_to_owned()?))?;
@@ -107,7 +107,7 @@ impl Sink {
             let mut watched = [PollFd::new(&self.file, PollFlags::empty())];
             let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(pause_ms) * 1_000_000 };
             match poll(&mut watched, Some(&pause)) {
-                Ok(0) | Err(Errno::INTR) => pause_ms = (pause_ms * 2).min(LOOK_EVERY_MS),
+                Ok(0) | Err(Errno::INTR) => pause_ms = (pause_ms * 2).min(POLL_INTERVAL_MS),
                 Ok(_) => return self.gone(written),
                 Err(error) => return Err(error.into()),
             }

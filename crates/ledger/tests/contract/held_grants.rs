@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate_gate::ports::ledger::{Freshness, Holding, Holdings};
+use toolgate_gate::ports::ledger::{Freshness, HeldGrant, HeldGrants};
 use toolgate_model::grant::{Grant, GrantStatus};
 use toolgate_model::id::GrantId;
 use toolgate_model::principal::PrincipalId;
@@ -25,12 +25,12 @@ contract!(
     the_holdings_of_another_tenant_are_out_of_reach,
 );
 
-async fn held(tenant: &TestTenant, agent: &str) -> Arc<Holdings> {
-    tenant.ledger.holdings(&tenant.id, &principal(agent), tenant.now(), Freshness::Newest).await.unwrap()
+async fn held(tenant: &TestTenant, agent: &str) -> Arc<HeldGrants> {
+    tenant.ledger.held_grants(&tenant.id, &principal(agent), tenant.now(), Freshness::Newest).await.unwrap()
 }
 
-fn ids(holdings: &[Arc<Holding>]) -> Vec<GrantId> {
-    holdings.iter().map(|holding| holding.grant()).collect()
+fn ids(held_grants: &[Arc<HeldGrant>]) -> Vec<GrantId> {
+    held_grants.iter().map(|held_grant| held_grant.grant()).collect()
 }
 
 async fn ending_in(tenant: &TestTenant, agent: &PrincipalId, seconds: u64) -> Grant {
@@ -53,11 +53,11 @@ async fn active_and_suspended_grants_are_held_and_ended_ones_are_not(fixture: &L
     tenant.revoke(revoked.id).await.unwrap();
     tenant.grant("somebody-else").await;
 
-    let holdings = held(&tenant, "billing").await;
+    let held_grants = held(&tenant, "billing").await;
 
-    assert_eq!(ids(&holdings.held), [active.id, suspended.id]);
-    assert!(!holdings.truncated);
-    assert_eq!(holdings.held[1].lineage.standing(tenant.now()).status, GrantStatus::Suspended);
+    assert_eq!(ids(&held_grants.held), [active.id, suspended.id]);
+    assert!(!held_grants.truncated);
+    assert_eq!(held_grants.held[1].lineage.standing(tenant.now()).status, GrantStatus::Suspended);
     assert_eq!(tenant.standing(ended.id).await, GrantStatus::Expired);
 }
 
@@ -72,14 +72,14 @@ async fn what_is_held_comes_oldest_first_with_its_lineage_and_its_credential(fix
         tenant.wait(1);
     }
 
-    let holdings = held(&tenant, "worker").await;
+    let held_grants = held(&tenant, "worker").await;
 
-    assert_eq!(holdings.held.len(), 3);
-    for (holding, [root, middle, leaf]) in holdings.held.iter().zip(&expected) {
-        assert_eq!(holding.lineage.grant(), leaf);
-        assert_eq!(holding.lineage.ancestors(), [root.clone(), middle.clone()]);
+    assert_eq!(held_grants.held.len(), 3);
+    for (held_grant, [root, middle, leaf]) in held_grants.held.iter().zip(&expected) {
+        assert_eq!(held_grant.lineage.grant(), leaf);
+        assert_eq!(held_grant.lineage.ancestors(), [root.clone(), middle.clone()]);
         let credential = tenant.ledger.credential(&tenant.id, root.credential).await.unwrap().unwrap();
-        assert_eq!(holding.credential, credential);
+        assert_eq!(held_grant.credential, credential);
     }
 }
 
@@ -87,10 +87,10 @@ async fn what_can_be_done_is_what_the_whole_lineage_allows(fixture: &LedgerFixtu
     let caller = Caller::new(fixture).await;
     let root = caller.grant(5).await;
     let leaf = caller.delegate(&root, None).await;
-    let holdings = held(&caller.tenant, "worker").await;
+    let held_grants = held(&caller.tenant, "worker").await;
     assert_eq!(leaf.authority.constraints.max_invocations_per_hour, None);
-    assert_eq!(holdings.held[0].effective.constraints.max_invocations_per_hour, Some(5));
-    assert_eq!(holdings.held[0].effective, caller.tenant.lineage(leaf.id).await.effective());
+    assert_eq!(held_grants.held[0].effective.constraints.max_invocations_per_hour, Some(5));
+    assert_eq!(held_grants.held[0].effective, caller.tenant.lineage(leaf.id).await.effective());
 }
 
 async fn the_tools_of_a_credential_come_with_it(fixture: &LedgerFixture) {
@@ -105,11 +105,15 @@ async fn the_tools_of_a_credential_come_with_it(fixture: &LedgerFixture) {
     let credential = tenant.store_credential(credential).await;
     tenant.store_grant(tenant.new_grant(&credential, &principal("billing"))).await.unwrap();
 
-    let holdings = held(&tenant, "billing").await;
+    let held_grants = held(&tenant, "billing").await;
 
-    let holding = &holdings.held[0];
-    assert!(holding.connection.is_ok(), "{:?}", holding.connection);
-    assert!(holding.implicit.contains_key(&ToolName::parse("charges.read").unwrap()), "{:?}", holding.implicit.keys());
+    let held_grant = &held_grants.held[0];
+    assert!(held_grant.connection.is_ok(), "{:?}", held_grant.connection);
+    assert!(
+        held_grant.implicit.contains_key(&ToolName::parse("charges.read").unwrap()),
+        "{:?}",
+        held_grant.implicit.keys()
+    );
 }
 
 async fn a_connection_that_is_not_understood_is_closed_and_the_rest_is_held(fixture: &LedgerFixture) {
@@ -122,11 +126,11 @@ async fn a_connection_that_is_not_understood_is_closed_and_the_rest_is_held(fixt
     let credential = tenant.store_credential(credential).await;
     let bad = tenant.store_grant(tenant.new_grant(&credential, &principal("billing"))).await.unwrap();
 
-    let holdings = held(&tenant, "billing").await;
+    let held_grants = held(&tenant, "billing").await;
 
-    assert_eq!(ids(&holdings.held), [good.id, bad.id]);
-    assert!(holdings.held[0].connection.is_ok() && holdings.held[1].connection.is_err());
-    assert!(holdings.held[1].implicit.is_empty());
+    assert_eq!(ids(&held_grants.held), [good.id, bad.id]);
+    assert!(held_grants.held[0].connection.is_ok() && held_grants.held[1].connection.is_err());
+    assert!(held_grants.held[1].implicit.is_empty());
 }
 
 async fn what_ends_by_the_clock_is_not_held_any_more(fixture: &LedgerFixture) {
@@ -142,15 +146,15 @@ async fn what_ends_by_the_clock_is_not_held_any_more(fixture: &LedgerFixture) {
 
     // Nothing has changed but the time.
     for freshness in [Freshness::Newest, Freshness::Recent] {
-        let holdings = tenant.ledger.holdings(&tenant.id, &agent, tenant.now(), freshness).await.unwrap();
-        assert_eq!(ids(&holdings.held), [long.id]);
+        let held_grants = tenant.ledger.held_grants(&tenant.id, &agent, tenant.now(), freshness).await.unwrap();
+        assert_eq!(ids(&held_grants.held), [long.id]);
     }
 }
 
 async fn more_than_can_be_looked_through_is_said_to_be_cut(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let credential = tenant.credential().await;
-    let limit = usize::try_from(Holdings::LIMIT).unwrap();
+    let limit = usize::try_from(HeldGrants::LIMIT).unwrap();
     let grants: Vec<Grant> = (0..limit).map(|_| tenant.new_grant(&credential, &principal("busy"))).collect();
     for some in grants.chunks(100) {
         let stored = some.iter().map(|grant| tenant.store_grant(grant.clone()));
@@ -172,7 +176,7 @@ async fn one_grant_is_read_whatever_state_it_is_in(fixture: &LedgerFixture) {
     let tenant = &caller.tenant;
     let root = tenant.grant("coordinator").await;
     let leaf = tenant.delegate(&root, "worker").await.unwrap();
-    let standing = async || caller.holding(leaf.id).await.lineage.standing(tenant.now()).status;
+    let standing = async || caller.held_grant(leaf.id).await.lineage.standing(tenant.now()).status;
 
     assert_eq!(standing().await, GrantStatus::Active);
     tenant.suspend(root.id).await.unwrap();
@@ -180,9 +184,9 @@ async fn one_grant_is_read_whatever_state_it_is_in(fixture: &LedgerFixture) {
     tenant.revoke(root.id).await.unwrap();
     assert_eq!(standing().await, GrantStatus::Revoked);
     tenant.revoke_credential(root.credential).await.unwrap();
-    let holding = caller.holding(leaf.id).await;
-    assert_eq!(holding.credential.revoked_at, Some(tenant.now()));
-    assert!(tenant.ledger.holding(&tenant.id, tenant.grant_id()).await.unwrap().is_none());
+    let held_grant = caller.held_grant(leaf.id).await;
+    assert_eq!(held_grant.credential.revoked_at, Some(tenant.now()));
+    assert!(tenant.ledger.held_grant(&tenant.id, tenant.grant_id()).await.unwrap().is_none());
 }
 
 async fn ended_grants_are_read_newest_first(fixture: &LedgerFixture) {
@@ -194,7 +198,7 @@ async fn ended_grants_are_read_newest_first(fixture: &LedgerFixture) {
     tenant.revoke(revoked.id).await.unwrap();
     tenant.wait(1);
     tenant.grant("billing").await;
-    let ended = async || ids(&tenant.ledger.ended_holdings(&tenant.id, &agent, tenant.now()).await.unwrap());
+    let ended = async || ids(&tenant.ledger.ended_grants(&tenant.id, &agent, tenant.now()).await.unwrap());
 
     assert_eq!(ended().await, [revoked.id]);
     tenant.wait(58);
@@ -209,7 +213,7 @@ async fn the_holdings_of_another_tenant_are_out_of_reach(fixture: &LedgerFixture
     assert_eq!(held(&owner, "billing").await.held.len(), 1);
 
     assert!(held(&intruder, "billing").await.held.is_empty());
-    assert!(intruder.ledger.holding(&intruder.id, grant.id).await.unwrap().is_none());
-    let ended = intruder.ledger.ended_holdings(&intruder.id, &principal("billing"), intruder.now()).await.unwrap();
+    assert!(intruder.ledger.held_grant(&intruder.id, grant.id).await.unwrap().is_none());
+    let ended = intruder.ledger.ended_grants(&intruder.id, &principal("billing"), intruder.now()).await.unwrap();
     assert!(ended.is_empty());
 }

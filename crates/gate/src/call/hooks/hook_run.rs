@@ -14,14 +14,14 @@ use toolgate_model::time::Timestamp;
 use super::Hooks;
 use super::record::trace_ids;
 use super::tools::Named;
-use super::{AskForm, HookAnswer, HookQuestion, parked, run_of};
-use crate::call::{AskedHook, CallRequest, Denial, Modified, Own, Progress};
+use super::{AskForm, HookQuestion, HookResponse, parked, run_of};
+use crate::call::{AskedHook, CallOptions, CallRequest, Denial, Modified, Progress};
 use crate::identify::Caller;
 use crate::ports::ledger::AskedApproval;
 use crate::refusal::{Code, Refusal};
 
 /// What is walked down the path for a question.
-pub(super) struct Walk {
+pub(super) struct HookRun {
     pub(super) named: Named,
     pub(super) parameters: Map<String, Value>,
     pub(super) content: Content<'static>,
@@ -41,14 +41,14 @@ impl Hooks {
     }
 
     /// Walks a question down the path.
-    pub(super) async fn walk_question(
+    pub(super) async fn run_question(
         &self,
         caller: Caller,
         question: &HookQuestion,
-        walk: Walk,
-    ) -> Result<HookAnswer, Refusal> {
+        hook_run: HookRun,
+    ) -> Result<HookResponse, Refusal> {
         if question.terms.ask == AskForm::Hold {
-            return Ok(self.walk_to_the_end(caller, question, walk, Own::default()).await?.0);
+            return Ok(self.run_to_completion(caller, question, hook_run, CallOptions::default()).await?.0);
         }
         // The runtime is told at once that an approver is asked, and nothing waits for it.
         let key = parked::key(&caller, question);
@@ -64,17 +64,22 @@ impl Hooks {
             }
         }
         let answered = answered.map(|approval| AskedApproval { approval, first: true }).into_iter().collect();
-        let own = Own { waits: false, answered, ..Own::default() };
-        let (answer, asked) = self.walk_to_the_end(caller, question, walk, own).await?;
+        let options = CallOptions { waits: false, answered, ..CallOptions::default() };
+        let (response, asked) = self.run_to_completion(caller, question, hook_run, options).await?;
         if let Some((approval, expires_at)) = asked {
             self.parked.wait(key, approval, expires_at, self.clock.now());
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// The call that stands for a question, and what it brings along.
-    fn on_its_way(&self, question: &HookQuestion, walk: Walk, own: Own) -> (CallRequest, Own) {
-        let Walk { named: Named { tool, standing }, parameters, content } = walk;
+    fn call_for_question(
+        &self,
+        question: &HookQuestion,
+        hook_run: HookRun,
+        options: CallOptions,
+    ) -> (CallRequest, CallOptions) {
+        let HookRun { named: Named { tool, standing }, parameters, content } = hook_run;
         let event = &question.event;
         let owned = |text: &Option<Cow<'static, str>>| text.as_deref().map(str::to_owned);
         let asked = AskedHook {
@@ -92,24 +97,24 @@ impl Hooks {
             // A tool that the gate knows is found again on the path, with the grants that open it.
             _ => (event.tool.as_deref().unwrap_or_default().to_owned(), None),
         };
-        (self.request(question, name, parameters), Own { tool, asked: Some(Arc::new(asked)), ..own })
+        (self.request(question, name, parameters), CallOptions { tool, asked: Some(Arc::new(asked)), ..options })
     }
 
     /// What came of the question, and the approval that was asked for.
-    async fn walk_to_the_end(
+    async fn run_to_completion(
         &self,
         caller: Caller,
         question: &HookQuestion,
-        walk: Walk,
-        own: Own,
-    ) -> Result<(HookAnswer, Option<(ApprovalId, Timestamp)>), Refusal> {
-        let (request, own) = self.on_its_way(question, walk, own);
+        hook_run: HookRun,
+        options: CallOptions,
+    ) -> Result<(HookResponse, Option<(ApprovalId, Timestamp)>), Refusal> {
+        let (request, options) = self.call_for_question(question, hook_run, options);
         let (observer, mut progress) = mpsc::unbounded_channel();
         let request = CallRequest { observer: Some(observer), ..request };
-        let answered = own.answered.first().map(|asked| asked.approval);
-        let mut walking = Box::pin(self.pipeline.invoke_with(caller, request, own));
+        let answered = options.answered.first().map(|asked| asked.approval);
+        let mut running = Box::pin(self.pipeline.invoke_with(caller, request, options));
         let (mut asked, mut modified) = (None, None);
-        let mut hear = |step| match step {
+        let mut note_progress = |step| match step {
             // Nothing else of it is kept while the call waits.
             Progress::Asked(approval) => asked = Some((approval.id, approval.expires_at)),
             Progress::Modified(change) => modified = Some(*change),
@@ -118,34 +123,34 @@ impl Hooks {
         let outcome = loop {
             tokio::select! {
                 biased;
-                Some(step) = progress.recv() => hear(step),
-                outcome = &mut walking => break outcome,
+                Some(step) = progress.recv() => note_progress(step),
+                outcome = &mut running => break outcome,
             }
         };
         while let Ok(step) = progress.try_recv() {
-            hear(step);
+            note_progress(step);
         }
         let approval = asked.map(|(approval, _)| approval).or(answered);
-        let answer = match outcome {
-            Ok(answer) => {
-                let passed = match (&answer.outcome.error, modified) {
+        let response = match outcome {
+            Ok(response) => {
+                let passed = match (&response.outcome.error, modified) {
                     // Whatever ended in an error here must not be done elsewhere.
-                    (Some(error), _) => HookAnswer::failed(error),
+                    (Some(error), _) => HookResponse::failed(error),
                     (None, Some(Modified { parameters, reason, policy })) => {
-                        HookAnswer::changed(changed(&question.event.content, parameters)?, reason, policy)
+                        HookResponse::changed(changed(&question.event.content, parameters)?, reason, policy)
                     }
-                    (None, None) => HookAnswer::allowed(),
+                    (None, None) => HookResponse::allowed(),
                 };
-                HookAnswer { approval, invocation: Some(answer.invocation), ..passed }
+                HookResponse { approval, invocation: Some(response.invocation), ..passed }
             }
             Err(Denial { invocation: Some(invocation), refusal, .. }) => {
-                let denied = HookAnswer::denied(&refusal);
-                HookAnswer { invocation: Some(invocation), approval: approval.or(denied.approval), ..denied }
+                let denied = HookResponse::denied(&refusal);
+                HookResponse { invocation: Some(invocation), approval: approval.or(denied.approval), ..denied }
             }
             // No record, no answer.
             Err(Denial { invocation: None, refusal, .. }) => return Err(refusal),
         };
-        Ok((answer, asked))
+        Ok((response, asked))
     }
 }
 

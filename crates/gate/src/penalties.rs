@@ -11,7 +11,7 @@ use toolgate_model::time::Timestamp;
 const LIMIT: usize = 65_536;
 
 /// Who owes how much.
-pub(crate) struct Debts<K> {
+pub(crate) struct Penalties<K> {
     /// How many failures are let pass.
     burst: i64,
     /// How long until one of them is forgiven.
@@ -20,35 +20,35 @@ pub(crate) struct Debts<K> {
     until: HashMap<K, Timestamp>,
 }
 
-impl<K: Eq + Hash + Clone> Debts<K> {
+impl<K: Eq + Hash + Clone> Penalties<K> {
     pub(crate) fn new(burst: i64, forgive: Duration) -> Self {
         Self { burst, forgive, until: HashMap::new() }
     }
 
     /// How many seconds this one must wait, where it owes too much.
-    pub(crate) fn wait(&mut self, debtor: &K, now: Timestamp) -> Option<i64> {
+    pub(crate) fn wait(&mut self, holder: &K, now: Timestamp) -> Option<i64> {
         let most = now.plus(self.forgive.saturating_mul(u32::try_from(self.burst).unwrap_or(u32::MAX)));
-        let debt = self.until.get_mut(debtor).map_or(0, |until| {
+        let penalty = self.until.get_mut(holder).map_or(0, |until| {
             // More than one can owe means that the clock was set back: the debt counts from here on, and not from a day to
             // come.
             *until = (*until).min(most);
             until.as_millis() - now.as_millis()
         });
-        let excess = debt - millis(self.forgive) * (self.burst - 1);
+        let excess = penalty - millis(self.forgive) * (self.burst - 1);
         (excess > 0).then(|| excess.div_euclid(1000) + 1)
     }
 
-    pub(crate) fn add(&mut self, debtor: &K, now: Timestamp) {
+    pub(crate) fn add(&mut self, holder: &K, now: Timestamp) {
         if self.until.len() >= LIMIT {
             self.until.retain(|_, until| *until > now);
         }
         // Full of debtors: who owes least is forgotten, so that memory stays bounded under a flood of them.
         if self.until.len() >= LIMIT
-            && let Some(least) = self.until.iter().min_by_key(|(_, until)| **until).map(|(debtor, _)| debtor.clone())
+            && let Some(least) = self.until.iter().min_by_key(|(_, until)| **until).map(|(holder, _)| holder.clone())
         {
             self.until.remove(&least);
         }
-        let until = self.until.entry(debtor.clone()).or_insert(now);
+        let until = self.until.entry(holder.clone()).or_insert(now);
         *until = (*until).max(now).plus(self.forgive);
     }
 }
@@ -65,10 +65,10 @@ mod tests {
     fn a_clock_that_was_ahead_when_somebody_failed_makes_nobody_wait_for_it() {
         let now = Timestamp::from_millis(1_000_000).unwrap();
         let ahead = now.plus(Duration::from_secs(40 * 24 * 3600));
-        let mut debts = Debts::new(3, Duration::from_secs(10));
-        debts.add(&"one", ahead);
+        let mut penalties = Penalties::new(3, Duration::from_secs(10));
+        penalties.add(&"one", ahead);
         // It counts as if all had been used up just now, and is forgiven as usual.
-        assert_eq!(debts.wait(&"one", now), Some(11));
-        assert_eq!(debts.wait(&"one", now.plus(Duration::from_secs(10))), None);
+        assert_eq!(penalties.wait(&"one", now), Some(11));
+        assert_eq!(penalties.wait(&"one", now.plus(Duration::from_secs(10))), None);
     }
 }

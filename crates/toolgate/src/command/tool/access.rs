@@ -46,7 +46,7 @@ impl fmt::Display for Missing {
 
 /// What a principal has, as far as whoever asks may know.
 #[derive(Default)]
-pub(super) struct Holdings {
+pub(super) struct PrincipalAccess {
     /// The principal as the gate shows it; `None` where that is not to be seen.
     pub(super) principal: Option<Value>,
     /// One row for each grant and each tool that it opens.
@@ -64,7 +64,7 @@ pub(super) struct Tool {
     /// The version of the service's definition; `null` for a tool that a credential defines.
     pub(super) version: Value,
     /// What the gate tells of it.
-    pub(super) told: Map<String, Value>,
+    pub(super) declared: Map<String, Value>,
 }
 
 impl Tool {
@@ -74,15 +74,15 @@ impl Tool {
     }
 
     /// A member of what is told of it.
-    pub(super) fn told(&self, name: &str) -> &Value {
-        self.told.get(name).unwrap_or(&Value::Null)
+    pub(super) fn declared(&self, name: &str) -> &Value {
+        self.declared.get(name).unwrap_or(&Value::Null)
     }
 }
 
-impl Holdings {
+impl PrincipalAccess {
     /// Whether the principal holds a grant for this scope of this service.
     pub(super) fn has_grant(&self, tool: &Tool) -> bool {
-        self.granted.iter().any(|row| at(row, "service") == &tool.service && at(row, "scope") == tool.told("scope"))
+        self.granted.iter().any(|row| at(row, "service") == &tool.service && at(row, "scope") == tool.declared("scope"))
     }
 
     /// What the principal would need besides.
@@ -106,10 +106,10 @@ fn missing_of_principal(principal: &Value, tool: &Tool) -> Vec<Missing> {
     if !texts(at(principal, "permissions")).contains(permission.as_str()) {
         missing.push(Missing::Permission { permission });
     }
-    if at(principal, "tool_allowlist").as_array().is_some_and(|allowed| !allowed.contains(tool.told("tool_id"))) {
+    if at(principal, "tool_allowlist").as_array().is_some_and(|allowed| !allowed.contains(tool.declared("tool_id"))) {
         missing.push(Missing::Allowlist);
     }
-    let required = texts(tool.told("required_scopes"));
+    let required = texts(tool.declared("required_scopes"));
     let scopes = match covers_all(texts(at(principal, "scopes")), required.iter().copied()) {
         Ok(()) => Vec::new(),
         Err(NotCovered::Missing(scopes)) => scopes,
@@ -124,7 +124,7 @@ fn missing_of_principal(principal: &Value, tool: &Tool) -> Vec<Missing> {
 fn serves(credential: &Value, tool: &Tool) -> bool {
     at(credential, "service") == &tool.service
         && at(credential, "status") == "active"
-        && at(credential, "scopes_available").as_array().is_some_and(|scopes| scopes.contains(tool.told("scope")))
+        && at(credential, "scopes_available").as_array().is_some_and(|scopes| scopes.contains(tool.declared("scope")))
 }
 
 fn texts(list: &Value) -> BTreeSet<&str> {
@@ -138,20 +138,20 @@ mod tests {
     use super::*;
 
     fn tool() -> Tool {
-        let told = json!({
+        let declared = json!({
             "scope": "messages.send", "required_scopes": ["tools:mail:send"], "tool_id": "connector:mail.messages.send",
         });
-        let Value::Object(told) = told else { panic!("an object") };
-        Tool { service: "mail".to_owned(), name: "messages.send".to_owned(), version: json!("1"), told }
+        let Value::Object(declared) = declared else { panic!("an object") };
+        Tool { service: "mail".to_owned(), name: "messages.send".to_owned(), version: json!("1"), declared }
     }
 
-    fn missing(holdings: &Holdings) -> Vec<String> {
-        holdings.missing(&tool()).iter().map(ToString::to_string).collect()
+    fn missing(access: &PrincipalAccess) -> Vec<String> {
+        access.missing(&tool()).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn nothing_is_missing_to_who_has_grant_scope_and_permission() {
-        let holdings = Holdings {
+        let access = PrincipalAccess {
             principal: Some(json!({
                 "permissions": ["tools.invoke"], "scopes": ["tools:mail:*"],
                 "tool_allowlist": ["connector:mail.messages.send"],
@@ -159,15 +159,15 @@ mod tests {
             granted: vec![json!({"service": "mail", "scope": "messages.send"})],
             credentials: Some(Vec::new()),
         };
-        assert!(holdings.missing(&tool()).is_empty());
+        assert!(access.missing(&tool()).is_empty());
     }
 
     #[test]
     fn everything_that_is_missing_is_named() {
         let principal = json!({"permissions": ["audit.read"], "scopes": ["tools:sms:*"], "tool_allowlist": []});
-        let holdings = Holdings { principal: Some(principal), granted: Vec::new(), credentials: Some(Vec::new()) };
+        let access = PrincipalAccess { principal: Some(principal), granted: Vec::new(), credentials: Some(Vec::new()) };
         assert_eq!(
-            missing(&holdings),
+            missing(&access),
             ["permission tools.invoke", "not on its allowlist", "scope tools:mail:send", "no credential"]
         );
     }
@@ -182,16 +182,16 @@ mod tests {
             (Some(vec![credential("revoked", "messages.send")]), "no credential"),
             (Some(vec![credential("active", "messages.read")]), "no credential"),
         ] {
-            assert_eq!(missing(&Holdings { credentials, ..Holdings::default() }), [said]);
+            assert_eq!(missing(&PrincipalAccess { credentials, ..PrincipalAccess::default() }), [said]);
         }
         let other = json!({"service": "sms", "scope": "messages.send"});
-        assert_eq!(missing(&Holdings { granted: vec![other], ..Holdings::default() }), ["no grant"]);
+        assert_eq!(missing(&PrincipalAccess { granted: vec![other], ..PrincipalAccess::default() }), ["no grant"]);
     }
 
     #[test]
     fn a_scope_that_cannot_be_read_opens_nothing() {
         let principal = json!({"permissions": ["tools.invoke"], "scopes": ["tools mail"]});
-        let holdings = Holdings { principal: Some(principal), ..Holdings::default() };
-        assert_eq!(missing(&holdings), ["scope tools:mail:send", "no grant"]);
+        let access = PrincipalAccess { principal: Some(principal), ..PrincipalAccess::default() };
+        assert_eq!(missing(&access), ["scope tools:mail:send", "no grant"]);
     }
 }

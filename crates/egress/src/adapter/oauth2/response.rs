@@ -8,11 +8,11 @@ use thiserror::Error;
 use toolgate_model::secret::Secret;
 use zeroize::Zeroizing;
 
-use crate::body::InboundAnswer;
+use crate::body::InboundResponse;
 use toolgate_model::redaction::Redactor;
 
 /// The longest lifetime that is believed, in seconds: a year.
-const LONGEST_LIFETIME: f64 = 366.0 * 86_400.0;
+const MAX_LIFETIME: f64 = 366.0 * 86_400.0;
 
 /// The codes of RFC 6749 §5.2, and what to do about each.
 const REFUSALS: [(&str, &str); 6] = [
@@ -64,8 +64,8 @@ impl TokenError {
 }
 
 /// Reads the answer. Every token in it is told to the redactor, also where the answer is refused.
-pub(super) fn read(answer: InboundAnswer, redactor: &mut Redactor) -> Result<Tokens, TokenError> {
-    let body = Zeroizing::new(answer.body);
+pub(super) fn read(response: InboundResponse, redactor: &mut Redactor) -> Result<Tokens, TokenError> {
+    let body = Zeroizing::new(response.body);
     let mut members: Map<String, Value> = serde_json::from_slice(&body).unwrap_or_default();
     let mut token = |name| {
         let token = taken_text(&mut members, name)?;
@@ -77,12 +77,12 @@ pub(super) fn read(answer: InboundAnswer, redactor: &mut Redactor) -> Result<Tok
     if let Some((code, advice)) = REFUSALS.into_iter().find(|(code, _)| named == Some(*code)) {
         return Err(TokenError::Refused { code, advice });
     }
-    match answer.status {
+    match response.status {
         200..300 => {}
         status @ (408 | 429 | 500..) => return Err(TokenError::Unavailable { status }),
         status => return Err(TokenError::Failed { status }),
     }
-    if answer.truncated {
+    if response.truncated {
         return Err(TokenError::TooLong);
     }
     let access = access.ok_or(TokenError::NoToken)?;
@@ -114,5 +114,5 @@ fn lifetime(value: &Value) -> Option<Duration> {
     };
     // Also false for what is no number.
     let is_lifetime = seconds >= 0.0;
-    is_lifetime.then(|| Duration::from_secs_f64(seconds.min(LONGEST_LIFETIME)))
+    is_lifetime.then(|| Duration::from_secs_f64(seconds.min(MAX_LIFETIME)))
 }

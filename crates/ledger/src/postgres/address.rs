@@ -29,15 +29,15 @@ pub(super) fn set_timeouts(config: &mut Config) {
 
 /// Which server, which database and as whom.
 #[derive(Debug)]
-pub(super) struct Place(String);
+pub(super) struct DatabaseAddress(String);
 
-impl fmt::Display for Place {
+impl fmt::Display for DatabaseAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
 }
 
-impl Place {
+impl DatabaseAddress {
     pub(super) fn of(config: &Config) -> Self {
         let ports = config.get_ports();
         let hosts: Vec<String> = config
@@ -90,13 +90,13 @@ mod tests {
 
     #[test]
     fn a_place_names_host_database_and_role_and_no_password() {
-        let place = |url: &str| Place::of(&url.parse().unwrap()).silent();
+        let address = |url: &str| DatabaseAddress::of(&url.parse().unwrap()).silent();
         assert_eq!(
-            place("postgres://gate:hunter2@db.internal:5433/tools"),
+            address("postgres://gate:hunter2@db.internal:5433/tools"),
             "database `tools` at db.internal:5433 as role `gate`: there was no response in time"
         );
         assert_eq!(
-            place("host=/run/postgresql user=gate"),
+            address("host=/run/postgresql user=gate"),
             "database `gate` at /run/postgresql/.s.PGSQL.5432 as role `gate`: there was no response in time"
         );
     }

@@ -4,72 +4,72 @@
 use rusqlite::Connection;
 use toolgate_gate::ports::ledger::Generation;
 
-use super::{Answer, SqliteTransaction, in_savepoint, run_ready};
-use crate::operation::Joint;
+use super::{ReplySender, SqliteTransaction, in_savepoint, run_ready};
+use crate::operation::BatchOperation;
 use crate::sql::{Failure, SqlError, unavailable};
 
 /// One that comes to wait for the transaction: as it is, or made ready for it beforehand.
-pub(in crate::sqlite) enum Entrant<J: Joint> {
+pub(in crate::sqlite) enum Submission<J: BatchOperation> {
     Command(J::Command),
     Part(J::Part),
 }
 
 /// Those that wait for the transaction.
-pub(super) struct Company<J: Joint> {
+pub(super) struct Batch<J: BatchOperation> {
     parts: Vec<J::Part>,
-    answers: Vec<Answer<J>>,
+    replies: Vec<ReplySender<J>>,
 }
 
 /// Those whom the transaction carries.
-pub(super) struct Aboard<J: Joint> {
+pub(super) struct RunningBatch<J: BatchOperation> {
     /// `None` where nobody waits.
     all: Option<J>,
-    answers: Vec<Answer<J>>,
+    replies: Vec<ReplySender<J>>,
 }
 
 /// Those that wait for the flush.
-pub(super) struct Ended<J: Joint> {
-    answers: Vec<Answer<J>>,
-    outcomes: Vec<Result<J::Answer, Failure>>,
+pub(super) struct BatchResult<J: BatchOperation> {
+    replies: Vec<ReplySender<J>>,
+    outcomes: Vec<Result<J::Reply, Failure>>,
 }
 
-impl<J: Joint> Default for Company<J> {
+impl<J: BatchOperation> Default for Batch<J> {
     fn default() -> Self {
-        Self { parts: Vec::new(), answers: Vec::new() }
+        Self { parts: Vec::new(), replies: Vec::new() }
     }
 }
 
-impl<J: Joint> Company<J> {
+impl<J: BatchOperation> Batch<J> {
     /// One more. One that cannot be made ready is told so, and leaves.
-    pub(super) fn take(&mut self, entrant: Entrant<J>, answer: Answer<J>) {
-        let ready = match entrant {
-            Entrant::Command(command) => J::ready(command),
-            Entrant::Part(part) => Ok(part),
+    pub(super) fn take(&mut self, submission: Submission<J>, reply: ReplySender<J>) {
+        let ready = match submission {
+            Submission::Command(command) => J::ready(command),
+            Submission::Part(part) => Ok(part),
         };
         match ready {
             Ok(part) => {
                 self.parts.push(part);
-                self.answers.push(answer);
+                self.replies.push(reply);
             }
             // A caller that has gone away does not need the answer.
-            Err(failure) => drop(answer.send(Err(failure))),
+            Err(failure) => drop(reply.send(Err(failure))),
         }
     }
 
     /// All of them together.
-    pub(super) fn board(self) -> Aboard<J> {
+    pub(super) fn start(self) -> RunningBatch<J> {
         let all = if self.parts.is_empty() { None } else { Some(J::of(self.parts)) };
-        Aboard { all, answers: self.answers }
+        RunningBatch { all, replies: self.replies }
     }
 }
 
-impl<J: Joint> Aboard<J> {
+impl<J: BatchOperation> RunningBatch<J> {
     /// Carries all of them out. After a failure the transaction holds some of what they do, and must be rolled back.
     pub(super) fn run_at_once(
         &self,
         connection: &mut Connection,
         generation: Generation,
-    ) -> Result<Vec<J::Answer>, Failure> {
+    ) -> Result<Vec<J::Reply>, Failure> {
         match &self.all {
             Some(all) => run_ready(all, &mut SqliteTransaction::at(connection, generation)),
             None => Ok(Vec::new()),
@@ -77,42 +77,42 @@ impl<J: Joint> Aboard<J> {
     }
 
     /// What [`Self::run_at_once`] came to.
-    pub(super) fn ended(self, answers: Vec<J::Answer>) -> Ended<J> {
-        Ended { answers: self.answers, outcomes: answers.into_iter().map(Ok).collect() }
+    pub(super) fn ended(self, replies: Vec<J::Reply>) -> BatchResult<J> {
+        BatchResult { replies: self.replies, outcomes: replies.into_iter().map(Ok).collect() }
     }
 
     /// Carries all of them out; one that fails leaves nothing behind and does not touch the others.
-    pub(super) fn run(self, connection: &mut Connection, generation: Generation) -> Ended<J> {
+    pub(super) fn run(self, connection: &mut Connection, generation: Generation) -> BatchResult<J> {
         let outcomes = match self.all {
-            Some(all) => together(all, self.answers.len(), connection, generation),
+            Some(all) => together(all, self.replies.len(), connection, generation),
             None => Vec::new(),
         };
-        Ended { answers: self.answers, outcomes }
+        BatchResult { replies: self.replies, outcomes }
     }
 }
 
-impl<J: Joint> Ended<J> {
+impl<J: BatchOperation> BatchResult<J> {
     /// Tells everybody what came of it.
     pub(super) fn acknowledge(self, durable: &Result<(), SqlError>) {
-        for (answer, outcome) in self.answers.into_iter().zip(self.outcomes) {
+        for (reply, outcome) in self.replies.into_iter().zip(self.outcomes) {
             // A caller that has gone away does not need the answer.
-            let _ = answer.send(durable.clone().map_err(Failure::Sql).and(outcome));
+            let _ = reply.send(durable.clone().map_err(Failure::Sql).and(outcome));
         }
     }
 }
 
-fn together<J: Joint>(
+fn together<J: BatchOperation>(
     all: J,
     count: usize,
     connection: &mut Connection,
     generation: Generation,
-) -> Vec<Result<J::Answer, Failure>> {
+) -> Vec<Result<J::Reply, Failure>> {
     // An error before has ended the transaction: what would be written now would be another one.
     if connection.is_autocommit() {
         return (0..count).map(|_| Err(ended())).collect();
     }
     match in_savepoint(connection, &all, generation) {
-        Ok(answers) => answers.into_iter().map(Ok).collect(),
+        Ok(replies) => replies.into_iter().map(Ok).collect(),
         Err(failure) if count == 1 => vec![Err(failure)],
         // One of them may be the reason: each by itself.
         Err(_) => {

@@ -17,11 +17,11 @@ use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
-use super::settle::CallAnswer;
-use super::{CallRequest, Denial, Observer, Own, Pipeline, Presence};
+use super::settle::CallResult;
+use super::{CallOptions, CallRequest, Denial, Observer, Pipeline, Presence};
 use crate::authority::Administration;
 use crate::builtin::Builtins;
-use crate::catalog::{Backing, Tool};
+use crate::catalog::{Tool, ToolKind};
 use crate::gate::{Ports, Shared};
 use crate::identify::Caller;
 use crate::ports::approver::Approver;
@@ -30,7 +30,7 @@ use crate::ports::ledger::{Approvals, DecideApproval, Principals};
 use crate::refusal::{Code, Refusal};
 
 /// A call of a seam.
-pub struct Rehearsal {
+pub struct ConformanceCall {
     /// For whom.
     pub principal: PrincipalId,
     /// What the tool is called.
@@ -42,7 +42,7 @@ pub struct Rehearsal {
     /// How often it may be called.
     pub limit: Option<RateLimit>,
     /// What carries it out.
-    pub backing: Backing,
+    pub kind: ToolKind,
     /// As part of which execution.
     pub run: Option<RunId>,
     /// As part of which session.
@@ -81,21 +81,25 @@ impl Conformance {
     }
 
     /// Walks the call of a seam down the path.
-    pub async fn rehearse(&self, caller: Caller, rehearsal: Rehearsal) -> Result<CallAnswer, Denial> {
+    pub async fn run_conformance_call(
+        &self,
+        caller: Caller,
+        conformance_call: ConformanceCall,
+    ) -> Result<CallResult, Denial> {
         let denied = Denial::unrecorded;
         caller.require(Permission::ActAs).map_err(denied)?;
-        let tool = Arc::new(self.rehearsed(caller.tenant(), &rehearsal).map_err(denied)?);
+        let tool = Arc::new(self.conformance_tool(caller.tenant(), &conformance_call).map_err(denied)?);
         let request = CallRequest {
-            agent: Some(rehearsal.principal),
-            run: rehearsal.run,
-            session: rehearsal.session,
-            ..CallRequest::new(rehearsal.tool, rehearsal.arguments, rehearsal.address)
+            agent: Some(conformance_call.principal),
+            run: conformance_call.run,
+            session: conformance_call.session,
+            ..CallRequest::new(conformance_call.tool, conformance_call.arguments, conformance_call.address)
         };
-        self.pipeline.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
+        self.pipeline.invoke_with(caller, request, CallOptions { tool: Some(tool), ..CallOptions::default() }).await
     }
 
     /// Opens a session of a tool that is in no catalog.
-    pub async fn rehearse_session(
+    pub async fn conformance_session(
         &self,
         caller: &Caller,
         tool: &str,
@@ -111,13 +115,13 @@ const GATE: (&str, &str) = ("conformance", "approval-gate");
 impl Conformance {
     /// Makes a call that two approvers must approve, and that one of them may override. Whoever makes it follows it, and
     /// takes it back by going away.
-    pub async fn rehearse_gate(
+    pub async fn conformance_gate(
         &self,
         caller: Caller,
         address: IpAddr,
         observer: Observer,
         presence: Presence,
-    ) -> Result<CallAnswer, Denial> {
+    ) -> Result<CallResult, Denial> {
         let denied = Denial::unrecorded;
         caller.require(Permission::ActAs).map_err(denied)?;
         let tool = Arc::new(gated_tool().map_err(denied)?);
@@ -127,12 +131,12 @@ impl Conformance {
             presence: Some(presence),
             ..CallRequest::new(format!("{}.{}", GATE.0, GATE.1), Map::new(), address)
         };
-        self.pipeline.invoke_with(caller, request, Own { tool: Some(tool), ..Own::default() }).await
+        self.pipeline.invoke_with(caller, request, CallOptions { tool: Some(tool), ..CallOptions::default() }).await
     }
 
     /// Counts the decision of a principal on such a call, as far as that principal may decide: the ledger checks it as it
     /// checks every other. Whoever rehearses acts for the principal, and only on its own rehearsals.
-    pub async fn rehearse_decision(
+    pub async fn conformance_decision(
         &self,
         caller: &Caller,
         approval: &Approval,
@@ -144,7 +148,7 @@ impl Conformance {
         if approval.actor != *caller.id() || approval.tool != format!("{}.{}", GATE.0, GATE.1) {
             return Err(Refusal::new(Code::Internal, "this approval is no rehearsal"));
         }
-        let stamp = caller.mandate(self.clock.now());
+        let audit = caller.mandate(self.clock.now());
         let vote = Vote {
             by: principal,
             decision,
@@ -152,10 +156,10 @@ impl Conformance {
             reason,
             answer: None,
             wish: None,
-            at: stamp.time(),
+            at: audit.time(),
         };
         let command = DecideApproval {
-            stamp,
+            audit,
             id: approval.id,
             vote,
             standing: None,
@@ -190,7 +194,7 @@ fn gated_tool() -> Result<Tool, Refusal> {
     };
     let service = ServiceName::parse(GATE.0).map_err(|_| wrong())?;
     let name = ToolName::parse(GATE.1).map_err(|_| wrong())?;
-    Ok(Tool::built_in(service, name, Arc::new(definition), Backing::Conformance { fails: false }))
+    Ok(Tool::built_in(service, name, Arc::new(definition), ToolKind::Conformance { fails: false }))
 }
 
 impl Conformance {
@@ -204,19 +208,21 @@ impl Conformance {
 }
 
 impl Conformance {
-    fn rehearsed(&self, tenant: &TenantId, rehearsal: &Rehearsal) -> Result<Tool, Refusal> {
+    fn conformance_tool(&self, tenant: &TenantId, conformance_call: &ConformanceCall) -> Result<Tool, Refusal> {
         let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
-        let (service, name) = rehearsal.tool.split_once('.').unwrap_or(("conformance", &rehearsal.tool));
-        let fetch = self.builtins.of(tenant).find(|builtin| builtin.tool.backing == rehearsal.backing);
+        let (service, name) = conformance_call.tool.split_once('.').unwrap_or(("conformance", &conformance_call.tool));
+        let fetch = self.builtins.of(tenant).find(|builtin| builtin.tool.kind == conformance_call.kind);
         let definition = match fetch {
-            Some(builtin) => ToolDefinition { rate_limit: rehearsal.limit, ..(*builtin.tool.definition).clone() },
+            Some(builtin) => {
+                ToolDefinition { rate_limit: conformance_call.limit, ..(*builtin.tool.definition).clone() }
+            }
             None => ToolDefinition {
-                rate_limit: rehearsal.limit,
+                rate_limit: conformance_call.limit,
                 ..ToolDefinition::of_scope(Scope::parse("conformance").map_err(wrong)?)
             },
         };
         let (service, name) = (ServiceName::parse(service).map_err(wrong)?, ToolName::parse(name).map_err(wrong)?);
-        let tool = Tool::built_in(service, name, Arc::new(definition), rehearsal.backing);
-        Ok(tool.requiring(rehearsal.required_scopes.clone()))
+        let tool = Tool::built_in(service, name, Arc::new(definition), conformance_call.kind);
+        Ok(tool.requiring(conformance_call.required_scopes.clone()))
     }
 }

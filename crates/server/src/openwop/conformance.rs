@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use toolgate_gate::Caller;
-use toolgate_gate::call::{CallAnswer, Denial, Rehearsal};
-use toolgate_gate::catalog::Backing;
+use toolgate_gate::call::{CallResult, ConformanceCall, Denial};
+use toolgate_gate::catalog::ToolKind;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::hook::{CALLED, RETURNED, RunId};
@@ -22,7 +22,7 @@ use toolgate_model::principal::PrincipalId;
 use toolgate_model::rate_limit::RateLimit;
 
 use super::approval_gate::approval_gate;
-use super::caller::{Asked, Named};
+use super::caller::{Asked, PathName};
 use super::error::Flat;
 use super::reading::Reading;
 use crate::body::{self, Nothing};
@@ -118,13 +118,13 @@ async fn invoke(
     State(app): State<Arc<App>>,
     Sent { caller, address, body }: Sent<InvokeBody>,
 ) -> Result<Json<Value>, Flat> {
-    let rehearsal = |limit| Rehearsal {
+    let conformance_call = |limit| ConformanceCall {
         principal: body.principal.clone(),
         tool: body.tool_name.clone(),
         required_scopes: body.required_scopes.clone(),
         arguments: body.args.clone(),
         limit,
-        backing: Backing::Conformance { fails: body.simulate_tool_error },
+        kind: ToolKind::Conformance { fails: body.simulate_tool_error },
         run: None,
         session: None,
         address,
@@ -133,12 +133,12 @@ async fn invoke(
         // A bucket with room for one call in a day: it is emptied, then asked once more. Other calls of this tool have no
         // limit, and so do not look at it.
         let once = RateLimit::new(1, 86_400, None).map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
-        match app.gate.conformance.rehearse(caller.clone(), rehearsal(Some(once))).await {
+        match app.gate.conformance.run_conformance_call(caller.clone(), conformance_call(Some(once))).await {
             Err(denial) => Err(denial),
-            Ok(_) => app.gate.conformance.rehearse(caller.clone(), rehearsal(Some(once))).await,
+            Ok(_) => app.gate.conformance.run_conformance_call(caller.clone(), conformance_call(Some(once))).await,
         }
     } else {
-        app.gate.conformance.rehearse(caller.clone(), rehearsal(None)).await
+        app.gate.conformance.run_conformance_call(caller.clone(), conformance_call(None)).await
     };
     Ok(Json(pair(&app, &caller, &outcome).await?))
 }
@@ -148,21 +148,21 @@ async fn session_run(
     Sent { caller, address, body }: Sent<SessionBody>,
 ) -> Result<Json<Value>, Flat> {
     let tool = body.tool_id.unwrap_or_else(|| SESSION_TOOL.to_owned());
-    let session = app.gate.conformance.rehearse_session(&caller, &tool).await?;
+    let session = app.gate.conformance.conformance_session(&caller, &tool).await?;
     let mut completed = true;
     for name in ["web.search", "web.read"] {
-        let rehearsal = Rehearsal {
+        let conformance_call = ConformanceCall {
             principal: caller.id().clone(),
             tool: name.to_owned(),
             required_scopes: Vec::new(),
             arguments: Map::new(),
             limit: None,
-            backing: Backing::Conformance { fails: false },
+            kind: ToolKind::Conformance { fails: false },
             run: Some(session.run.clone()),
             session: Some(session.id),
             address,
         };
-        completed &= app.gate.conformance.rehearse(caller.clone(), rehearsal).await.is_ok();
+        completed &= app.gate.conformance.run_conformance_call(caller.clone(), conformance_call).await.is_ok();
     }
     app.gate.administration.close_session(&caller, session.id, completed).await?;
     Ok(Json(json!({"runId": session.run, "sessionId": session.id, "toolId": session.tool})))
@@ -171,7 +171,7 @@ async fn session_run(
 async fn events(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<EventsQuery>,
-    Named(run): Named,
+    PathName(run): PathName,
 ) -> Result<Json<Value>, Flat> {
     let mut found = match RunId::parse(&run) {
         Ok(run) => of_run(&app, &caller, &run).await?,
@@ -202,11 +202,11 @@ async fn safe_fetch(
     Sent { caller, address, body }: Sent<FetchBody>,
 ) -> Result<Json<Value>, Flat> {
     let outcome = fetch(&app, &caller, address, body).await?;
-    let mut answer = pair(&app, &caller, &outcome).await?;
-    if let Value::Object(members) = &mut answer {
-        members.extend(told(&outcome));
+    let mut response = pair(&app, &caller, &outcome).await?;
+    if let Value::Object(members) = &mut response {
+        members.extend(outcome_members(&outcome));
     }
-    Ok(Json(answer))
+    Ok(Json(response))
 }
 
 async fn safe_fetch_run(
@@ -214,9 +214,9 @@ async fn safe_fetch_run(
     Sent { caller, address, body }: Sent<FetchBody>,
 ) -> Result<Json<Value>, Flat> {
     let outcome = fetch(&app, &caller, address, body).await?;
-    let mut answer = told(&outcome);
-    answer.insert("runId".to_owned(), json!(call_of(&outcome)?));
-    Ok(Json(Value::Object(answer)))
+    let mut response = outcome_members(&outcome);
+    response.insert("runId".to_owned(), json!(call_of(&outcome)?));
+    Ok(Json(Value::Object(response)))
 }
 
 async fn fetch(
@@ -224,7 +224,7 @@ async fn fetch(
     caller: &Caller,
     address: IpAddr,
     body: FetchBody,
-) -> Result<Result<CallAnswer, Denial>, Refusal> {
+) -> Result<Result<CallResult, Denial>, Refusal> {
     let mut arguments = body.init;
     // A name that now stands for another address is a request to that address: the guard looks at addresses alone.
     let url = match body.simulate_rebind_to {
@@ -233,30 +233,30 @@ async fn fetch(
         None => body.url,
     };
     arguments.insert("url".to_owned(), json!(url));
-    let rehearsal = Rehearsal {
+    let conformance_call = ConformanceCall {
         principal: caller.id().clone(),
         tool: "http.fetch".to_owned(),
         required_scopes: Vec::new(),
         arguments,
         limit: None,
-        backing: Backing::Fetch,
+        kind: ToolKind::Fetch,
         run: None,
         session: None,
         address,
     };
-    Ok(app.gate.conformance.rehearse(caller.clone(), rehearsal).await)
+    Ok(app.gate.conformance.run_conformance_call(caller.clone(), conformance_call).await)
 }
 
 /// What became of a fetch, in the words of the seam.
-fn told(outcome: &Result<CallAnswer, Denial>) -> Map<String, Value> {
+fn outcome_members(outcome: &Result<CallResult, Denial>) -> Map<String, Value> {
     let blocked =
         |why: &str| Map::from_iter([("outcome".to_owned(), json!("blocked")), ("blocked".to_owned(), json!(why))]);
     match outcome {
-        Ok(answer) => match &answer.outcome.error {
+        Ok(response) => match &response.outcome.error {
             Some(error) if error.details.get("blocked").is_some() => blocked("ssrf"),
             Some(_) => Map::from_iter([("outcome".to_owned(), json!("error"))]),
             None => {
-                let status = answer.outcome.result.as_ref().and_then(|result| result.get("status")).cloned();
+                let status = response.outcome.result.as_ref().and_then(|result| result.get("status")).cloned();
                 Map::from_iter([("outcome".to_owned(), json!("fetched")), ("status".to_owned(), json!(status))])
             }
         },
@@ -272,7 +272,7 @@ fn told(outcome: &Result<CallAnswer, Denial>) -> Map<String, Value> {
 }
 
 /// The pair that a call left in the log.
-async fn pair(app: &App, caller: &Caller, outcome: &Result<CallAnswer, Denial>) -> Result<Value, Refusal> {
+async fn pair(app: &App, caller: &Caller, outcome: &Result<CallResult, Denial>) -> Result<Value, Refusal> {
     let call = RunId::parse(&call_of(outcome)?);
     let run = call.map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
     let events = of_run(app, caller, &run).await?;
@@ -280,9 +280,9 @@ async fn pair(app: &App, caller: &Caller, outcome: &Result<CallAnswer, Denial>) 
     Ok(json!({"toolCalled": payload(CALLED), "toolReturned": payload(RETURNED)}))
 }
 
-pub(super) fn call_of(outcome: &Result<CallAnswer, Denial>) -> Result<String, Refusal> {
+pub(super) fn call_of(outcome: &Result<CallResult, Denial>) -> Result<String, Refusal> {
     match outcome {
-        Ok(answer) => Ok(answer.invocation.to_string()),
+        Ok(response) => Ok(response.invocation.to_string()),
         // What left no record was not refused by the path.
         Err(denial) => denial.invocation.map(|call| call.to_string()).ok_or_else(|| denial.refusal.clone()),
     }

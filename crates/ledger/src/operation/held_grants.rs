@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use toolgate_gate::ports::ledger::{Freshness, Generation, GrantLookup, Holding, Holdings};
+use toolgate_gate::ports::ledger::{Freshness, Generation, GrantLookup, HeldGrant, HeldGrants};
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::credential::Credential;
 use toolgate_model::grant::{Grant, Lineage};
@@ -23,41 +23,41 @@ use crate::transaction::{Transaction, values};
 
 #[async_trait]
 impl<E: Engine> GrantLookup for SqlLedger<E> {
-    async fn holdings(
+    async fn held_grants(
         &self,
         tenant: &TenantId,
         agent: &PrincipalId,
         now: Timestamp,
         freshness: Freshness,
-    ) -> Result<Arc<Holdings>, Refusal> {
+    ) -> Result<Arc<HeldGrants>, Refusal> {
         let generation = self.engine.generation();
         let key = (tenant.clone(), agent.clone());
-        let known = self.holdings.get(&key, generation, now, freshness);
+        let known = self.held_grants.get(&key, generation, now, freshness);
         // What ends by the clock ends without a change.
-        let ended = |one: &Arc<Holding>| one.lineage.grant().authority.expires_at.is_some_and(|end| end <= now);
-        let renewed = |known: &Arc<Holdings>| {
+        let ended = |one: &Arc<HeldGrant>| one.lineage.grant().authority.expires_at.is_some_and(|end| end <= now);
+        let renewed = |known: &Arc<HeldGrants>| {
             self.renewed.any_before(known.held.iter().map(|one| (one.credential.id, one.credential.version)))
         };
         if let Some(known) = known.filter(|known| !known.held.iter().any(ended) && !renewed(known)) {
             return Ok(known);
         }
-        let read = ReadHoldings { tenant: tenant.clone(), agent: agent.clone(), now, generation };
+        let read = ReadHeldGrants { tenant: tenant.clone(), agent: agent.clone(), now, generation };
         let found = Arc::new(self.engine.read(read).await?);
-        self.holdings.put(key, Arc::clone(&found), generation, now);
+        self.held_grants.put(key, Arc::clone(&found), generation, now);
         Ok(found)
     }
 
-    async fn holding(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<Holding>>, Refusal> {
+    async fn held_grant(&self, tenant: &TenantId, grant: GrantId) -> Result<Option<Arc<HeldGrant>>, Refusal> {
         let generation = self.engine.generation();
-        self.engine.read(ReadHolding { tenant: tenant.clone(), id: grant, generation }).await
+        self.engine.read(ReadHeldGrant { tenant: tenant.clone(), id: grant, generation }).await
     }
 
-    async fn ended_holdings(
+    async fn ended_grants(
         &self,
         tenant: &TenantId,
         agent: &PrincipalId,
         now: Timestamp,
-    ) -> Result<Vec<Arc<Holding>>, Refusal> {
+    ) -> Result<Vec<Arc<HeldGrant>>, Refusal> {
         self.engine.read(ReadEnded { tenant: tenant.clone(), agent: agent.clone(), now }).await
     }
 }
@@ -66,7 +66,7 @@ impl<E: Engine> GrantLookup for SqlLedger<E> {
 const ENDED_LIMIT: u32 = 100;
 
 /// Reads what an agent holds and has not ended.
-pub struct ReadHoldings {
+pub struct ReadHeldGrants {
     /// Whose.
     pub tenant: TenantId,
     /// Which agent.
@@ -77,15 +77,15 @@ pub struct ReadHoldings {
     pub generation: Generation,
 }
 
-impl Operation for ReadHoldings {
-    type Output = Holdings;
+impl Operation for ReadHeldGrants {
+    type Output = HeldGrants;
 
-    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Holdings, Failure> {
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<HeldGrants, Failure> {
         let sql = format!(
             "SELECT {COLUMNS} FROM grants WHERE tenant = $1 AND agent = $2 AND revoked_at IS NULL \
              AND (expires_at IS NULL OR expires_at > $3) ORDER BY id LIMIT $4"
         );
-        let limit = Holdings::LIMIT;
+        let limit = HeldGrants::LIMIT;
         let parameters = values![&self.tenant, &self.agent, self.now, limit + 1];
         let rows = transaction.query(&sql, parameters).await?;
         let mut grants = rows.iter().map(grant_rows::read).collect::<Result<Vec<_>, _>>()?;
@@ -95,7 +95,7 @@ impl Operation for ReadHoldings {
         let held = assemble(transaction, grants, self.generation).await?;
         let agent = ReadPrincipal { tenant: self.tenant.clone(), id: self.agent.clone() }.run(transaction).await?;
         let agent = agent.filter(|agent| agent.removed_at.is_none()).map(Arc::new);
-        Ok(Holdings { agent, generation: self.generation, held, truncated })
+        Ok(HeldGrants { agent, generation: self.generation, held, truncated })
     }
 }
 
@@ -110,7 +110,7 @@ pub struct ReadEnded {
 }
 
 impl Operation for ReadEnded {
-    type Output = Vec<Arc<Holding>>;
+    type Output = Vec<Arc<HeldGrant>>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
         let sql = format!(
@@ -124,7 +124,7 @@ impl Operation for ReadEnded {
 }
 
 /// Reads one grant, whatever state it is in.
-pub struct ReadHolding {
+pub struct ReadHeldGrant {
     /// Whose.
     pub tenant: TenantId,
     /// Which.
@@ -133,14 +133,14 @@ pub struct ReadHolding {
     pub generation: Generation,
 }
 
-impl Operation for ReadHolding {
-    type Output = Option<Arc<Holding>>;
+impl Operation for ReadHeldGrant {
+    type Output = Option<Arc<HeldGrant>>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
         let Some(lineage) = lineage(transaction, &self.tenant, self.id).await? else { return Ok(None) };
         let mut credentials = read_credentials(transaction, [lineage.grant().credential].into_iter()).await?;
         let credential = credentials.remove(&lineage.grant().credential);
-        Ok(credential.map(|credential| Arc::new(Holding::new(lineage, credential, self.generation))))
+        Ok(credential.map(|credential| Arc::new(HeldGrant::new(lineage, credential, self.generation))))
     }
 }
 
@@ -148,13 +148,13 @@ async fn assemble<T: Transaction>(
     transaction: &mut T,
     grants: Vec<Grant>,
     generation: Generation,
-) -> Result<Vec<Arc<Holding>>, Failure> {
+) -> Result<Vec<Arc<HeldGrant>>, Failure> {
     let lineages: Vec<Lineage> = with_lineages(transaction, grants).await?;
     let ids = lineages.iter().map(|lineage| lineage.grant().credential);
     let credentials = read_credentials(transaction, ids).await?;
     let held = lineages.into_iter().filter_map(|lineage| {
         let credential = credentials.get(&lineage.grant().credential)?.clone();
-        Some(Arc::new(Holding::new(lineage, credential, generation)))
+        Some(Arc::new(HeldGrant::new(lineage, credential, generation)))
     });
     Ok(held.collect())
 }

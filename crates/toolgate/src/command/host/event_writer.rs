@@ -4,18 +4,18 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use toolgate_server::host::Outgoing;
 
 /// Where events are written to.
-pub(super) struct Outlet<W> {
+pub(super) struct EventWriter<W> {
     writer: W,
     closed: bool,
 }
 
-impl<W: AsyncWrite + Unpin> Outlet<W> {
+impl<W: AsyncWrite + Unpin> EventWriter<W> {
     pub(super) fn new(writer: W) -> Self {
         Self { writer, closed: false }
     }
 
-    /// Writes an event. Where nobody reads any more it is lost, and [`Outlet::is_closed`] says so from then on.
-    pub(super) async fn tell(&mut self, event: &Outgoing) {
+    /// Writes an event. Where nobody reads any more it is lost, and [`EventWriter::is_closed`] says so from then on.
+    pub(super) async fn send(&mut self, event: &Outgoing) {
         if self.closed {
             return;
         }
