@@ -16,6 +16,7 @@ mod layout;
 mod links;
 mod machine_paths;
 mod places;
+mod vocabulary;
 
 /// Checks and reports.
 pub fn run() -> ExitCode {
@@ -41,6 +42,7 @@ pub fn check() -> Result<(), String> {
         findings.extend(dependencies::check(file));
         findings.extend(layout::check(file));
         findings.extend(places::check(file));
+        findings.extend(vocabulary::check(file));
         findings.extend(machine_paths::check(file, &homes));
         findings.extend(links::check(file, |target| root.join(target).exists()));
     }
