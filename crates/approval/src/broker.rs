@@ -1,5 +1,5 @@
-//! The desk: where calls wait for a person. It writes down before it announces, hears of answers from here and from other
-//! processes, and lets nobody wait longer than they may.
+//! The approval broker: where calls wait for an approver. It records an approval before it announces it, learns of decisions
+//! made here and in other processes, and ends every wait at its deadline.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +30,7 @@ mod tests;
 /// What a call is told that waits when the gate stops.
 const STOPPING: &str = "the gate stopped while this approval was pending";
 
-/// Where calls wait for a person.
+/// Where calls wait for an approver.
 pub struct ApprovalBroker {
     approvals: Arc<dyn Approvals>,
     standing_approvals: Arc<dyn StandingApprovals>,
@@ -228,11 +228,11 @@ impl Approver for ApprovalBroker {
 
 /// Waits until this process is about to end.
 async fn stopping(closed: &mut watch::Receiver<bool>) {
-    // An error means that the desk is gone, which ends as well.
+    // An error means that the broker is gone, which ends as well.
     let _ = closed.wait_for(|closed| *closed).await;
 }
 
-/// A place where a call waits; empty again when dropped.
+/// A call that waits for its decision; no longer when dropped.
 struct WaitingCall<'a> {
     broker: &'a ApprovalBroker,
     id: ApprovalId,
@@ -251,7 +251,7 @@ impl Drop for WaitingCall<'_> {
     }
 }
 
-/// Somebody who can answer.
+/// An approver that is connected, for as long as this is kept.
 struct AttachedApprover {
     tenant: TenantId,
     attended: Arc<Mutex<BTreeMap<TenantId, u64>>>,

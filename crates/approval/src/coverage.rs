@@ -20,7 +20,7 @@ use crate::links::{Links, Site, joined};
 use crate::shell::{Prefix, Surroundings, covered, read};
 use crate::visible::visible;
 
-/// What would stand by this wish of somebody who says yes, or why nothing can; the yes for the single call stays.
+/// What a standing request would cover, or why it cannot be granted; the approval of the single call stays valid.
 pub fn standing(approval: &Approval, wish: &StandingRequest, links: &dyn Links) -> Result<(Coverage, Reach), String> {
     require_coverable(approval, links)?;
     let coverage = match &wish.coverage {

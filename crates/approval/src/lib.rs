@@ -1,6 +1,6 @@
-//! Approvals: where calls wait for a person, what a person is shown, and what an answer covers.
+//! Approvals: where calls wait for an approver, what the approver is shown, and what a decision covers.
 //!
-//! This room owns the desk, which is the gate's `Approver` and the only part that waits, and the pure rules around it: the
+//! This crate owns the broker, which is the gate's `Approver` and the only part that waits, and the pure rules around it: the
 //! shell recogniser, standing approvals, risks, offers. It refuses IO: what is kept is kept by the ledger, and the time
 //! comes from the clock that it is given.
 

@@ -32,7 +32,7 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
-/// What one call needs to be carried out: its own secret and nothing else.
+/// What one call needs to be sent: its own secret and nothing else.
 pub(crate) struct OutboundCall<'a> {
     pub(crate) invocation: InvocationId,
     pub(crate) credential: CredentialId,
@@ -49,7 +49,7 @@ pub(crate) struct OutboundCall<'a> {
     pub(crate) renewal: &'a dyn Renewal,
 }
 
-/// Carries out errands of one kind.
+/// Sends calls of one kind.
 #[async_trait]
 pub(crate) trait Adapter: Send + Sync {
     /// Carries out one. Secrets that come up on the way are told to the redactor before anything is answered.

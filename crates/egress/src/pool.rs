@@ -117,9 +117,9 @@ impl Default for Pool {
 
 #[derive(Default)]
 struct IdleConnections {
-    /// INVARIANT: within a shelf, the one that waits longest comes first.
+    /// INVARIANT: within a list, the one that has been idle longest comes first.
     by_key: HashMap<(PoolKey, Id), Vec<Connection>>,
-    /// INVARIANT: the number of connections on all shelves.
+    /// INVARIANT: the number of connections in all lists.
     count: usize,
     swept: bool,
 }

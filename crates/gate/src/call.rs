@@ -2,7 +2,7 @@
 //! it down the stages, one module each, in the order in which they stand here.
 //!
 //! Each stage takes the value of the one before, and only `admit` makes an [`Admitted`], without which nothing can be
-//! carried out. A refusal at any stage is written down before it is answered.
+//! executed. A refusal at any stage is recorded before it is returned.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ const JUDGEMENTS: u32 = 4;
 /// The same for calls that are judged by counts, in which every call of the same agent on another replica is a change.
 const COUNTED_JUDGEMENTS: u32 = 64;
 
-/// How far a refused call came, for its record.
+/// What the stages have established so far, for the record of a refusal.
 #[derive(Clone, Default)]
 struct RunState {
     found: Option<eligible::Candidate>,
@@ -84,7 +84,7 @@ pub enum Invoked {
     Detached(InvocationId),
 }
 
-/// What came of running a call.
+/// How a run ended.
 pub(crate) enum RunOutcome {
     /// It has ended.
     Done(Box<Result<CallResult, Denial>>),
@@ -98,22 +98,22 @@ impl RunOutcome {
     }
 }
 
-/// How far a call came in one go.
+/// How one pass through the stages ended.
 enum PassOutcome {
-    /// To its end. A call that was admitted is never refused any more: what goes wrong then leaves it unsettled.
+    /// The call has ended. Once admitted it is never refused: what goes wrong then leaves it unsettled.
     Done(Box<Result<CallResult, Denial>>),
-    /// To an approver, for whom it waits in the ledger.
+    /// It waits for an approver in the ledger.
     Parked,
-    /// To where it would wait on its connection.
+    /// It would wait for an approver on its connection.
     Detach,
-    /// A person has answered, or what it rests on has changed: everything is decided again, on the newest state.
+    /// An approver has decided, or what it rests on has changed: everything is decided again, on the newest state.
     Again {
         /// Whether it was judged by what its agent has called and spent so far, which other calls change.
         counted: bool,
     },
 }
 
-/// What a call keeps from one go to the next.
+/// What a call keeps from one pass to the next.
 #[derive(Default)]
 struct RetryState {
     /// What people have approved, each for what was shown.

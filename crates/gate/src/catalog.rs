@@ -20,7 +20,7 @@ use crate::ports::clock::Clock;
 use crate::ports::ledger::{Freshness, RegisteredService, Registry, Services};
 use crate::refusal::Refusal;
 
-/// What carries a tool out.
+/// What executes a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolKind {
     /// A service over HTTP, with a credential that a grant opens.
@@ -33,7 +33,7 @@ pub enum ToolKind {
     Question,
     /// Whoever asks carries it out: the gate only says whether it may.
     External(Category),
-    /// Nothing: a tool of the conformance seams, which answers by itself.
+    /// Nothing: a tool of the conformance endpoints, which returns by itself.
     Conformance {
         /// Whether it answers with a failure.
         fails: bool,
@@ -132,7 +132,7 @@ impl Tool {
     }
 
     /// Its id: that of the catalog, or for a tool that only another runtime has, the one under which an allowlist can
-    /// name it. `None` for a tool of the conformance seams.
+    /// name it. `None` for a tool of the conformance endpoints.
     pub fn id(&self) -> Option<ToolId> {
         match self.governed_as() {
             ToolKind::Connector => ToolId::of_service(self.source, &self.service, &self.name),

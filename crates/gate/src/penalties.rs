@@ -1,4 +1,4 @@
-//! Counts what went wrong, by whoever it is held against. Each failure is a debt that time forgives; who owes too much
+//! Counts failures by key, address or principal. Each failure is a penalty that expires with time; a holder with too many
 //! must wait.
 
 use std::collections::HashMap;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use toolgate_model::time::Timestamp;
 
-/// How many debtors are remembered.
+/// How many holders are remembered.
 const LIMIT: usize = 65_536;
 
-/// Who owes how much.
+/// The penalties of each holder, as a leaky bucket.
 pub(crate) struct Penalties<K> {
-    /// How many failures are let pass.
+    /// How many failures pass without a wait.
     burst: i64,
-    /// How long until one of them is forgiven.
+    /// How long until one of them expires.
     forgive: Duration,
-    /// When, for each debtor, everything will be forgiven.
+    /// When all penalties of a holder will have expired.
     until: HashMap<K, Timestamp>,
 }
 
@@ -25,12 +25,12 @@ impl<K: Eq + Hash + Clone> Penalties<K> {
         Self { burst, forgive, until: HashMap::new() }
     }
 
-    /// How many seconds this one must wait, where it owes too much.
+    /// How many seconds a holder with too many penalties must wait.
     pub(crate) fn wait(&mut self, holder: &K, now: Timestamp) -> Option<i64> {
         let most = now.plus(self.forgive.saturating_mul(u32::try_from(self.burst).unwrap_or(u32::MAX)));
         let penalty = self.until.get_mut(holder).map_or(0, |until| {
-            // More than one can owe means that the clock was set back: the debt counts from here on, and not from a day to
-            // come.
+            // A later time than failures can lead to means that the clock was set back: the penalty counts from now on, and
+            // not from a day in the future.
             *until = (*until).min(most);
             until.as_millis() - now.as_millis()
         });
@@ -42,7 +42,7 @@ impl<K: Eq + Hash + Clone> Penalties<K> {
         if self.until.len() >= LIMIT {
             self.until.retain(|_, until| *until > now);
         }
-        // Full of debtors: who owes least is forgotten, so that memory stays bounded under a flood of them.
+        // Full: the smallest penalty is forgotten, so that memory stays bounded under a flood of holders.
         if self.until.len() >= LIMIT
             && let Some(least) = self.until.iter().min_by_key(|(_, until)| **until).map(|(holder, _)| holder.clone())
         {

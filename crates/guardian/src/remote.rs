@@ -50,7 +50,7 @@ pub struct RemoteSettings {
     pub timeout: Duration,
     /// What happens where it gives none.
     pub on_failure: OnFailure,
-    /// How many questions may be under way at a time.
+    /// How many questions may be in flight at a time.
     pub max_concurrency: usize,
     /// When it is left alone.
     pub breaker: BreakerSettings,

@@ -76,20 +76,20 @@ pub trait Operation: Send + Sync + 'static {
     fn run<T: Transaction>(&self, transaction: &mut T) -> impl Future<Output = Result<Self::Output, Failure>> + Send;
 }
 
-/// An operation on many commands of one kind that gives each its answer. Where it fails as a whole, each command can be
-/// run by itself.
+/// An operation on many commands of one kind with a reply for each. Where it fails as a whole, each command can be run by
+/// itself.
 pub trait BatchOperation: Operation<Output = Vec<Self::Reply>> + Sized {
     /// What is to be done.
     type Command: Send + 'static;
     /// One command, with what could be made ready for it.
     type Part: Send + 'static;
-    /// What one command is answered.
+    /// The reply to one command.
     type Reply: Send + 'static;
 
     /// Makes ready what needs no transaction.
     fn ready(command: Self::Command) -> Result<Self::Part, Failure>;
 
-    /// All of these together, answered in this order.
+    /// All of these together, with replies in this order.
     fn of(parts: Vec<Self::Part>) -> Self;
 
     /// What it was made of.

@@ -3,9 +3,9 @@
 //!
 //! A request counts in one of three tables, all under the same limit:
 //! - with a key that was accepted here before: the bucket of that key, by its digest;
-//! - with any other key: the bucket of the strangers of its address, so that a new invented key for every request wins
+//! - with any other key: the bucket of unverified keys of its address, so that a new invented key for every request wins
 //!   nothing. If the gate then accepts the key, the token goes back and the key has a bucket of its own from there on;
-//! - without a key: the bucket of its address. It is not that of the strangers, so that whoever has no key at all cannot
+//! - without a key: the bucket of its address. It is not that of unverified keys, so that whoever has no key at all cannot
 //!   shut out a key that is new here.
 
 use std::net::IpAddr;
@@ -124,11 +124,11 @@ impl UnverifiedKey {
     /// The gate has accepted the key: the request counts for the key, and no longer for the address.
     ///
     /// Requests that came before the first of a key was accepted have passed already. The key owes for them as much as
-    /// its bucket holds; what goes beyond, at most what the bucket of the strangers let pass, is forgiven once.
+    /// its bucket holds; what goes beyond, at most what the bucket of unverified keys let pass, is forgiven once.
     pub fn accepted(self) {
         let mut tables = self.limiter.tables();
         let now = self.limiter.clock.now();
-        // With no room for it the key goes on as a stranger.
+        // With no room for it the key goes on as an unverified one.
         if tables.keys.make_known(self.digest, now) {
             tables.unverified_keys.give_back(&self.network, self.place, self.since, now);
         }

@@ -173,7 +173,7 @@ impl BoundEndpoint {
         }
     }
 
-    /// Serves a connection on one of the lanes, if there is a place for it.
+    /// Serves a connection on one of the workers, if there is a slot for it.
     fn begin(&self, accepted: Accepted, workers: &WorkerRuntimes, rejected: &mut RejectedConnections) {
         let slot = match self.slots.take(self.counted(&accepted)) {
             Ok(slot) => slot,
@@ -308,7 +308,7 @@ impl Connecting {
     }
 }
 
-/// Connections that found no place: the first of a while is logged, with how many there were since.
+/// Connections that got no slot: the first of a while is logged, with how many there were since.
 #[derive(Default)]
 struct RejectedConnections {
     count: u64,

@@ -24,7 +24,7 @@ mod tools;
 pub struct Settings {
     /// How the list of tools looks.
     pub tool_list: ToolList,
-    /// Whether the seams of the conformance suite are there.
+    /// Whether the conformance endpoints are served.
     pub conformance: bool,
 }
 

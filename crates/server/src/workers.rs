@@ -1,7 +1,6 @@
-//! Lanes: threads that each carry their own connections from the first byte to the last. A call, its timers and the
-//! connection to its service stay where they began: handing them from thread to thread costs more than a lane that is busy
-//! while its neighbour is not. What takes long to compute goes aside, so that nobody's large requests stand in the way of
-//! everybody's small ones.
+//! Worker runtimes: threads that each serve their own connections from the first byte to the last. A call, its timers and
+//! the connection to its service stay on one thread: handing them over costs more than a worker that is busy while its
+//! neighbour is idle. Heavy work is offloaded, so that large requests do not delay small ones.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +10,10 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// The lanes of one program.
+/// The workers of one program.
 pub struct WorkerRuntimes {
     workers: Vec<Worker>,
-    /// For what would hold a lane up.
+    /// For work that would block a worker.
     offload: Worker,
 }
 
@@ -30,17 +29,17 @@ struct WorkerThread {
     thread: JoinHandle<()>,
 }
 
-/// A place in a lane; given back when it is dropped.
+/// A connection's slot on a worker; given back when it is dropped.
 pub(crate) struct WorkerSlot {
     pub(crate) handle: Handle,
-    /// Where to go with what would hold the lane up.
+    /// For work that would block the worker.
     pub(crate) offload: Handle,
     _counted: Arc<()>,
 }
 
 impl WorkerRuntimes {
-    /// One lane for each processor but one: that one is the ledger's, which writes on a thread of its own. `patience` is
-    /// how long threads that wait for the disk or for another process may still take in the end.
+    /// One worker for each processor but one, which the ledger's writer thread uses. After `shutdown_timeout`, threads that
+    /// still wait for the disk or for another process are abandoned.
     pub fn start(shutdown_timeout: Duration) -> io::Result<Self> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self::start_many(processors.saturating_sub(1).max(1), shutdown_timeout)

@@ -288,7 +288,7 @@ impl Started {
         &self.app.gate
     }
 
-    /// Answers in these lanes until `stop` is ready, and then for as long as something is under way.
+    /// Serves on these workers until `stop` is ready, and then for as long as something is in flight.
     pub async fn serve(self, workers: &WorkerRuntimes, stop: impl Future<Output = ()>) {
         let Self { app, limits, proxies, endpoints, mut maintenance } = self;
         maintenance.continue_detached(workers.offload());

@@ -267,7 +267,7 @@ async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// The beats of a task, until the end is asked for.
+/// The ticks of a task, until shutdown.
 struct Ticks<'a> {
     tasks: &'a Tasks,
     name: &'static str,
@@ -283,7 +283,7 @@ impl<'a> Ticks<'a> {
         Self { tasks: &app.tasks, name, timer, stopped, begun: false }
     }
 
-    /// Waits for the next beat; false when there is none any more. What was to be done at the one before is done then.
+    /// Waits for the next tick; false after shutdown. The work of the tick before is done by then.
     async fn next(&mut self) -> bool {
         if std::mem::replace(&mut self.begun, true) {
             self.tasks.worked(self.name);
@@ -348,7 +348,7 @@ async fn supervise<R: Future<Output = ()>>(
     }
 }
 
-/// Says when work begins to fail and when it works again, and nothing in between: a loop beats several times a second.
+/// Says when work begins to fail and when it works again, and nothing in between: a task may run several times a second.
 struct Watched<'a> {
     app: &'a App,
     work: &'static str,

@@ -51,13 +51,13 @@ pub struct Webhooks {
     pub public_url: Option<String>,
 }
 
-/// The tellings under way, one for each tenant that has something to be told.
+/// The deliveries in progress, one for each tenant that has events to deliver.
 pub struct WebhookDeliveries {
     webhooks: Arc<Webhooks>,
     stopped: watch::Receiver<bool>,
     sending: Arc<Semaphore>,
     in_flight: BTreeMap<TenantId, JoinHandle<()>>,
-    /// Up to where in its log a tenant has nothing to tell. Not stored: most events are about something else.
+    /// Up to where in its log a tenant has nothing to deliver. Not stored: most events are about something else.
     quiet: BTreeMap<TenantId, u64>,
 }
 
@@ -73,7 +73,7 @@ impl WebhookDeliveries {
         }
     }
 
-    /// Looks which tenants have something to tell, and begins.
+    /// Starts a delivery for each tenant that has events to deliver.
     pub async fn look(&mut self) -> Result<(), Refusal> {
         let webhooks = &self.webhooks;
         self.in_flight.retain(|_, delivery| !delivery.is_finished());
@@ -92,7 +92,7 @@ impl WebhookDeliveries {
                     continue;
                 }
                 Ok(_) => {}
-                // The approvals of other tenants are told all the same.
+                // The events of other tenants are delivered all the same.
                 Err(refusal) => {
                     failure.get_or_insert(refusal);
                     continue;
@@ -109,7 +109,7 @@ impl WebhookDeliveries {
     /// Waits until all have ended, which they do when the program is asked to end.
     pub async fn finish(self) {
         for delivery in self.in_flight.into_values() {
-            // An error is a telling that broke: the next life goes on with it.
+            // An error is a delivery that broke off: the next process continues it.
             let _ = delivery.await;
         }
     }

@@ -38,7 +38,7 @@ impl Adapter for Rest {
     }
 }
 
-/// Sends the errand's request with this secret where the credential is put.
+/// Sends the rendered request with this secret where the credential is put.
 pub(super) async fn present(
     client: &GuardedClient,
     outbound: &OutboundCall<'_>,

@@ -1,4 +1,4 @@
-//! What the tests of the adapters have in common: an errand made by hand, and a vault of one shelf.
+//! What the tests of the adapters have in common: an outbound call made by hand, and a vault of one shelf.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

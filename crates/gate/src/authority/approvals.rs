@@ -166,7 +166,7 @@ impl ApprovalAdministration {
         require_waiting(decided)
     }
 
-    /// What would stand by a wish, or why nothing does: the single answer stays valid.
+    /// The standing approval that a request leads to, or why there is none: the decision on the single call stays valid.
     fn standing_of(
         &self,
         caller: &Caller,

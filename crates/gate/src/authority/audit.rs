@@ -17,7 +17,7 @@ use crate::ports::clock::Clock;
 use crate::ports::ledger::{AuditLog, EventFilter, Freshness, LogHead, LoggedEvent, Page, PageRequest};
 use crate::refusal::{Code, Refusal};
 
-/// An export under way: a fixed head, and the blocks up to it, for a caller who may read them.
+/// An export in progress: a fixed head, and the blocks up to it, for a caller who may read them.
 pub struct Export {
     caller: Caller,
     head: LogHead,

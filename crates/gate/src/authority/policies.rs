@@ -209,7 +209,7 @@ impl PolicyAdministration {
         self.policies.apply_policies(ApplyPolicies { audit, change, files, note, expected, rules, shadowed }).await
     }
 
-    /// Checks and tests policies, beside the calls that are under way: many rules take a while.
+    /// Checks and tests policies, beside the calls in flight: many rules take a while.
     async fn look_at(&self, files: Vec<PolicyFile>, tools: Vec<PolicyTool>) -> Result<Examined, Refusal> {
         let book = Arc::clone(&self.policy_book);
         let looked = tokio::task::spawn_blocking(move || {

@@ -1,5 +1,5 @@
-//! The conformance seams: calls of tools that are in no catalog, down the very same path and into the very same log as
-//! every other call. Whoever rehearses must be allowed to act for others.
+//! Calls of the conformance endpoints: tools that are in no catalog, run through the same pipeline and into the same log as
+//! every other call. The caller must be allowed to act for others.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ use crate::ports::clock::Clock;
 use crate::ports::ledger::{Approvals, DecideApproval, Principals};
 use crate::refusal::{Code, Refusal};
 
-/// A call of a seam.
+/// A call of a conformance endpoint.
 pub struct ConformanceCall {
     /// For whom.
     pub principal: PrincipalId,
@@ -135,7 +135,7 @@ impl Conformance {
     }
 
     /// Counts the decision of a principal on such a call, as far as that principal may decide: the ledger checks it as it
-    /// checks every other. Whoever rehearses acts for the principal, and only on its own rehearsals.
+    /// checks every other. The caller acts for the principal, and only on its own conformance calls.
     pub async fn conformance_decision(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Candidates and fits: a tool together with what may open it to the caller, before and after the constraints were checked.
+//! Candidates and eligible grants: a tool together with what authorizes its use, before and after the constraints are checked.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use toolgate_model::service::RenderedRequest;
 use crate::catalog::Tool;
 use crate::ports::ledger::{Generation, HeldGrant};
 
-/// A tool that the call names, with what may open it.
+/// A tool that the call names, with what may authorize its use.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) authorized_by: AuthorizedBy,
@@ -23,7 +23,7 @@ pub(crate) struct Candidate {
     pub(crate) registry: Option<u64>,
 }
 
-/// What opens a tool.
+/// What authorizes the use of a tool.
 #[derive(Debug, Clone)]
 pub(crate) enum AuthorizedBy {
     /// A grant that the agent holds on the credential of the tool's service.
@@ -74,7 +74,7 @@ impl Candidate {
     }
 }
 
-/// A candidate that the constraints let pass, with what is to be done.
+/// A candidate that passes all checks, with the action that a call through it comes to.
 #[derive(Debug, Clone)]
 pub(crate) struct EligibleGrant {
     pub(crate) candidate: Candidate,
@@ -125,7 +125,7 @@ pub(crate) struct Connector {
     pub(crate) request: RenderedRequest,
 }
 
-/// What is to be done.
+/// What a call does.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     /// A request to a service, with its credential.

@@ -1,5 +1,5 @@
 //! Calls that somebody else carries out: a coding agent asks, before it uses one of its own tools, whether it may. They
-//! walk the same path as every other call, into the same log; only that nothing is executed here.
+//! run through the same pipeline as every other call, into the same log; only that nothing is executed here.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub struct ExternalCall {
     pub address: IpAddr,
 }
 
-/// That it may be made, and why.
+/// That the call may be made, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalPermit {
     /// The record of it.

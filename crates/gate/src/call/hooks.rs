@@ -1,5 +1,5 @@
 //! The questions of other agents' runtimes: at each point of an agent's loop they ask whether it may go on. What is about
-//! a tool walks the path of every call, up to the point where somebody else carries it out; the rest is judged and
+//! a tool runs through the pipeline of every call, up to the point where somebody else carries it out; the rest is judged and
 //! written down.
 
 use std::borrow::Cow;

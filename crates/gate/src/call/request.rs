@@ -87,7 +87,7 @@ impl CallRequest {
     }
 }
 
-/// What a call brings along that no catalog has.
+/// What a transport says about a call beside its request.
 pub(super) struct CallOptions {
     pub(super) tool: Option<Arc<Tool>>,
     pub(super) asked: Option<Arc<AskedHook>>,
@@ -138,7 +138,7 @@ pub(crate) struct Call {
     pub(crate) may_detach: bool,
     /// The question of another agent's runtime that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
-    /// A tool that is not in any catalog: one of the conformance seams, or somebody else's.
+    /// A tool that is not in any catalog: that of a conformance endpoint, or a client-executed one.
     pub(crate) uncataloged_tool: Option<Arc<Tool>>,
     /// Whether the caller still waits for the response.
     pub(crate) presence: Presence,

@@ -71,7 +71,7 @@ impl Pipeline {
         }
     }
 
-    /// A tool that needs no grant: the one of a seam, or one that Toolgate has by itself, which is named by its id.
+    /// A tool that needs no grant: that of a conformance endpoint, or one that Toolgate has by itself, which is named by its id.
     fn built_in(&self, call: &Call) -> Option<Arc<Tool>> {
         if let Some(tool) = &call.uncataloged_tool {
             return Some(Arc::clone(tool));
@@ -162,7 +162,7 @@ impl Pipeline {
     }
 }
 
-/// Where a tool is looked for.
+/// The lookup of a tool for one call.
 struct ToolLookup<'a> {
     call: &'a Call,
     agent: Option<&'a Arc<Principal>>,

@@ -22,7 +22,7 @@ impl Maintenance {
         self.log.compare_heads(known).await
     }
 
-    /// Records that the operator accepted a ledger that went back; without setbacks, that nothing could be compared.
+    /// Records that the operator accepted a ledger that went back; without rollbacks, that nothing could be compared.
     pub async fn accept_rollback(&self, log_rollbacks: Vec<LogRollback>) -> Result<(), Refusal> {
         let audit =
             AuditContext { tenant: TenantId::default_tenant(), actor: PrincipalId::system(), time: self.clock.now() };

@@ -45,7 +45,7 @@ impl Maintenance {
         self.read_key_status().await
     }
 
-    /// Makes a new master key current, unless a rekey is still under way, and asks the maintenance to do the rest.
+    /// Makes a new master key current, unless a rekey is still in progress, and asks the maintenance to do the rest.
     pub async fn begin_rekey(&self, caller: &Caller) -> Result<KeyStatus, Refusal> {
         // The key provider knows no transaction that could check this, so it is checked right before.
         require_platform(&self.authenticator.identify_again(caller).await?)?;

@@ -37,7 +37,7 @@ pub struct Ask {
     pub detach: bool,
 }
 
-/// What came of asking.
+/// What came of asking for an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
     /// The call may go on.
@@ -98,7 +98,7 @@ pub trait Approver: Send + Sync {
     async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<ApprovalOutcome, Refusal>;
     /// Tells that an approval has ended, to whoever waits for it here.
     fn resolved(&self, approval: &Approval);
-    /// What an answer would cover by this wish, or why it cannot.
+    /// What a decision with this standing request would cover, or why it cannot.
     fn standing(&self, approval: &Approval, wish: &StandingRequest) -> Result<(Coverage, Reach), String>;
     /// Which of these cover a call, all that are needed; or why they do not.
     fn covering(&self, standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String>;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 /// A way to one guardian.
 #[async_trait]
 pub trait Link: Send + Sync {
-    /// Sends a question once, in JSON, and reads the answer. The whole exchange ends when the patience does; whoever
+    /// Sends a question once, in JSON, and reads the answer. The whole exchange ends with the timeout; whoever
     /// drops this before then hears nothing of it any more.
     async fn post(&self, question: Vec<u8>, timeout: Duration) -> Result<LinkResponse, LinkFailure>;
 }
@@ -31,7 +31,7 @@ pub enum LinkFailure {
     Connect,
     /// A connection that cannot be trusted.
     Tls,
-    /// The patience ended.
+    /// The timeout passed.
     Timeout,
     /// A larger answer than is read.
     Oversize,

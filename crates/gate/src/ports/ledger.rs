@@ -67,8 +67,7 @@ mod state;
 mod tenants;
 mod vaults;
 
-/// Who changes something, where and when. Every change carries one; it ends up in the event. What a caller administers
-/// carries a [`Mandate`] instead.
+/// Tenant, actor and time of a change, as its event shows them. An administrative change carries a [`Mandate`] instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditContext {
     /// The tenant in which it happens.

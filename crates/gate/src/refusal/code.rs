@@ -127,7 +127,7 @@ codes! {
     GuardianTimedOut, Unavailable => "GUARDIAN_TIMED_OUT",
     /// The idempotency key was used for another request.
     IdempotencyConflict, Conflict => "IDEMPOTENCY_CONFLICT",
-    /// The call with this idempotency key is still under way.
+    /// The call with this idempotency key is still in flight.
     IdempotencyInProgress, Conflict => "IDEMPOTENCY_IN_PROGRESS",
     /// A fault of Toolgate.
     Internal, Internal => "INTERNAL_ERROR",

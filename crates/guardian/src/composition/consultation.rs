@@ -18,7 +18,7 @@ use super::{Guardians, InProcess};
 use crate::remote::RemoteGuardian;
 use crate::time::now;
 
-/// A hearing under way.
+/// A consultation in progress.
 pub(super) struct Consultation<'a, 'm> {
     hooked: &'a Hooked<'a>,
     policy: &'a dyn InProcess,
@@ -30,7 +30,7 @@ pub(super) struct Consultation<'a, 'm> {
     decision_record: &'m mut DecisionRecord<'a>,
 }
 
-/// Why a hearing ends before its end.
+/// Why a consultation ends early.
 enum End {
     /// With a no.
     Denied(Denial),

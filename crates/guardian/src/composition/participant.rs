@@ -1,4 +1,4 @@
-//! One guardian of others while an event is judged: which content it has agreed to, the change that it asks for, and
+//! One external guardian during a consultation: which content it has agreed to, the change that it asks for, and
 //! what is written down of it.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::alarm::Alarm;
 use super::words;
 use crate::remote::{RemoteDecision, RemoteGuardian, RemoteResult};
 
-/// One guardian while an event is judged.
+/// One guardian during a consultation.
 pub(super) struct Participant<'a> {
     pub(super) guardian: &'a RemoteGuardian,
     /// What it has agreed to, or made itself; `None` where it has not said anything.
@@ -24,7 +24,7 @@ pub(super) struct Participant<'a> {
     record: GuardianRecord,
 }
 
-/// When a guardian is asked.
+/// What a guardian is asked in this round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Round {
     /// About the event as it came, or about what those before it made of it: any verdict will do.
@@ -76,7 +76,7 @@ impl<'a> Participant<'a> {
         self.agreed.as_ref().is_some_and(|agreed| Arc::ptr_eq(agreed, content) || agreed == content)
     }
 
-    /// Takes in what it said about this content; answers its no where that counts.
+    /// Applies its decision on this content; returns its denial where that is enforced.
     pub(super) fn apply_decision(
         &mut self,
         asked: RemoteResult,

@@ -1,5 +1,5 @@
-//! The minutes of one event: what the policies said each time they were asked, what the others said, and the decision
-//! that is written from it.
+//! The decision record of one event: what the policies said at each evaluation, what external guardians said, and the
+//! decision that follows.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::participant::microseconds;
 /// The name of the gate's own policies among the guardians.
 const POLICY: &str = "policy";
 
-/// What is known so far.
+/// What has been said so far.
 pub(super) struct DecisionRecord<'a> {
     hooked: &'a Hooked<'a>,
     /// `None` where no policies are active.

@@ -65,7 +65,7 @@ impl PolicyEngine {
         };
         let read = || async {
             let (version, files) = (active.version, active.files.clone());
-            // Thousands of rules take a while to read: beside the calls that are under way.
+            // Thousands of rules take a while to read: beside the calls in flight.
             let reading = tokio::task::spawn_blocking(move || CompiledSet::compile(version, &files));
             match reading.await {
                 Ok(Ok(set)) => Ok(Arc::new(set)),

@@ -1,4 +1,4 @@
-//! A scene: an event put together from what is written of it, in a test beside policies or in the record of a decision.
+//! Policy input outside a call: an event read from a policy test or from a decision record.
 //! Both are written the same way, so that what happened once can be pasted as a test.
 
 use std::borrow::Cow;

@@ -35,7 +35,7 @@ struct State {
     failures: u32,
     /// INVARIANT: set where, and only where, there were too many failures and no answer since.
     rests_until: Option<Instant>,
-    /// Whether the one question that finds out is under way.
+    /// Whether the one question that finds out is in flight.
     probing: bool,
 }
 

@@ -87,7 +87,7 @@ impl FakeLink {
         self.questions.lock().unwrap().clone()
     }
 
-    /// How many questions were answered, or failed; the others were cancelled or are under way.
+    /// How many questions were answered, or failed; the others were cancelled or are in flight.
     pub(crate) fn answered(&self) -> usize {
         self.answered.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! An approver who decides at once, at the real desk.
+//! An approver who decides at once, with the real broker.
 
 use std::future::Future;
 use std::pin::Pin;

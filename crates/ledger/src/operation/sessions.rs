@@ -47,7 +47,7 @@ impl<E: Engine> ToolSessions for SqlLedger<E> {
 pub const BATCH: u32 = 100;
 
 const COLUMNS: &str = "id, principal, tool, run, opened_at, expires_at";
-/// A session with a call under way is not closed: what the call returns belongs into it.
+/// A session with a call in flight is not closed: what the call returns belongs into it.
 const RUNNING: &str = "EXISTS (SELECT 1 FROM invocations WHERE invocations.tenant = tool_sessions.tenant \
      AND invocations.session = tool_sessions.id AND invocations.status = 'running')";
 
@@ -169,7 +169,7 @@ impl Operation for CloseSessions {
     }
 }
 
-/// Which of these, all of them held, have a call under way. Asked again once they are held: a call may have been admitted
+/// Which of these, all of them held, have a call in flight. Asked again once they are held: a call may have been admitted
 /// after the statement that found them began, and before it came to their row.
 async fn busy<T: Transaction>(transaction: &mut T, held: &[ToolSession]) -> Result<BTreeSet<SessionId>, Failure> {
     if held.is_empty() {

@@ -1,4 +1,4 @@
-//! Batches: what arrives while the last batch is under way is sent together as the next one, so that a busy grant's row
+//! Batches: what arrives while the last batch is in flight is sent together as the next one, so that a busy grant's row
 //! is taken once for all of them.
 
 use std::future::Future;

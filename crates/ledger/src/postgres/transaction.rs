@@ -12,7 +12,7 @@ use crate::transaction::{Change, Query, Rows, Transaction};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
-/// How many statements are under way on one connection at a time.
+/// How many statements are in flight on one connection at a time.
 const PIPELINE: usize = 512;
 
 /// One transaction of a pooled connection.

@@ -29,7 +29,7 @@ mod queue;
 type Acknowledge = Box<dyn FnOnce(Result<(), SqlError>) + Send>;
 /// Runs an operation at this point in the history of authority.
 type Run = Box<dyn FnOnce(&mut Connection, Generation) -> Acknowledge + Send>;
-/// Where the answer of one command goes.
+/// Where the reply to one command goes.
 type ReplySender<J> = oneshot::Sender<Result<<J as BatchOperation>::Reply, Failure>>;
 
 /// Something to be written. A refusal waits for the flush too: it may rest on what was done just before it.

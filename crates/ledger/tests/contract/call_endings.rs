@@ -197,7 +197,7 @@ async fn an_end_comes_through_while_calls_never_stop(fixture: &LedgerFixture) {
                 sent
             });
         }
-        // Well under way.
+        // Well on its way.
         for _ in 0..20 {
             assert_eq!(replicas.turn(round).send(another(&call)).await, Admission::Admitted);
         }

@@ -351,7 +351,7 @@ async fn a_call_that_races_the_end_of_its_session_is_made_before_it_or_not_at_al
     }
 }
 
-/// Opens the ledger again with a session that is not overdue and a call of it under way, and answers how many sessions
+/// Opens the ledger again with a session that is not overdue and a call of it in flight, and answers how many sessions
 /// the first and the second close find, with another one opened before the second.
 async fn closed_after_opening(fixture: LedgerFixture) -> (u64, u64) {
     let caller = opened(&fixture).await;

@@ -33,7 +33,7 @@ pub enum FailureClass {
     IdentityChange,
     /// A change by a guardian that may not change anything.
     ModifyNotAllowed,
-    /// Too many questions are under way.
+    /// Too many questions are in flight.
     Busy,
     /// It failed too often and is not asked for a while.
     CircuitOpen,

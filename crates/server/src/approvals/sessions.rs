@@ -1,4 +1,4 @@
-//! Sessions: the mode, the patience and the attendance of a conversation.
+//! Sessions: the mode, the timeout and the attendance of a conversation.
 
 use std::sync::Arc;
 use std::time::Duration;

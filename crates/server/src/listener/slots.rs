@@ -1,5 +1,5 @@
 //! Who may have a connection: so many in all, so many of one address until a key on them was verified, and a few in
-//! reserve for probes. Where there is no place left, the oldest connection on which nothing is in flight gives up its own;
+//! reserve for probes. Where no slot is left, the oldest connection on which nothing is in flight gives up its own;
 //! those without a verified key go first.
 
 use std::collections::{HashMap, VecDeque};
@@ -16,7 +16,7 @@ use super::activity::Activity;
 /// How many connections are kept for probes.
 const RESERVED: usize = 32;
 
-/// All places of a gate.
+/// All connection slots of a gate.
 pub(super) struct Slots {
     ordinary: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
@@ -27,7 +27,7 @@ pub(super) struct Slots {
     open: Mutex<VecDeque<Weak<Slot>>>,
 }
 
-/// One connection's place; given back when it is dropped.
+/// One connection's slot; given back when it is dropped.
 pub(crate) struct Slot {
     /// Whether only probes are served on it.
     reserved: bool,
@@ -44,7 +44,7 @@ struct Counted {
     is_discounted: AtomicBool,
 }
 
-/// Why there is no place.
+/// Why there is no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoSlot {
     /// All are taken.

@@ -25,7 +25,7 @@ impl Tried {
         Self { limits, ..Self::default() }
     }
 
-    /// Serves this on one lane while `client` runs, which is given the address and the way to the shutdown.
+    /// Serves this on one worker while `client` runs, which is given the address and the way to the shutdown.
     fn serve(self, router: Router, client: impl FnOnce(SocketAddr, Arc<Shutdown>) + Send + 'static) {
         let workers = WorkerRuntimes::start_many(1, Duration::from_secs(1)).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,5 +1,5 @@
-//! The seams of the public conformance suite, off unless the operator turns them on. They need a key like everything
-//! else, walk their calls down the one path, and answer with what stands in the log afterwards.
+//! The endpoints of the public conformance suite, off unless the operator turns them on. They need a key like everything
+//! else, run their calls through the one pipeline, and respond with what is in the log afterwards.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::router::{App, Route};
 /// The tool of a session that names none.
 const SESSION_TOOL: &str = "openwop:conformance.session";
 
-/// The seams.
+/// The conformance endpoints.
 pub(super) fn routes() -> Vec<Route> {
     let route = super::route;
     vec![
@@ -47,7 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// What is sent to a seam, by whom and from where.
+/// What is sent to a conformance endpoint, by whom and from where.
 pub(super) struct Sent<T> {
     pub(super) caller: Caller,
     pub(super) address: IpAddr,
@@ -187,7 +187,7 @@ async fn events(
     Ok(Json(json!({"events": found})))
 }
 
-/// There is nothing to put back: the log only grows, and the seams keep nothing else.
+/// There is nothing to put back: the log only grows, and these endpoints keep nothing else.
 async fn reset(Asked(_, Nothing {}): Asked<Nothing>) -> Json<Value> {
     Json(json!({}))
 }
@@ -247,7 +247,7 @@ async fn fetch(
     Ok(app.gate.conformance.run_conformance_call(caller.clone(), conformance_call).await)
 }
 
-/// What became of a fetch, in the words of the seam.
+/// What became of a fetch, in the words of the suite.
 fn outcome_members(outcome: &Result<CallResult, Denial>) -> Map<String, Value> {
     let blocked =
         |why: &str| Map::from_iter([("outcome".to_owned(), json!("blocked")), ("blocked".to_owned(), json!(why))]);

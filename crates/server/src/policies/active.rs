@@ -25,7 +25,7 @@ pub(super) async fn schema(State(app): State<Arc<App>>, Identified(caller): Iden
     Ok(Json(json!({"schema": app.gate.policies.policy_schema(&caller).await?})))
 }
 
-/// A version with its rules. Those are read from its files beside the requests under way: many take a while.
+/// A version with its rules. Those are read from its files beside the requests in flight: many take a while.
 pub(super) async fn with_rules(app: &App, version: Arc<PolicySetVersion>) -> Result<Map<String, Value>, Refusal> {
     let mut shape = shapes::version(&version);
     let gate = Arc::clone(&app.gate);

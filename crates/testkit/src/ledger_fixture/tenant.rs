@@ -41,7 +41,7 @@ pub struct TestTenant {
     pub administrator: PrincipalId,
     /// The ledger that it is in.
     pub ledger: Arc<dyn Ledger>,
-    /// The time in its stamps.
+    /// The time in its audit contexts.
     pub clock: TestClock,
     signer: Arc<SigningKey>,
 }

@@ -67,7 +67,7 @@ impl Serve {
             tracing::warn!("{warning}");
         }
         let failed = |error| Failure::io("the runtime cannot be started", error);
-        // For what goes on beside the calls; they have their lanes.
+        // For background tasks; calls have their worker runtimes.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(failed)?;
         let workers = WorkerRuntimes::start(SHUTDOWN_TIMEOUT).map_err(failed)?;

@@ -53,7 +53,7 @@ fn guardian(configuration: &Configuration, entry: &GuardianEntry) -> Result<Remo
     RemoteGuardian::new(entry.settings.clone(), Arc::new(link)).map_err(|error| refused(error.to_string()))
 }
 
-/// Counts failures besides telling the log.
+/// Counts failures besides logging them.
 struct CountingAlarm {
     log: LogAlarm,
     metrics: Arc<Metrics>,

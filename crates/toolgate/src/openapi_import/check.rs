@@ -1,4 +1,4 @@
-//! The registry's own rules, asked one tool or one name at a time, so that one misfit costs itself and no more.
+//! The registry's own rules, asked one tool or one name at a time, so that one invalid tool costs itself and no more.
 
 use serde_json::{Value, json};
 use toolgate_model::service::{DefinitionError, ServiceDefinition, ToolDefinition, ToolName};

@@ -90,7 +90,7 @@ impl Message {
         &self.approval
     }
 
-    /// Why it is not worth telling any more.
+    /// Why it is not worth delivering any more.
     pub(super) fn is_too_old(&self, now: Timestamp) -> Option<&'static str> {
         // Whether it was answered or not, it has ended by then.
         let end = self.approval.resolved_at.unwrap_or(self.approval.expires_at);

@@ -1,4 +1,4 @@
-//! Asked to end, the gate finishes what is under way, takes nothing new, and leaves nothing undone.
+//! Asked to end, the gate finishes what is in flight, takes nothing new, and leaves nothing undone.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ fn begin(gate: &GateProcess, body: &str) -> TcpStream {
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // The gate asks for the body when it has begun to answer: from then on the request is under way.
+    // The gate asks for the body when it has begun to answer: from then on the request is in flight.
     let mut interim = [0_u8; 25];
     stream.read_exact(&mut interim).unwrap();
     assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");

@@ -48,7 +48,7 @@ pub struct SimulationProgress {
     pub changed: u64,
 }
 
-/// A simulation under way. Its place is given back when it is dropped.
+/// A simulation in progress. Its place is given back when it is dropped.
 pub struct Simulating {
     recording: Recording,
     judge: Arc<dyn Judge>,
@@ -128,7 +128,7 @@ impl PolicyAdministration {
         Ok(Some(SimulationProgress { reached: simulating.recording.reached, size: simulating.size, calls, changed }))
     }
 
-    /// Compiles policies, beside the calls that are under way.
+    /// Compiles policies, beside the calls in flight.
     pub(super) async fn judge(&self, version: u64, files: Vec<PolicyFile>) -> Result<Arc<dyn Judge>, Refusal> {
         let book = Arc::clone(&self.policy_book);
         let compiled = tokio::task::spawn_blocking(move || book.judge(version, &files)).await.map_err(|_| broken())?;
@@ -177,7 +177,7 @@ impl Simulation {
     }
 }
 
-/// Judges what was recorded, beside the calls that are under way.
+/// Judges what was recorded, beside the calls in flight.
 pub(super) async fn reevaluate(
     judge: Arc<dyn Judge>,
     entries: Vec<Entry>,

@@ -20,7 +20,7 @@ use crate::identify::Caller;
 use crate::ports::ledger::AskedApproval;
 use crate::refusal::{Code, Refusal};
 
-/// What is walked down the path for a question.
+/// The call that a question stands for, as it enters the pipeline.
 pub(super) struct HookRun {
     pub(super) named: Named,
     pub(super) parameters: Map<String, Value>,
@@ -40,7 +40,7 @@ impl Hooks {
         }
     }
 
-    /// Walks a question down the path.
+    /// Runs a question through the pipeline.
     pub(super) async fn run_question(
         &self,
         caller: Caller,

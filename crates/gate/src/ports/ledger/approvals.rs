@@ -79,7 +79,7 @@ pub struct DecideApproval {
     /// What covers later calls if this word approves it; its `id` and all but what depends on the approval is made
     /// beforehand.
     pub standing: Option<StandingApproval>,
-    /// What became of the wish for it, where it was not granted.
+    /// Why no standing approval was given, where one was requested.
     pub notice: Option<String>,
     /// The caller's name for this word: the same one again gets the same answer.
     pub idempotency_key: Option<IdempotencyKey>,
@@ -120,7 +120,7 @@ pub struct Heartbeat {
     pub process: ProcessId,
     /// When.
     pub time: Timestamp,
-    /// The tenants for which an answering channel is attached to it.
+    /// The tenants that have an approver connected to it.
     pub attended: Vec<TenantId>,
 }
 

@@ -119,7 +119,7 @@ pub struct LogHead {
     pub checkpoint: String,
 }
 
-/// A log that does not go on from a head that was signed before.
+/// A log that does not continue from a head that was signed before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRollback {
     /// The head that is known.

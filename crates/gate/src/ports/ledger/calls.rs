@@ -74,7 +74,7 @@ pub enum Freshness {
     Newest,
 }
 
-/// A grant in the hands of its agent, with all that a call through it needs to know.
+/// A grant with all that a call through it needs: lineage, effective authority, credential and connection.
 #[derive(Debug)]
 pub struct HeldGrant {
     /// The grant with what it was delegated from.
@@ -117,7 +117,7 @@ impl HeldGrant {
     }
 }
 
-/// Everything that an agent holds and that has not ended.
+/// All grants of an agent that have not ended.
 #[derive(Debug)]
 pub struct HeldGrants {
     /// The agent, as it was read together with what it holds; `None` where there is no such principal.
@@ -200,7 +200,7 @@ pub enum Admission {
     Stale,
 }
 
-/// What a call answered, as it is kept for whoever sends it again.
+/// The result of a call, kept for repetitions with the same idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResult {
     /// The call.

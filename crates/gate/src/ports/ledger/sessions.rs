@@ -48,7 +48,7 @@ pub struct OpenSession {
     pub most: u32,
 }
 
-/// Closes a session; not while a call of it is under way, so that nothing of it follows its end in the log.
+/// Closes a session; not while a call of it is in flight, so that nothing of it follows its end in the log.
 #[derive(Debug, Clone)]
 pub struct CloseSession {
     /// Who and when, and by which right.

@@ -1,4 +1,4 @@
-//! Commands of one kind that one transaction carries out together: what is the same for all of them, such as a busy
+//! Batches: commands of one kind that one transaction commits together: what is the same for all of them, such as a busy
 //! grant's counter, is read and written once.
 
 use rusqlite::Connection;
@@ -8,26 +8,26 @@ use super::{ReplySender, SqliteTransaction, in_savepoint, run_ready};
 use crate::operation::BatchOperation;
 use crate::sql::{Failure, SqlError, unavailable};
 
-/// One that comes to wait for the transaction: as it is, or made ready for it beforehand.
+/// One command on its way into the next batch: as it is, or already prepared.
 pub(in crate::sqlite) enum Submission<J: BatchOperation> {
     Command(J::Command),
     Part(J::Part),
 }
 
-/// Those that wait for the transaction.
+/// The commands that wait for the transaction.
 pub(super) struct Batch<J: BatchOperation> {
     parts: Vec<J::Part>,
     replies: Vec<ReplySender<J>>,
 }
 
-/// Those whom the transaction carries.
+/// The commands that the transaction runs.
 pub(super) struct RunningBatch<J: BatchOperation> {
-    /// `None` where nobody waits.
+    /// `None` for an empty batch.
     all: Option<J>,
     replies: Vec<ReplySender<J>>,
 }
 
-/// Those that wait for the flush.
+/// The outcomes of a batch, which wait for the flush.
 pub(super) struct BatchResult<J: BatchOperation> {
     replies: Vec<ReplySender<J>>,
     outcomes: Vec<Result<J::Reply, Failure>>,
@@ -40,7 +40,7 @@ impl<J: BatchOperation> Default for Batch<J> {
 }
 
 impl<J: BatchOperation> Batch<J> {
-    /// One more. One that cannot be made ready is told so, and leaves.
+    /// Adds a command. One that cannot be prepared is refused at once.
     pub(super) fn take(&mut self, submission: Submission<J>, reply: ReplySender<J>) {
         let ready = match submission {
             Submission::Command(command) => J::ready(command),
@@ -56,7 +56,7 @@ impl<J: BatchOperation> Batch<J> {
         }
     }
 
-    /// All of them together.
+    /// Closes the batch.
     pub(super) fn start(self) -> RunningBatch<J> {
         let all = if self.parts.is_empty() { None } else { Some(J::of(self.parts)) };
         RunningBatch { all, replies: self.replies }
@@ -92,7 +92,7 @@ impl<J: BatchOperation> RunningBatch<J> {
 }
 
 impl<J: BatchOperation> BatchResult<J> {
-    /// Tells everybody what came of it.
+    /// Sends each its outcome.
     pub(super) fn acknowledge(self, durable: &Result<(), SqlError>) {
         for (reply, outcome) in self.replies.into_iter().zip(self.outcomes) {
             // A caller that has gone away does not need the answer.

@@ -48,7 +48,7 @@ impl Selection {
     }
 }
 
-/// One export under way.
+/// One export in progress.
 pub(crate) struct Feed<'a> {
     client: &'a Client,
     format: LineFormat,

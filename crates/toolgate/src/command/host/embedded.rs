@@ -64,7 +64,7 @@ impl EmbeddedGate {
         Ok(Client::new(&self.url, &self.key)?)
     }
 
-    /// Ends it: whatever is under way is settled.
+    /// Ends it: whatever is in flight is settled.
     pub(super) async fn stop(self) {
         // It ends as well where nobody tells it to.
         drop(self.stop);

@@ -38,7 +38,7 @@ pub(super) struct Terms {
     pub(super) suspend: bool,
 }
 
-/// A session under way.
+/// A session in progress.
 pub(super) struct Session<E, W> {
     engine: Arc<E>,
     terms: Terms,

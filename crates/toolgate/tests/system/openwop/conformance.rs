@@ -1,5 +1,5 @@
 //! The scenarios of the public conformance suite that are about tools, each written anew against the real binary with its
-//! seams on. A scenario that asserted nothing has shown nothing, and fails.
+//! conformance endpoints on. A scenario that asserted nothing has shown nothing, and fails.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -143,7 +143,7 @@ fn every_scenario_of_the_suite_holds_and_asserts_something_on_postgresql() {
     run_all(&Host::of(setup().database(database.url()), Some(database)));
 }
 
-/// Every seam at a path of its own.
+/// Every conformance endpoint at a path of its own.
 fn seam_paths() -> Vec<(String, String)> {
     let paths = openwop::conformance_routes().into_iter();
     paths.map(|route| (route.method.to_string(), route.path.replace("{runId}", "__probe__"))).collect()

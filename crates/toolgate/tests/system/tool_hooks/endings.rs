@@ -37,7 +37,7 @@ fn tells_every_ending(setup: &GateSetup, closes_at_start: bool) {
     let mut expected = BTreeMap::new();
     endings(&world, &office, &mut expected);
 
-    // One is under way when the gate is killed, and nobody can tell what became of it.
+    // One is in flight when the gate is killed, and nobody can tell what became of it.
     let before = office.upstream.count();
     office.upstream.hold();
     let caller = std::thread::spawn({

@@ -6,7 +6,7 @@ use toolgate_testkit::trail::shown;
 use super::{Checks, Host};
 use crate::world::merged;
 
-/// Calls a tool of the seam; answers its pair.
+/// Calls a tool of the conformance endpoint; returns its pair.
 fn invoke(host: &Host, checks: &Checks, principal: &str, tool: &str, more: Value) -> (Value, Value) {
     let body = merged(json!({"principal": principal, "toolName": tool}), more);
     let answer = host.seam("toolhooks/invoke", &body);
@@ -17,7 +17,7 @@ fn invoke(host: &Host, checks: &Checks, principal: &str, tool: &str, more: Value
     }
     checks.same(&called["principal"], &json!(principal), "under whose authority");
     checks.same(&called["transport"], &json!("native"), "nothing leaves the gate");
-    // The answer of the seam is what the log says, and no second account of it.
+    // The response of the endpoint is what the log says, and no second account of it.
     let logged = host.shop.admin.events(&format!("&run_id={}", called["callId"].as_str().unwrap()));
     let logged: Vec<Value> = logged.iter().map(shown).collect();
     let payload = |kind: &str| logged.iter().find(|event| event["type"] == kind).map(|event| event["payload"].clone());
