@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::{Admitted, Target};
+use toolgate_gate::call::{Admitted, AdmittedAction};
 use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
 use toolgate_gate::ports::source::{Access, Execution, ServiceResponse, Source};
 use toolgate_gate::refusal::Refusal;
@@ -95,7 +95,9 @@ impl Guardian for Witness {
 #[async_trait]
 impl Source for Witness {
     async fn execute(&self, admitted: &Admitted, _: Option<Access<'_>>) -> Execution {
-        let Some(Target::Connector { request, .. }) = admitted.target() else { panic!("a request to the service") };
+        let Some(AdmittedAction::Connector { request, .. }) = admitted.action() else {
+            panic!("a request to the service")
+        };
         let body = request.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
         self.saw(Seen::Executed {
             definition: admitted.definition().to_json().to_string(),

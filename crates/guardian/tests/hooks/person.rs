@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use toolgate_approval::{ApprovalBroker, NoLinks};
-use toolgate_gate::ports::approver::{Approver, Ask, Attached, Covered, Gone, Presentation, RemoteResult, Reply};
+use toolgate_gate::ports::approver::{ApprovalOutcome, Approver, Ask, Asked, Attached, Covered, Gone, Presentation};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::DecideApproval;
 use toolgate_gate::refusal::Refusal;
@@ -61,7 +61,7 @@ impl Person {
 
 #[async_trait]
 impl Approver for Person {
-    async fn approve(&self, ask: Ask, asked: RemoteResult<'_>, gone: Gone) -> Result<Reply, Refusal> {
+    async fn approve(&self, ask: Ask, asked: Asked<'_>, gone: Gone) -> Result<ApprovalOutcome, Refusal> {
         let (shown, mut waits) = tokio::sync::mpsc::unbounded_channel();
         let tell = |approval: &Approval| {
             asked(approval);
