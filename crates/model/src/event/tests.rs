@@ -7,6 +7,8 @@ use crate::canonical::to_canonical;
 use crate::constraint::Cost;
 use crate::invocation::InvocationStatus;
 
+mod golden;
+
 fn event(invoked: ToolInvoked) -> Event {
     let time = Timestamp::from_millis(1_770_544_800_123).unwrap();
     Event {
