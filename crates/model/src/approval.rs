@@ -12,7 +12,6 @@ use crate::time::Timestamp;
 
 pub use self::action::BoundAction;
 pub use self::decision::{Channel, DecideError, Decided, Decider, Decision, Vote};
-pub use self::happening::ApprovalHappening;
 pub use self::link::{LinkDigest, LinkToken, LinkTokenError};
 pub use self::mode::{Category, Mode};
 pub use self::rule::{ApprovalRule, Attendance, DEFAULT_WAIT, LONGEST_WAIT, RuleError};
@@ -21,7 +20,6 @@ pub use self::standing::{Coverage, CoverageWish, Reach, ReachWish, StandingAppro
 
 mod action;
 mod decision;
-mod happening;
 mod link;
 mod mode;
 mod rule;

@@ -1,12 +1,13 @@
 //! Canonical JSON: one value has exactly one text, and two numbers never share one. It is RFC 8785, except that an
 //! integer of 64 bits keeps all its digits; the RFC would round it to a double beyond 2^53, and one hash would stand for
-//! two accounts. Whatever is hashed or signed is written by this module, and it runs several times per call, so it takes
-//! no detours through a serializer.
+//! two accounts. Whatever is hashed or signed is written by this module: values by [`write_canonical`], types with serde by
+//! a serializer that writes the same text.
 
 use std::io::Write;
 
 use serde_json::{Number, Value};
 
+pub use self::serializer::CanonicalError;
 pub(crate) use self::serializer::write_serialized;
 
 mod serializer;
@@ -84,77 +85,6 @@ pub(crate) fn write_members<'a>(members: impl Iterator<Item = (&'a str, &'a Valu
         write_canonical(value, out);
     }
     out.push(b'}');
-}
-
-/// What is shown in ASCII, without anything to escape.
-pub(crate) trait Plain {
-    /// Writes what is shown.
-    fn write_to(&self, out: &mut Vec<u8>);
-}
-
-/// Writes an object member by member, for what is written so often that building a value first would cost.
-///
-/// INVARIANT: the names are ASCII without anything to escape and come in alphabetical order.
-pub(crate) struct ObjectWriter<'a> {
-    out: &'a mut Vec<u8>,
-    empty: bool,
-}
-
-impl<'a> ObjectWriter<'a> {
-    /// Begins an object behind what `out` already holds.
-    pub(crate) fn begin(out: &'a mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Self { out, empty: true }
-    }
-
-    /// A member that is a text.
-    pub(crate) fn text(&mut self, name: &str, text: &str) {
-        self.name(name);
-        write_string(text, self.out);
-    }
-
-    /// A member that is shown as plain text: an id, a time.
-    pub(crate) fn shown(&mut self, name: &str, shown: impl Plain) {
-        self.name(name);
-        self.out.push(b'"');
-        shown.write_to(self.out);
-        self.out.push(b'"');
-    }
-
-    /// A member of any kind.
-    pub(crate) fn value(&mut self, name: &str, value: &Value) {
-        self.name(name);
-        write_canonical(value, self.out);
-    }
-
-    /// A member that is an object of these members, whatever order they come in.
-    pub(crate) fn members(&mut self, name: &str, members: &serde_json::Map<String, Value>) {
-        self.name(name);
-        write_members(members.iter().map(|(name, value)| (name.as_str(), value)), self.out);
-    }
-
-    /// A member that is an object.
-    pub(crate) fn object(&mut self, name: &str, write: impl FnOnce(&mut ObjectWriter<'_>)) {
-        self.name(name);
-        let mut object = ObjectWriter::begin(self.out);
-        write(&mut object);
-        object.end();
-    }
-
-    /// Ends the object.
-    pub(crate) fn end(self) {
-        self.out.push(b'}');
-    }
-
-    fn name(&mut self, name: &str) {
-        if !self.empty {
-            self.out.push(b',');
-        }
-        self.empty = false;
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-    }
 }
 
 /// Where the first byte stands that must be escaped. Most texts have none: eight bytes are looked at together.

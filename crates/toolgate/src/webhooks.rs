@@ -13,7 +13,7 @@ use toolgate_gate::Refusal;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::ledger::{EventFilter, Ledger, LoggedEvent, PageRequest, WebhookBacklog};
-use toolgate_model::approval::ApprovalHappening;
+use toolgate_model::event::EventKind;
 use toolgate_model::id::ProcessId;
 use toolgate_model::principal::TenantId;
 
@@ -118,8 +118,7 @@ impl Webhooks {
 
     /// Events about approvals from a place in the log on, in order.
     async fn events(&self, tenant: &TenantId, position: u64, limit: u32) -> Result<Vec<LoggedEvent>, Refusal> {
-        let told = ApprovalHappening::NAMES.iter().filter(|name| name.starts_with("approval."));
-        let filter = EventFilter { kinds: told.map(|name| (*name).to_owned()).collect(), ..EventFilter::default() };
+        let filter = EventFilter::of_kinds(EventKind::APPROVAL);
         let after = position.checked_sub(1).map(|last| last.to_string());
         Ok(self.ledger.events(tenant, filter, PageRequest { after, limit }).await?.items)
     }

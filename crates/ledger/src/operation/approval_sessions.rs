@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use toolgate_gate::ports::ledger::{Mandate, SessionTerms, SetSessionTerms};
-use toolgate_model::approval::{ApprovalHappening, Attendance, Mode, SessionName};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::{Attendance, Mode, SessionName};
+use toolgate_model::event::{ApprovalModeChanged, EventPayload};
 use toolgate_model::principal::{PrincipalId, TenantId};
 
 use super::Operation;
@@ -43,9 +43,8 @@ impl Administration for SetSessionTerms {
             transaction.execute(sql, parameters).await?;
         }
         let Some((from, to)) = self.mode_change else { return Ok(()) };
-        let happening =
-            ApprovalHappening::ModeChanged { owner: self.owner.clone(), session: self.name.clone(), from, to };
-        let entry = Entry::about(Happening::Approval(Box::new(happening)), &self.owner);
+        let changed = ApprovalModeChanged { from, owner: self.owner.clone(), session: self.name.clone(), to };
+        let entry = Entry::about(EventPayload::ApprovalModeChanged(changed), &self.owner);
         record(transaction, by, entry).await
     }
 }

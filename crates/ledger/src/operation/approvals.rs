@@ -3,8 +3,8 @@
 
 use toolgate_gate::ports::ledger::{ApprovalFilter, EndApproval, GrantRates, Page, PageRequest, RequestApproval};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::{Approval, ApprovalStatus};
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::{ApprovalId, GrantId};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
@@ -55,7 +55,7 @@ impl Operation for RequestApproval {
         if let Some(park) = &self.parks {
             detached::park(transaction, &approval, park).await?;
         }
-        record(transaction, &self.stamp, entry(&approval, ApprovalHappening::Requested)).await
+        record(transaction, &self.stamp, entry(&approval, EventPayload::approval_requested(&approval))).await
     }
 }
 
@@ -69,7 +69,7 @@ impl Operation for EndApproval {
         let Some(ended) = approval.ended(self.status, &self.reason, self.stamp.time) else { return Ok(approval) };
         store(transaction, &ended).await?;
         detached::wake(transaction, std::iter::once(&ended)).await?;
-        record(transaction, &self.stamp, entry(&ended, ApprovalHappening::Ended)).await?;
+        record(transaction, &self.stamp, entry(&ended, EventPayload::approval_ended(&ended))).await?;
         Ok(ended)
     }
 }
@@ -155,11 +155,11 @@ pub fn read(row: &Row) -> Result<Approval, SqlError> {
 }
 
 /// What the log is told of an approval.
-pub fn entry(approval: &Approval, happening: impl FnOnce(Approval) -> ApprovalHappening) -> Entry {
+pub fn entry(approval: &Approval, payload: EventPayload) -> Entry {
     Entry {
         run: Some(approval.invocation.to_string()),
         tool: Some(approval.tool.clone()),
-        ..Entry::about(Happening::Approval(Box::new(happening(approval.clone()))), &approval.agent)
+        ..Entry::about(payload, &approval.agent)
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolgate_gate::ports::ledger::Admit;
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Approval, ApprovalHappening, ApprovalStatus, StandingApproval, StandingState};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::{Approval, ApprovalStatus, StandingApproval, StandingState};
+use toolgate_model::event::{EventPayload, StandingApprovalUsed};
 use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
@@ -82,10 +82,13 @@ impl Consents {
             let Some(standing) = self.standing.get_mut(&name) else { continue };
             *standing = standing.used_at(admit.stamp.time);
             let used = standing.used;
-            let happening =
-                ApprovalHappening::StandingUsed { standing: id, invocation: call, tool: standing.tool.clone(), used };
-            let happening = Happening::Approval(Box::new(happening));
-            self.events.push(event_row(&admit.stamp, Entry::of_call(happening, &admit.invocation))?);
+            let payload = EventPayload::StandingApprovalUsed(StandingApprovalUsed {
+                invocation_id: call,
+                standing_approval_id: id,
+                tool: standing.tool.clone(),
+                used,
+            });
+            self.events.push(event_row(&admit.stamp, Entry::of_call(payload, &admit.invocation))?);
             self.used.insert(name);
         }
         Ok(())

@@ -7,7 +7,7 @@ use toolgate_gate::ports::ledger::{
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
-use toolgate_model::event::Happening;
+use toolgate_model::event::{CredentialCreated, CredentialExpired, CredentialRevoked, CredentialRotated, EventPayload};
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::scope::Scope;
@@ -96,8 +96,12 @@ pub async fn revoke_held<T: Transaction>(
     transaction.execute(destroy, values![stamp.time, id]).await?;
     let grant_reason = format!("credential {id} was revoked");
     let grants = revoke_below(transaction, stamp, Cascade::Credential(id), &grant_reason).await?;
-    let happening = Happening::CredentialRevoked { credential: id, reason: reason.to_owned(), affected_grants: grants };
-    record(transaction, stamp, Entry::new(happening)).await?;
+    let payload = EventPayload::CredentialRevoked(CredentialRevoked {
+        credential_id: id,
+        reason: reason.to_owned(),
+        affected_grants_count: grants,
+    });
+    record(transaction, stamp, Entry::new(payload)).await?;
     Ok(grants)
 }
 
@@ -136,13 +140,13 @@ impl Administration for CreateCredential {
         if let Some(sealed) = &self.sealed {
             insert_version(transaction, credential, sealed, by.time).await?;
         }
-        let happening = Happening::CredentialCreated {
-            credential: credential.id,
-            vault: credential.vault,
+        let payload = EventPayload::CredentialCreated(CredentialCreated {
+            credential_id: credential.id,
+            vault_id: credential.vault,
             service: credential.service.clone(),
             auth_type: credential.auth_type,
-        };
-        record(transaction, by, Entry::new(happening)).await
+        });
+        record(transaction, by, Entry::new(payload)).await
     }
 }
 
@@ -197,8 +201,11 @@ impl Administration for RotateCredential {
         ];
         transaction.execute(&update, parameters).await?;
         insert_version(transaction, &credential, &self.sealed, now).await?;
-        let happening = Happening::CredentialRotated { credential: credential.id, rotated_by: by.actor.clone() };
-        record(transaction, by, Entry::new(happening)).await?;
+        let payload = EventPayload::CredentialRotated(CredentialRotated {
+            credential_id: credential.id,
+            rotated_by: by.actor.clone(),
+        });
+        record(transaction, by, Entry::new(payload)).await?;
         Ok(credential)
     }
 }
@@ -227,7 +234,12 @@ async fn announce_expiry<T: Transaction>(transaction: &mut T, stamp: &Stamp, id:
         return Ok(());
     }
     let by_the_clock = Stamp { actor: PrincipalId::system(), ..stamp.clone() };
-    record(transaction, &by_the_clock, Entry::new(Happening::CredentialExpired { credential: id })).await
+    record(
+        transaction,
+        &by_the_clock,
+        Entry::new(EventPayload::CredentialExpired(CredentialExpired { credential_id: id })),
+    )
+    .await
 }
 
 impl Administration for RevokeCredential {

@@ -2,7 +2,7 @@
 
 use toolgate_gate::ports::ledger::{CreateGrant, DelegateGrant, Mandate, ResumeGrant, RevokeGrant, SuspendGrant};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, GrantCreated, GrantDelegated, GrantResumed, GrantSuspended};
 use toolgate_model::grant::{DelegationError, Grant, GrantStatus, Lineage, Standing, Suspension};
 use toolgate_model::id::GrantId;
 use toolgate_model::time::Timestamp;
@@ -39,14 +39,14 @@ impl Administration for CreateGrant {
                 .into());
         }
         insert(transaction, grant).await?;
-        let happening = Happening::GrantCreated {
-            grant: grant.id,
-            credential: grant.credential,
-            agent: grant.agent.clone(),
+        let payload = EventPayload::GrantCreated(GrantCreated {
+            grant_id: grant.id,
+            credential_id: grant.credential,
+            agent_id: grant.agent.clone(),
             scopes: grant.authority.scopes.clone(),
             expires_at: grant.authority.expires_at,
-        };
-        record(transaction, by, about(happening, grant)).await
+        });
+        record(transaction, by, about(payload, grant)).await
     }
 }
 
@@ -85,14 +85,14 @@ impl Administration for DelegateGrant {
             revoked_at: None,
         };
         insert(transaction, &grant).await?;
-        let happening = Happening::GrantDelegated {
-            grant: grant.id,
-            source: source.id,
-            target: grant.agent.clone(),
+        let payload = EventPayload::GrantDelegated(GrantDelegated {
+            grant_id: grant.id,
+            source_grant_id: source.id,
+            target_agent_id: grant.agent.clone(),
             scopes: grant.authority.scopes.clone(),
-            delegation_depth: grant.authority.delegation_depth,
-        };
-        record(transaction, by, about(happening, &grant)).await?;
+            delegation_depth: grant.authority.delegation_depth.to_option(),
+        });
+        record(transaction, by, about(payload, &grant)).await?;
         Ok(grant)
     }
 }
@@ -132,8 +132,8 @@ impl Administration for SuspendGrant {
         let sql = "UPDATE grants SET suspended_at = $1, suspended_by = $2 WHERE id = $3";
         transaction.execute(sql, values![by.time, &by.actor, self.id]).await?;
         grant.suspended = Some(Suspension { at: by.time, by: by.actor.clone() });
-        let happening = Happening::GrantSuspended { grant: grant.id, reason: self.reason.clone() };
-        record(transaction, by, about(happening, &grant)).await?;
+        let payload = EventPayload::GrantSuspended(GrantSuspended { grant_id: grant.id, reason: self.reason.clone() });
+        record(transaction, by, about(payload, &grant)).await?;
         Ok(grant)
     }
 }
@@ -161,7 +161,7 @@ impl Administration for ResumeGrant {
         let sql = "UPDATE grants SET suspended_at = NULL, suspended_by = NULL WHERE id = $1";
         transaction.execute(sql, values![self.id]).await?;
         grant.suspended = None;
-        record(transaction, by, about(Happening::GrantResumed { grant: grant.id }, &grant)).await?;
+        record(transaction, by, about(EventPayload::GrantResumed(GrantResumed { grant_id: grant.id }), &grant)).await?;
         Ok(grant)
     }
 }
@@ -205,6 +205,6 @@ fn refuse_delegation(error: &DelegationError, source: GrantId) -> Refusal {
     }
 }
 
-fn about(happening: Happening, grant: &Grant) -> Entry {
-    Entry { context: grant.authority.context.clone(), ..Entry::about(happening, &grant.agent) }
+fn about(payload: EventPayload, grant: &Grant) -> Entry {
+    Entry { context: grant.authority.context.clone(), ..Entry::about(payload, &grant.agent) }
 }

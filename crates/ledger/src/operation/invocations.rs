@@ -6,7 +6,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::{ContextId, GrantContext};
 use toolgate_model::credential::ServiceName;
-use toolgate_model::event::{Happening, ToolInvoked};
+use toolgate_model::event::{EventPayload, ToolInvoked};
 use toolgate_model::hook::{CallTrace, RunId, ToolReturned, Transport};
 use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
@@ -111,9 +111,9 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
 
 /// The event of an invocation that was carried out, cut off or reported.
 pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry {
-    let happening = Happening::ToolInvoked(Box::new(ToolInvoked {
-        invocation: invocation.id,
-        grant: invocation.grant,
+    let payload = EventPayload::ToolInvoked(Box::new(ToolInvoked {
+        invocation_id: invocation.id,
+        grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
         parameters_summary: invocation.parameters.clone(),
@@ -122,12 +122,12 @@ pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry
         error_code: invocation.error.as_ref().map(|error| error.code.clone()),
         http_status: invocation.http_status,
         duration_ms: invocation.duration_ms,
-        cost: invocation.cost,
+        cost: invocation.cost.into(),
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
         returned,
     }));
-    Entry::of_call(happening, invocation)
+    Entry::of_call(payload, invocation)
 }
 
 /// Reads one invocation.

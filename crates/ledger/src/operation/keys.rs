@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toolgate_gate::ports::ledger::{CreateKey, Mandate, NewKey, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::certificate::{CertificateName, released_digest};
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, KeyCreated, KeyRevoked};
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
@@ -47,13 +47,13 @@ pub async fn insert<T: Transaction>(
 
 /// The event for a new key.
 pub fn created(key: &NewKey) -> Entry {
-    let happening = Happening::KeyCreated {
-        key: key.id,
-        principal: key.principal.clone(),
+    let payload = EventPayload::KeyCreated(KeyCreated {
+        key_id: key.id,
+        principal_id: key.principal.clone(),
         expires_at: key.expires_at,
-        certificate: key.certificate.clone(),
-    };
-    Entry::about(happening, &key.principal)
+        certificate: key.certificate.as_ref().map(ToString::to_string),
+    });
+    Entry::about(payload, &key.principal)
 }
 
 impl Administration for CreateKey {
@@ -103,8 +103,8 @@ impl Administration for RevokeKey {
             let end = "UPDATE keys SET revoked_at = $1 WHERE id = $2";
             transaction.execute(end, values![by.time, self.id]).await?;
             key.revoked_at = Some(by.time);
-            let happening = Happening::KeyRevoked { key: key.id, principal: key.principal.clone() };
-            record(transaction, by, Entry::about(happening, &key.principal)).await?;
+            let payload = EventPayload::KeyRevoked(KeyRevoked { key_id: key.id, principal_id: key.principal.clone() });
+            record(transaction, by, Entry::about(payload, &key.principal)).await?;
         }
         Ok(key)
     }

@@ -3,7 +3,7 @@
 use toolgate_gate::ports::ledger::{KeyUsage, RecordRekey, Rewrap, SealedVersion};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealSubject};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, VaultRekeyed};
 use toolgate_model::time::Timestamp;
 
 use super::credentials::{VERSION_COLUMNS, read_version};
@@ -166,7 +166,8 @@ impl Operation for RecordRekey {
     type Output = ();
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        let happening = Happening::VaultRekeyed { key: self.key.0.clone(), rewrapped: self.rewrapped };
-        record(transaction, &self.stamp, Entry::new(happening)).await
+        let payload =
+            EventPayload::VaultRekeyed(VaultRekeyed { key_id: self.key.0.clone(), rewrapped: self.rewrapped });
+        record(transaction, &self.stamp, Entry::new(payload)).await
     }
 }

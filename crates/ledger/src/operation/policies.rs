@@ -8,7 +8,7 @@ use toolgate_gate::ports::ledger::{
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, PoliciesChanged, PolicyChangeKind};
 use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 use toolgate_model::merkle::sha256;
@@ -93,11 +93,11 @@ impl Administration for ApplyPolicies {
         ];
         transaction.execute(sql, parameters).await?;
         let (change, subject) = match &self.change {
-            PolicyChange::Applied => ("applied", None),
-            PolicyChange::RolledBack { to } => ("rolled_back", Some(to.to_string())),
-            PolicyChange::Promoted { policy } => ("promoted", Some(policy.clone())),
+            PolicyChange::Applied => (PolicyChangeKind::Applied, None),
+            PolicyChange::RolledBack { to } => (PolicyChangeKind::RolledBack, Some(to.to_string())),
+            PolicyChange::Promoted { policy } => (PolicyChangeKind::Promoted, Some(policy.clone())),
         };
-        let happening = Happening::PoliciesChanged {
+        let payload = EventPayload::PoliciesChanged(PoliciesChanged {
             version,
             change,
             subject,
@@ -105,8 +105,8 @@ impl Administration for ApplyPolicies {
             shadowed: self.shadowed,
             digest: made.digest.clone(),
             note: made.note.clone(),
-        };
-        record(transaction, by, Entry::new(happening)).await?;
+        });
+        record(transaction, by, Entry::new(payload)).await?;
         Ok(made)
     }
 }
@@ -215,7 +215,7 @@ impl Operation for RecordDecision {
         let entry = Entry {
             run: run.map(str::to_owned),
             tool: self.decision.tool.as_deref().filter(is_name).map(str::to_owned),
-            ..Entry::about(Happening::HookDecided(self.decision.clone()), &self.agent)
+            ..Entry::about(EventPayload::HookDecided(self.decision.clone()), &self.agent)
         };
         record(transaction, &self.stamp, entry).await
     }

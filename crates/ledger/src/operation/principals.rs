@@ -5,7 +5,7 @@ use toolgate_gate::ports::ledger::{
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::ToolId;
-use toolgate_model::event::Happening;
+use toolgate_model::event::{AgentCreated, AgentRemoved, AgentUpdated, EventPayload, ToolForbidden};
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::Line;
@@ -83,12 +83,12 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
 
 /// The event for a new principal.
 pub fn created(principal: &Principal) -> Entry {
-    let happening = Happening::AgentCreated {
-        principal: principal.id.clone(),
+    let payload = EventPayload::AgentCreated(AgentCreated {
+        agent_id: principal.id.clone(),
         kind: principal.kind,
         permissions: principal.permissions.clone(),
-    };
-    Entry::about(happening, &principal.id)
+    });
+    Entry::about(payload, &principal.id)
 }
 
 /// Reads a principal, and keeps others from changing it as far as `lock` says.
@@ -157,14 +157,14 @@ impl Administration for UpdatePrincipal {
             &self.id,
         ];
         transaction.execute(sql, parameters).await?;
-        let happening = Happening::AgentUpdated {
-            principal: self.id.clone(),
+        let payload = EventPayload::AgentUpdated(AgentUpdated {
+            agent_id: self.id.clone(),
             revision: principal.revision,
             scopes: changed.contains(&"scopes").then(|| principal.scopes.clone()),
             permissions: changed.contains(&"permissions").then(|| principal.permissions.clone()),
-            changed: changed.clone(),
-        };
-        record(transaction, by, Entry::about(happening, &self.id)).await?;
+            changed: changed.iter().map(|name| (*name).to_owned()).collect(),
+        });
+        record(transaction, by, Entry::about(payload, &self.id)).await?;
         if changed.contains(&"tool_allowlist") {
             record_unresolved(transaction, by, &principal, &self.unresolved).await?;
         }
@@ -199,9 +199,12 @@ impl Administration for RemovePrincipal {
         transaction.query(&hold, values![tenant, &self.id]).await?;
         let reason = format!("agent `{}` was removed", self.id);
         let grants = revoke_below(transaction, by, Cascade::Agent(&self.id), &reason).await?;
-        let happening =
-            Happening::AgentRemoved { principal: self.id.clone(), revoked_keys: keys, revoked_grants: grants };
-        record(transaction, by, Entry::about(happening, &self.id)).await?;
+        let payload = EventPayload::AgentRemoved(AgentRemoved {
+            agent_id: self.id.clone(),
+            revoked_keys: keys,
+            revoked_grants: grants,
+        });
+        record(transaction, by, Entry::about(payload, &self.id)).await?;
         Ok((keys, grants))
     }
 }
@@ -250,10 +253,10 @@ async fn record_unresolved<T: Transaction>(
     principal: &Principal,
     unresolved: &[ToolId],
 ) -> Result<(), Failure> {
-    let agent = (principal.kind == PrincipalKind::Agent).then(|| principal.id.clone());
+    let agent = (principal.kind == PrincipalKind::Agent).then_some(&principal.id);
     let entries = unresolved.iter().map(|tool| {
-        let happening = Happening::ToolForbiddenAtLoad { agent: agent.clone(), tool: tool.clone() };
-        Entry { tool: Some(tool.to_string()), ..Entry::about(happening, &principal.id) }
+        let payload = EventPayload::ToolForbidden(ToolForbidden::at_load(agent, tool));
+        Entry { tool: Some(tool.to_string()), ..Entry::about(payload, &principal.id) }
     });
     record_all(transaction, stamp, entries.collect()).await
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, btree_map};
 
 use toolgate_gate::ports::entropy::random_for_id;
 use toolgate_gate::ports::ledger::Stamp;
+use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::GrantContext;
-use toolgate_model::event::{Event, Happening, event_leaf};
+use toolgate_model::event::{Event, EventPayload, event_leaf};
 use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::EventId;
@@ -20,7 +21,7 @@ pub struct Entry {
     /// Its id, where it is known beforehand.
     pub id: Option<EventId>,
     /// What.
-    pub happening: Happening,
+    pub payload: EventPayload,
     /// The agent that it concerns.
     pub agent: Option<PrincipalId>,
     /// What it belongs to.
@@ -33,35 +34,35 @@ pub struct Entry {
 
 impl Entry {
     /// Something that concerns no agent.
-    pub fn new(happening: Happening) -> Self {
-        Self { id: None, happening, agent: None, context: GrantContext::default(), run: None, tool: None }
+    pub fn new(payload: EventPayload) -> Self {
+        Self { id: None, payload, agent: None, context: GrantContext::default(), run: None, tool: None }
     }
 
     /// Something that concerns this agent.
-    pub fn about(happening: Happening, agent: &PrincipalId) -> Self {
-        Self { agent: Some(agent.clone()), ..Self::new(happening) }
+    pub fn about(payload: EventPayload, agent: &PrincipalId) -> Self {
+        Self { agent: Some(agent.clone()), ..Self::new(payload) }
     }
 
     /// Something that happened to a call.
-    pub fn of_call(happening: Happening, invocation: &Invocation) -> Self {
+    pub fn of_call(payload: EventPayload, invocation: &Invocation) -> Self {
         Self {
             agent: Some(invocation.agent.clone()),
             context: invocation.context.clone(),
             run: Some(invocation.run_id()),
             tool: Some(invocation.tool_name()),
-            ..Self::new(happening)
+            ..Self::new(payload)
         }
     }
 
     /// What guardians said about a call.
     pub fn decided(decision: &HookDecision, invocation: &Invocation) -> Self {
-        Self::of_call(Happening::HookDecided(Box::new(decision.clone())), invocation)
+        Self::of_call(EventPayload::HookDecided(Box::new(decision.clone())), invocation)
     }
 
     /// That a call is about to be made, with its arguments where the log may have them.
     pub fn called(invocation: &Invocation, inputs: Option<serde_json::Value>) -> Self {
-        let happening = Happening::AgentToolCalled(Box::new(ToolCalled::of(invocation, inputs)));
-        Self { id: Some(EventId::of_call(invocation.id)), ..Self::of_call(happening, invocation) }
+        let payload = EventPayload::AgentToolCalled(Box::new(ToolCalled::of(invocation, inputs)));
+        Self { id: Some(EventId::of_call(invocation.id)), ..Self::of_call(payload, invocation) }
     }
 }
 
@@ -179,13 +180,14 @@ pub fn event_row(stamp: &Stamp, entry: Entry) -> Result<Vec<Value>, Failure> {
         context: entry.context,
         run: entry.run,
         time: stamp.time,
-        happening: entry.happening,
+        payload: entry.payload,
     };
-    let canonical = event.to_canonical();
+    let unwritable = |error| Refusal::new(Code::Internal, format!("an event cannot be written: {error}"));
+    let canonical = event.to_canonical().map_err(unwritable)?;
     let leaf = event_leaf(&canonical);
     Ok(vec![
         Value::from(&event.tenant),
-        Value::from(event.happening.name()),
+        Value::from(event.payload.name()),
         Value::from(&event.actor),
         Value::from(event.agent.as_ref()),
         Value::from(event.context.intent_id.as_ref()),

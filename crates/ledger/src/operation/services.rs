@@ -3,7 +3,7 @@
 use toolgate_gate::ports::ledger::{ApplyService, Mandate, RegisteredService, Registry, RemoveService};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, ServiceApplied, ServiceRemoved};
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::TenantId;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolName};
@@ -71,13 +71,13 @@ impl Administration for ApplyService {
                 return Err(Refusal::new(Code::AlreadyExists, reason).into());
             }
         }
-        let happening = Happening::ServiceApplied {
+        let payload = EventPayload::ServiceApplied(ServiceApplied {
             service: service.clone(),
             version: definition.version.clone(),
             tools: u64::try_from(definition.tools.len()).unwrap_or(u64::MAX),
             digest: sha256(&canonical).to_hex(),
-        };
-        record(transaction, by, Entry::new(happening)).await?;
+        });
+        record(transaction, by, Entry::new(payload)).await?;
         Ok(!known)
     }
 }
@@ -106,8 +106,8 @@ impl Administration for RemoveService {
         }
         for row in &rows {
             let version = row.parsed(0, ServiceVersion::parse)?;
-            let happening = Happening::ServiceRemoved { service: self.service.clone(), version };
-            record(transaction, by, Entry::new(happening)).await?;
+            let payload = EventPayload::ServiceRemoved(ServiceRemoved { service: self.service.clone(), version });
+            record(transaction, by, Entry::new(payload)).await?;
         }
         Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toolgate_gate::ports::ledger::{CloseSession, Mandate, OpenSession, Stamp, ToolSession};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, SessionOutcome, ToolSessionClosed, ToolSessionOpened};
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -60,8 +60,11 @@ impl Administration for OpenSession {
             session.expires_at,
         ];
         transaction.execute(sql, parameters).await?;
-        let happening = Happening::ToolSessionOpened { session: session.id, tool: session.tool.clone() };
-        record(transaction, by, entry(happening, session)).await
+        let payload = EventPayload::ToolSessionOpened(ToolSessionOpened {
+            session_id: session.id,
+            tool_id: session.tool.clone(),
+        });
+        record(transaction, by, entry(payload, session)).await
     }
 }
 
@@ -180,12 +183,17 @@ async fn close<T: Transaction>(
 ) -> Result<(), Failure> {
     let sql = "DELETE FROM tool_sessions WHERE tenant = $1 AND id = $2";
     transaction.execute(sql, values![&stamp.tenant, session.id]).await?;
-    let happening = Happening::ToolSessionClosed { session: session.id, tool: session.tool.clone(), completed };
-    record(transaction, stamp, entry(happening, session)).await
+    let outcome = if completed { SessionOutcome::Completed } else { SessionOutcome::Failed };
+    let payload = EventPayload::ToolSessionClosed(ToolSessionClosed {
+        outcome,
+        session_id: session.id,
+        tool_id: session.tool.clone(),
+    });
+    record(transaction, stamp, entry(payload, session)).await
 }
 
-fn entry(happening: Happening, session: &ToolSession) -> Entry {
-    Entry { run: Some(session.run.as_str().to_owned()), ..Entry::about(happening, &session.principal) }
+fn entry(payload: EventPayload, session: &ToolSession) -> Entry {
+    Entry { run: Some(session.run.as_str().to_owned()), ..Entry::about(payload, &session.principal) }
 }
 
 fn read(row: &Row) -> Result<ToolSession, SqlError> {

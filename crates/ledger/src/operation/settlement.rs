@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolgate_gate::ports::ledger::{Mandate, RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::{Code, Refusal, Stage};
 use toolgate_model::constraint::Cost;
-use toolgate_model::event::Happening;
+use toolgate_model::event::{AuthorizationDecided, EventPayload, ToolDenied};
 use toolgate_model::invocation::{IdempotencyKey, Invocation};
 
 use super::administration::{Administration, Entitled};
@@ -154,31 +154,32 @@ impl Operation for RecordDenial {
                 inserted => inserted?,
             }
         }
-        let happening = Happening::ToolDenied {
-            invocation: invocation.id,
-            grant: invocation.grant,
+        let payload = EventPayload::ToolDenied(Box::new(ToolDenied {
+            invocation_id: invocation.id,
+            grant_id: invocation.grant,
             service: invocation.service.clone(),
             tool: invocation.tool.clone(),
             arguments_hash: invocation.arguments_hash.clone(),
-            stage: self.stage,
+            stage: self.stage.into(),
             error_code: self.error.code.clone(),
             reason: self.error.reason.clone(),
-            returned: Box::new(self.returned.clone()),
-        };
+            returned: Some(self.returned.clone()),
+        }));
         let mut entries = Vec::new();
         if !was_admitted {
             // The admission has written both.
             entries.push(Entry::called(invocation, None));
             entries.extend(self.decision.as_ref().map(|decision| Entry::decided(decision, invocation)));
         }
-        entries.push(Entry::of_call(happening, invocation));
+        entries.push(Entry::of_call(payload, invocation));
         if self.about_authority {
-            let decided = Happening::AuthorizationDecided {
+            let decided = EventPayload::AuthorizationDecided(AuthorizationDecided {
                 principal: invocation.agent.clone(),
-                action: "tools:invoke",
+                action: "tools:invoke".into(),
+                allowed: false,
                 resource: invocation.tool_name(),
                 reason: self.error.code.clone(),
-            };
+            });
             entries.push(Entry::of_call(decided, invocation));
         }
         record_all(transaction, &self.stamp, entries).await

@@ -3,8 +3,8 @@
 
 use toolgate_gate::ports::ledger::{Mandate, Page, PageRequest, RevokeStanding, StandingFilter};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{ApprovalHappening, StandingApproval};
-use toolgate_model::event::Happening;
+use toolgate_model::approval::StandingApproval;
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
@@ -54,8 +54,8 @@ impl Administration for RevokeStanding {
         let (revoked_at, revoked_by) = (Some(by.time), Some(by.actor.clone()));
         let revoked = StandingApproval { revoked_at, revoked_by, ..standing };
         transaction.execute(UPDATE, &self::row(&revoked)?).await?;
-        let happening = Happening::Approval(Box::new(ApprovalHappening::StandingRevoked(revoked.clone())));
-        let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(happening, &revoked.agent) };
+        let payload = EventPayload::standing_approval_revoked(&revoked);
+        let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(payload, &revoked.agent) };
         record(transaction, by, entry).await?;
         Ok(revoked)
     }

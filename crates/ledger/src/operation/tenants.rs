@@ -2,7 +2,7 @@
 
 use toolgate_gate::ports::ledger::{CreateTenant, Mandate, Page, PageRequest, Stamp};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, TenantCreated};
 use toolgate_model::principal::{Tenant, TenantId};
 use toolgate_model::text::Line;
 
@@ -41,7 +41,7 @@ impl Administration for CreateTenant {
         transaction.execute(registry, values![&tenant.id]).await?;
         principals::insert(transaction, &self.administrator).await?;
         keys::insert(transaction, &tenant.id, &self.key, by.time).await?;
-        let created = || Entry::new(Happening::TenantCreated { tenant: tenant.id.clone() });
+        let created = || Entry::new(EventPayload::TenantCreated(TenantCreated { tenant_id: tenant.id.clone() }));
         let own = Stamp { tenant: tenant.id.clone(), ..Stamp::clone(by) };
         let entries = vec![created(), principals::created(&self.administrator), keys::created(&self.key)];
         record_all(transaction, &own, entries).await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Mandate, Page, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::Vault;
-use toolgate_model::event::Happening;
+use toolgate_model::event::{EventPayload, VaultCreated, VaultDeleted};
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::Line;
@@ -62,8 +62,8 @@ impl Administration for CreateVault {
         let sql = "INSERT INTO vaults (id, tenant, owner, name, created_at) VALUES ($1, $2, $3, $4, $5)";
         let parameters = values![vault.id, &vault.tenant, &vault.owner, &vault.name, vault.created_at];
         transaction.execute(sql, parameters).await?;
-        let happening = Happening::VaultCreated { vault: vault.id, owner: vault.owner.clone() };
-        record(transaction, by, Entry::new(happening)).await
+        let payload = EventPayload::VaultCreated(VaultCreated { vault_id: vault.id, owner_id: vault.owner.clone() });
+        record(transaction, by, Entry::new(payload)).await
     }
 }
 
@@ -90,9 +90,12 @@ impl Administration for DeleteVault {
             grants += credentials::revoke_held(transaction, by, credential, &reason).await?;
             revoked += 1;
         }
-        let happening =
-            Happening::VaultDeleted { vault: self.id, revoked_credentials: revoked, revoked_grants: grants };
-        record(transaction, by, Entry::new(happening)).await?;
+        let payload = EventPayload::VaultDeleted(VaultDeleted {
+            vault_id: self.id,
+            revoked_credentials: revoked,
+            revoked_grants: grants,
+        });
+        record(transaction, by, Entry::new(payload)).await?;
         Ok((revoked, grants))
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 use super::*;
 use crate::context::GrantContext;
 use crate::credential::ServiceName;
-use crate::event::{Event, Happening};
+use crate::event::{Event, EventPayload, StoredEvent, ToolDenied};
 use crate::invocation::InvocationStatus;
 use crate::openwop_event::RunEvent;
 use crate::principal::TenantId;
@@ -43,7 +43,7 @@ fn invocation(agent: &str, tool: &str, service: Option<&str>, trace: CallTrace) 
 }
 
 /// The event as it is stored and then shown.
-fn shown(invocation: &Invocation, id: EventId, happening: Happening) -> Value {
+fn shown(invocation: &Invocation, id: EventId, payload: EventPayload) -> Value {
     let event = Event {
         id,
         tenant: invocation.tenant.clone(),
@@ -52,29 +52,31 @@ fn shown(invocation: &Invocation, id: EventId, happening: Happening) -> Value {
         context: invocation.context.clone(),
         run: Some(invocation.run_id()),
         time: invocation.created_at,
-        happening,
+        payload,
     };
-    let canonical = String::from_utf8(event.to_canonical()).unwrap();
-    serde_json::to_value(RunEvent::of_stored(&canonical, 0).unwrap()).unwrap()
+    let canonical = String::from_utf8(event.to_canonical().unwrap()).unwrap();
+    let stored = StoredEvent::read(&canonical, 0).unwrap();
+    assert_eq!(stored.event, event);
+    serde_json::to_value(RunEvent::of(&stored, 0).unwrap()).unwrap()
 }
 
 fn shown_call(invocation: &Invocation, inputs: Option<Value>) -> Value {
     let called = ToolCalled::of(invocation, inputs);
-    shown(invocation, EventId::of_call(invocation.id), Happening::AgentToolCalled(Box::new(called)))
+    shown(invocation, EventId::of_call(invocation.id), EventPayload::AgentToolCalled(Box::new(called)))
 }
 
 fn shown_return(invocation: &Invocation, returned: ToolReturned) -> Value {
-    let denied = Happening::ToolDenied {
-        invocation: invocation.id,
-        grant: invocation.grant,
+    let denied = EventPayload::ToolDenied(Box::new(ToolDenied {
+        invocation_id: invocation.id,
+        grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
         arguments_hash: invocation.arguments_hash.clone(),
-        stage: "admit",
+        stage: "admit".into(),
         error_code: "A_CODE".to_owned(),
         reason: "a sentence that is not shown".to_owned(),
-        returned: Box::new(returned),
-    };
+        returned: Some(returned),
+    }));
     shown(invocation, EventId::new(invocation.created_at, [8; 10]), denied)
 }
 

@@ -2,20 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, json};
+
 use super::*;
 use crate::approval::{
     Approval, ApprovalRule, ApprovalSession, ApprovalStatus, AskReason, AskSource, Category, Channel, Coverage,
     Decision, Mode, Reach, SessionName, StandingApproval, Vote, Workspace,
 };
-use crate::certificate::SpiffeId;
+use crate::certificate::{CertificateName, SpiffeId};
+use crate::constraint::Cost;
+use crate::credential::{AuthType, ServiceName};
+use crate::descriptor::ToolId;
+use crate::grant::DelegationDepth;
 use crate::guard::{
-    Dialect, FailureClass, GuardMode, GuardianRecord, Hook, Outcome, PolicyRef, Role, TraceIds, VerdictKind, WouldBe,
+    Dialect, FailureClass, GuardMode, GuardianRecord, Hook, HookDecision, Outcome, PolicyRef, Role, TraceIds,
+    VerdictKind, WouldBe,
 };
-use crate::hook::{CallTrace, RunId, Transport};
-use crate::id::{ApprovalId, StandingApprovalId};
-use crate::invocation::Invocation;
-use crate::permission::Permission;
-use crate::scope::Scope;
+use crate::hook::{CallTrace, RunId, ToolCalled, ToolReturned, Transport};
+use crate::id::{ApprovalId, CredentialId, GrantId, InvocationId, KeyId, SessionId, StandingApprovalId, VaultId};
+use crate::invocation::{Invocation, InvocationStatus};
+use crate::permission::{Permission, PermissionSet};
+use crate::principal::PrincipalKind;
+use crate::principal_scope::HeldScopes;
+use crate::scope::{Scope, ScopeSet};
+use crate::service::ServiceVersion;
 
 /// One event on each line, in the order of [`samples`].
 const GOLDEN: &str = include_str!("golden.jsonl");
@@ -70,10 +80,10 @@ fn invocation() -> Invocation {
     }
 }
 
-fn tool_invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Happening {
-    Happening::ToolInvoked(Box::new(ToolInvoked {
-        invocation: invocation.id,
-        grant: invocation.grant,
+fn tool_invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> EventPayload {
+    EventPayload::ToolInvoked(Box::new(ToolInvoked {
+        invocation_id: invocation.id,
+        grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
         parameters_summary: invocation.parameters.clone(),
@@ -82,14 +92,14 @@ fn tool_invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Happ
         error_code: invocation.error.as_ref().map(|error| error.code.clone()),
         http_status: invocation.http_status,
         duration_ms: invocation.duration_ms,
-        cost: invocation.cost,
+        cost: invocation.cost.into(),
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
         returned,
     }))
 }
 
-fn calls() -> Vec<Happening> {
+fn calls() -> Vec<EventPayload> {
     let call = invocation();
     let other = Invocation {
         grant: None,
@@ -105,19 +115,26 @@ fn calls() -> Vec<Happening> {
         ..invocation()
     };
     let reported = Invocation { reported: true, cost: Cost::from_dollars(3.0), ..invocation() };
-    let called = |call: &Invocation, inputs| Happening::AgentToolCalled(Box::new(ToolCalled::of(call, inputs)));
-    let denied = |call: &Invocation, returned| Happening::ToolDenied {
-        invocation: call.id,
-        grant: call.grant,
-        service: call.service.clone(),
-        tool: call.tool.clone(),
-        arguments_hash: call.arguments_hash.clone(),
-        stage: "authorize",
-        error_code: "GRANT_NOT_FOUND".to_owned(),
-        reason: "there is no grant for `charges.create`\u{7f}\u{1}".to_owned(),
-        returned: Box::new(returned),
+    let called = |call: &Invocation, inputs| EventPayload::AgentToolCalled(Box::new(ToolCalled::of(call, inputs)));
+    let denied = |call: &Invocation, returned| {
+        EventPayload::ToolDenied(Box::new(ToolDenied {
+            invocation_id: call.id,
+            grant_id: call.grant,
+            service: call.service.clone(),
+            tool: call.tool.clone(),
+            arguments_hash: call.arguments_hash.clone(),
+            stage: "authorize".into(),
+            error_code: "GRANT_NOT_FOUND".to_owned(),
+            reason: "there is no grant for `charges.create`\u{7f}\u{1}".to_owned(),
+            returned: Some(returned),
+        }))
     };
     let failed = |duration| ToolReturned::error(&other, "SERVICE_ERROR", "the \"service\" failed".to_owned(), duration);
+    let session = SessionId::new(at(3), [4; 10]);
+    let closed = |outcome| {
+        let tool_id = "connector:a.b".to_owned();
+        EventPayload::ToolSessionClosed(ToolSessionClosed { outcome, session_id: session, tool_id })
+    };
     let codes = BTreeMap::from([("GRANT_REVOKED".to_owned(), 3), ("RATE_LIMITED".to_owned(), 9_007_199_254_740_993)]);
     vec![
         called(&call, None),
@@ -128,43 +145,31 @@ fn calls() -> Vec<Happening> {
         tool_invoked(&reported, None),
         denied(&call, ToolReturned::forbidden(&call)),
         denied(&other, ToolReturned::rate_limited(&other)),
-        Happening::CallDetached {
-            invocation: call.id,
+        EventPayload::CallDetached(CallDetached {
+            invocation_id: call.id,
             tool: "stripe.charges.create".to_owned(),
             arguments_hash: call.arguments_hash.clone(),
-        },
-        Happening::AuthorizationDecided {
+        }),
+        EventPayload::AuthorizationDecided(AuthorizationDecided {
             principal: principal("billing"),
-            action: "tools:invoke",
+            action: "tools:invoke".into(),
+            allowed: false,
             resource: "stripe.charges.create".to_owned(),
             reason: "GRANT_NOT_FOUND".to_owned(),
-        },
-        Happening::ToolDenialsCounted(Box::new(ToolDenials {
-            principal: principal("billing"),
-            codes,
-            first: at(1),
-            last: at(2),
-        })),
-        Happening::ToolForbiddenAtLoad {
-            agent: Some(principal("ab")),
-            tool: ToolId::parse("connector:stripe.charges.create").unwrap(),
-        },
-        Happening::ToolForbiddenAtLoad { agent: None, tool: ToolId::parse("connector:stripe.refunds").unwrap() },
-        Happening::ToolSessionOpened { session: SessionId::new(at(3), [4; 10]), tool: "connector:a.b".to_owned() },
-        Happening::ToolSessionClosed {
-            session: SessionId::new(at(3), [4; 10]),
-            tool: "connector:a.b".to_owned(),
-            completed: true,
-        },
-        Happening::ToolSessionClosed {
-            session: SessionId::new(at(3), [4; 10]),
-            tool: "connector:a.b".to_owned(),
-            completed: false,
-        },
+        }),
+        EventPayload::ToolDenialsCounted(ToolDenialsCounted::new(principal("billing"), codes, at(1), at(2))),
+        EventPayload::ToolForbidden(ToolForbidden::at_load(
+            Some(&principal("ab")),
+            &ToolId::parse("connector:stripe.charges.create").unwrap(),
+        )),
+        EventPayload::ToolForbidden(ToolForbidden::at_load(None, &ToolId::parse("connector:stripe.refunds").unwrap())),
+        EventPayload::ToolSessionOpened(ToolSessionOpened { session_id: session, tool_id: "connector:a.b".to_owned() }),
+        closed(SessionOutcome::Completed),
+        closed(SessionOutcome::Failed),
     ]
 }
 
-fn authority() -> Vec<Happening> {
+fn authority() -> Vec<EventPayload> {
     let (vault, credential) = (VaultId::new(at(0), [1; 10]), CredentialId::new(at(0), [1; 10]));
     let key = KeyId::new(at(0), [1; 10]);
     let service = ServiceName::parse("stripe").unwrap();
@@ -172,96 +177,113 @@ fn authority() -> Vec<Happening> {
     let permissions: PermissionSet = [Permission::InvokeTools, Permission::ActAs].into_iter().collect();
     let held = HeldScopes::from_stored(["mail:*".to_owned(), "a@b".to_owned()]);
     let spiffe = SpiffeId::parse("spiffe://example.org/billing").unwrap();
-    let updated = |changed: Vec<&'static str>, scopes, permissions| Happening::AgentUpdated {
-        principal: principal("billing"),
-        revision: 2,
-        changed,
-        scopes,
-        permissions,
+    let updated = |changed: &[&str], scopes, permissions| {
+        EventPayload::AgentUpdated(AgentUpdated {
+            agent_id: principal("billing"),
+            revision: 2,
+            changed: changed.iter().map(|name| (*name).to_owned()).collect(),
+            scopes,
+            permissions,
+        })
     };
-    let delegated = |delegation_depth| Happening::GrantDelegated {
-        grant: grant(3),
-        source: grant(2),
-        target: principal("sub"),
-        scopes: scopes(),
-        delegation_depth,
+    let delegated = |depth: DelegationDepth| {
+        EventPayload::GrantDelegated(GrantDelegated {
+            grant_id: grant(3),
+            source_grant_id: grant(2),
+            target_agent_id: principal("sub"),
+            scopes: scopes(),
+            delegation_depth: depth.to_option(),
+        })
     };
-    let created = |expires_at| Happening::GrantCreated {
-        grant: grant(2),
-        credential,
-        agent: principal("billing"),
-        scopes: scopes(),
-        expires_at,
+    let created = |expires_at| {
+        EventPayload::GrantCreated(GrantCreated {
+            grant_id: grant(2),
+            credential_id: credential,
+            agent_id: principal("billing"),
+            scopes: scopes(),
+            expires_at,
+        })
     };
-    let changed = |change, subject: Option<&str>, note: Option<&str>| Happening::PoliciesChanged {
-        version: 3,
-        change,
-        subject: subject.map(str::to_owned),
-        rules: 9,
-        shadowed: 1,
-        digest: "ef".repeat(32),
-        note: note.map(str::to_owned),
+    let key_created = |expires_at, certificate| {
+        let principal_id = principal("billing");
+        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id: key, principal_id })
     };
-    let root = Hash::from_bytes([7; 32]);
+    let changed = |change, subject: Option<&str>, note: Option<&str>| {
+        EventPayload::PoliciesChanged(PoliciesChanged {
+            version: 3,
+            change,
+            subject: subject.map(str::to_owned),
+            rules: 9,
+            shadowed: 1,
+            digest: "ef".repeat(32),
+            note: note.map(str::to_owned),
+        })
+    };
+    let gone = LedgerRollbackAccepted {
+        tenant_id: Some(TenantId::parse("acme").unwrap()),
+        known_size: Some(9),
+        known_root: Some(Hash::from_bytes([7; 32])),
+        ..LedgerRollbackAccepted::default()
+    };
+    let older =
+        LedgerRollbackAccepted { found_size: Some(3), found_root: Some(Hash::from_bytes([8; 32])), ..gone.clone() };
     vec![
-        Happening::AgentCreated { principal: principal("billing"), kind: PrincipalKind::Agent, permissions },
-        Happening::AgentRemoved { principal: principal("billing"), revoked_keys: 1, revoked_grants: 2 },
-        updated(vec!["name", "labels"], None, None),
-        updated(vec!["scopes", "permissions"], Some(held), Some(PermissionSet::of_an_agent())),
-        Happening::CredentialCreated {
-            credential,
-            vault,
+        EventPayload::AgentCreated(AgentCreated {
+            agent_id: principal("billing"),
+            kind: PrincipalKind::Agent,
+            permissions,
+        }),
+        EventPayload::AgentRemoved(AgentRemoved { agent_id: principal("billing"), revoked_keys: 1, revoked_grants: 2 }),
+        updated(&["name", "labels"], None, None),
+        updated(&["scopes", "permissions"], Some(held), Some(PermissionSet::of_an_agent())),
+        EventPayload::CredentialCreated(CredentialCreated {
+            credential_id: credential,
+            vault_id: vault,
             service: service.clone(),
             auth_type: AuthType::OAuth2ClientCredentials,
-        },
-        Happening::CredentialExpired { credential },
-        Happening::CredentialRevoked { credential, reason: "leaked".to_owned(), affected_grants: 4 },
-        Happening::CredentialRotated { credential, rotated_by: PrincipalId::system() },
+        }),
+        EventPayload::CredentialExpired(CredentialExpired { credential_id: credential }),
+        EventPayload::CredentialRevoked(CredentialRevoked {
+            credential_id: credential,
+            reason: "leaked".to_owned(),
+            affected_grants_count: 4,
+        }),
+        EventPayload::CredentialRotated(CredentialRotated {
+            credential_id: credential,
+            rotated_by: PrincipalId::system(),
+        }),
         created(None),
         created(Some(at(60_000))),
         delegated(DelegationDepth::Limited(1)),
         delegated(DelegationDepth::Unlimited),
-        Happening::GrantExpired { grant: grant(2) },
-        Happening::GrantResumed { grant: grant(2) },
-        Happening::GrantRevoked { grant: grant(2), reason: "done".to_owned(), cascade_count: 1 },
-        Happening::GrantSuspended { grant: grant(2), reason: "holiday".to_owned() },
-        Happening::KeyCreated { key, principal: principal("billing"), expires_at: None, certificate: None },
-        Happening::KeyCreated {
-            key,
-            principal: principal("billing"),
-            expires_at: Some(at(60_000)),
-            certificate: Some(CertificateName::SpiffeId(spiffe)),
-        },
-        Happening::KeyRevoked { key, principal: principal("billing") },
-        changed("applied", None, None),
-        changed("promoted", Some("no-sundays"), Some("as agreed")),
-        changed("rolled_back", Some("2"), None),
-        Happening::ServiceApplied {
+        EventPayload::GrantExpired(GrantExpired { grant_id: grant(2) }),
+        EventPayload::GrantResumed(GrantResumed { grant_id: grant(2) }),
+        EventPayload::GrantRevoked(GrantRevoked { grant_id: grant(2), reason: "done".to_owned(), cascade_count: 1 }),
+        EventPayload::GrantSuspended(GrantSuspended { grant_id: grant(2), reason: "holiday".to_owned() }),
+        key_created(None, None),
+        key_created(Some(at(60_000)), Some(CertificateName::SpiffeId(spiffe).to_string())),
+        EventPayload::KeyRevoked(KeyRevoked { key_id: key, principal_id: principal("billing") }),
+        changed(PolicyChangeKind::Applied, None, None),
+        changed(PolicyChangeKind::Promoted, Some("no-sundays"), Some("as agreed")),
+        changed(PolicyChangeKind::RolledBack, Some("2"), None),
+        EventPayload::ServiceApplied(ServiceApplied {
             service: service.clone(),
             version: version.clone(),
             tools: 3,
             digest: "ab".repeat(32),
-        },
-        Happening::ServiceRemoved { service, version },
-        Happening::TenantCreated { tenant: TenantId::parse("acme").unwrap() },
-        Happening::VaultCreated { vault, owner: principal("admin") },
-        Happening::VaultDeleted { vault, revoked_credentials: 1, revoked_grants: 2 },
-        Happening::VaultRekeyed { key: "k2".to_owned(), rewrapped: 7 },
-        Happening::LedgerRollbackAccepted(LedgerRollback { tenant: None, known: None, found: None }),
-        Happening::LedgerRollbackAccepted(LedgerRollback {
-            tenant: Some(TenantId::parse("acme").unwrap()),
-            known: Some((9, root)),
-            found: Some((3, Hash::from_bytes([8; 32]))),
         }),
-        Happening::LedgerRollbackAccepted(LedgerRollback {
-            tenant: Some(TenantId::parse("acme").unwrap()),
-            known: Some((9, root)),
-            found: None,
-        }),
+        EventPayload::ServiceRemoved(ServiceRemoved { service, version }),
+        EventPayload::TenantCreated(TenantCreated { tenant_id: TenantId::parse("acme").unwrap() }),
+        EventPayload::VaultCreated(VaultCreated { vault_id: vault, owner_id: principal("admin") }),
+        EventPayload::VaultDeleted(VaultDeleted { vault_id: vault, revoked_credentials: 1, revoked_grants: 2 }),
+        EventPayload::VaultRekeyed(VaultRekeyed { key_id: "k2".to_owned(), rewrapped: 7 }),
+        EventPayload::LedgerRollbackAccepted(LedgerRollbackAccepted::default()),
+        EventPayload::LedgerRollbackAccepted(older),
+        EventPayload::LedgerRollbackAccepted(gone),
     ]
 }
 
-fn hooks() -> Vec<Happening> {
+fn hooks() -> Vec<EventPayload> {
     let policy = |id: &str| PolicyRef { id: id.to_owned(), version: "3".to_owned() };
     let bare = GuardianRecord {
         guardian: "scanner".to_owned(),
@@ -322,7 +344,7 @@ fn hooks() -> Vec<Happening> {
         facts: Some(json!({"marks": ["private"], "agent": {"id": "billing", "labels": []}})),
     };
     let nothing = HookDecision { facts: Some(Value::Null), ..quiet.clone() };
-    [quiet, told, nothing].into_iter().map(|decision| Happening::HookDecided(Box::new(decision))).collect()
+    [quiet, told, nothing].into_iter().map(|decision| EventPayload::HookDecided(Box::new(decision))).collect()
 }
 
 fn approval() -> Approval {
@@ -362,7 +384,7 @@ fn approval() -> Approval {
     }
 }
 
-fn approvals() -> Vec<Happening> {
+fn approvals() -> Vec<EventPayload> {
     let vote = |decision, channel| Vote {
         by: principal("ann"),
         decision,
@@ -415,38 +437,39 @@ fn approvals() -> Vec<Happening> {
     let approve = || vec![vote(Decision::Approve, Channel::Terminal), vote(Decision::Approve, Channel::Web)];
     let covering = Approval { standing: Some(standing_id), ..ended(ApprovalStatus::Approved, approve(), Some("go")) };
     let overriding = vec![vote(Decision::Override, Channel::Host)];
-    [
-        ApprovalHappening::Requested(approval()),
-        ApprovalHappening::Requested(Approval { session: Some(session), ..approval() }),
-        ApprovalHappening::Counted(Approval { votes: vec![vote(Decision::Approve, Channel::Http)], ..approval() }),
-        ApprovalHappening::Ended(ended(ApprovalStatus::Approved, approve(), None)),
-        ApprovalHappening::Ended(covering),
-        ApprovalHappening::Ended(ended(ApprovalStatus::Approved, overriding, Some("the shop is down"))),
-        ApprovalHappening::Ended(ended(ApprovalStatus::Denied, vec![vote(Decision::Deny, Channel::Web)], Some("no"))),
-        ApprovalHappening::Ended(ended(ApprovalStatus::TimedOut, approve(), Some("approval timed out"))),
-        ApprovalHappening::Ended(ended(ApprovalStatus::Orphaned, Vec::new(), Some("the process died"))),
-        ApprovalHappening::Ended(ended(ApprovalStatus::Cancelled, Vec::new(), Some("the caller is gone"))),
-        ApprovalHappening::StandingCreated(standing.clone()),
-        ApprovalHappening::StandingCreated(everywhere),
-        ApprovalHappening::StandingCreated(in_session),
-        ApprovalHappening::StandingRevoked(standing.clone()),
-        ApprovalHappening::StandingRevoked(StandingApproval { revoked_by: Some(principal("ann")), ..standing }),
-        ApprovalHappening::StandingUsed {
-            standing: standing_id,
-            invocation: invocation().id,
+    vec![
+        EventPayload::approval_requested(&approval()),
+        EventPayload::approval_requested(&Approval { session: Some(session), ..approval() }),
+        EventPayload::approval_counted(&Approval { votes: vec![vote(Decision::Approve, Channel::Http)], ..approval() }),
+        EventPayload::approval_ended(&ended(ApprovalStatus::Approved, approve(), None)),
+        EventPayload::approval_ended(&covering),
+        EventPayload::approval_ended(&ended(ApprovalStatus::Approved, overriding, Some("the shop is down"))),
+        EventPayload::approval_ended(&ended(
+            ApprovalStatus::Denied,
+            vec![vote(Decision::Deny, Channel::Web)],
+            Some("no"),
+        )),
+        EventPayload::approval_ended(&ended(ApprovalStatus::TimedOut, approve(), Some("approval timed out"))),
+        EventPayload::approval_ended(&ended(ApprovalStatus::Orphaned, Vec::new(), Some("the process died"))),
+        EventPayload::approval_ended(&ended(ApprovalStatus::Cancelled, Vec::new(), Some("the caller is gone"))),
+        EventPayload::standing_approval_created(&standing),
+        EventPayload::standing_approval_created(&everywhere),
+        EventPayload::standing_approval_created(&in_session),
+        EventPayload::standing_approval_revoked(&standing),
+        EventPayload::standing_approval_revoked(&StandingApproval { revoked_by: Some(principal("ann")), ..standing }),
+        EventPayload::StandingApprovalUsed(StandingApprovalUsed {
+            standing_approval_id: standing_id,
+            invocation_id: invocation().id,
             tool: "shell.run".to_owned(),
             used: 3,
-        },
-        ApprovalHappening::ModeChanged {
+        }),
+        EventPayload::ApprovalModeChanged(ApprovalModeChanged {
             owner: principal("host"),
             session: SessionName::parse("s-1").unwrap(),
             from: Mode::Default,
             to: Mode::AutoEdit,
-        },
+        }),
     ]
-    .into_iter()
-    .map(|happening| Happening::Approval(Box::new(happening)))
-    .collect()
 }
 
 /// Every event type, with and without what may be missing, in envelopes that are full and empty in turn.
@@ -454,7 +477,7 @@ fn samples() -> Vec<Event> {
     let all = [calls(), authority(), hooks(), approvals()].concat();
     all.into_iter()
         .zip(0..)
-        .map(|(happening, number)| {
+        .map(|(payload, number)| {
             let full = number % 2 == 0;
             let context = json!({"intent_id": "i", "plan_id": "p", "task_id": "t"});
             Event {
@@ -465,7 +488,7 @@ fn samples() -> Vec<Event> {
                 context: if full { serde_json::from_value(context).unwrap() } else { GrantContext::default() },
                 run: full.then(|| "run-1".to_owned()),
                 time: at(i64::from(number)),
-                happening,
+                payload,
             }
         })
         .collect()
@@ -473,6 +496,30 @@ fn samples() -> Vec<Event> {
 
 #[test]
 fn every_event_is_written_as_it_always_was() {
-    let written: Vec<String> = samples().iter().map(|event| String::from_utf8(event.to_canonical()).unwrap()).collect();
+    let written: Vec<String> =
+        samples().iter().map(|event| String::from_utf8(event.to_canonical().unwrap()).unwrap()).collect();
     assert_eq!(written, GOLDEN.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn every_event_is_read_as_it_was_written() {
+    for (event, canonical) in samples().into_iter().zip(GOLDEN.lines()) {
+        let read = Event::read(canonical).unwrap();
+        assert_eq!(read.payload.kind(), event.payload.kind(), "{canonical}");
+        assert_eq!(String::from_utf8(read.to_canonical().unwrap()).unwrap(), canonical);
+        let stored = StoredEvent::read(canonical, 7).unwrap();
+        assert_eq!((&stored.event, &stored.whole["sequence"]), (&read, &json!(7)));
+        assert_eq!(stored.data(), &json!(read.payload));
+    }
+}
+
+#[test]
+fn every_event_type_has_a_sample_and_a_row_in_the_documentation() {
+    let page = include_str!("../../../../../docs/audit.md");
+    for kind in EventKind::ALL {
+        assert!(samples().iter().any(|event| event.payload.kind() == Some(*kind)), "add a sample of {kind:?}");
+        assert!(page.contains(&format!("`{}`", kind.as_str())), "docs/audit.md does not have {}", kind.as_str());
+        assert_eq!(EventKind::parse(kind.as_str()), Some(*kind));
+    }
+    assert_eq!(EventKind::parse("approval.given"), None);
 }
