@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use http::StatusCode;
 use serde_json::{Value, json};
+use toolgate_gate::refusal::Stage;
 use toolgate_model::event::{EventPayload, StoredEvent};
 
 use self::approval::Approvals;
@@ -91,7 +92,7 @@ async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, 
     for refused in found {
         // The refusal does not name the approval; the events of approvals are in the log by their call.
         match &refused.event.payload {
-            EventPayload::ToolDenied(denied) if denied.stage == "approve" => {
+            EventPayload::ToolDenied(denied) if denied.stage == Stage::Approve.as_str() => {
                 let of_call = approval::named(&events(client, &denied.invocation_id.to_string()).await?);
                 ids.extend(of_call.into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>());
             }
