@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use toolgate_model::approval::ApprovalEvent;
+use toolgate_model::event::EventKind;
 use toolgate_model::id::KeyId;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -164,11 +164,8 @@ impl EventStreams {
 
     /// Follows what happens to the approvals that the caller may see.
     pub fn follow_approvals(&self, caller: &Caller) -> Result<Follower, Refusal> {
-        let filter = EventFilter {
-            kinds: ApprovalEvent::NAMES.iter().map(|name| (*name).to_owned()).collect(),
-            agent: visible_agent(caller, None)?,
-            ..EventFilter::default()
-        };
+        let agent = visible_agent(caller, None)?;
+        let filter = EventFilter { agent, ..EventFilter::of_kinds(EventKind::about_approvals()) };
         self.followers.follow(caller.tenant(), caller.id(), filter)
     }
 

@@ -12,7 +12,6 @@ use crate::time::Timestamp;
 
 pub use self::action::BoundAction;
 pub use self::decision::{Channel, DecideError, Decided, Decider, Decision, Vote};
-pub use self::event::ApprovalEvent;
 pub use self::link::{LinkDigest, LinkToken, LinkTokenError};
 pub use self::mode::{Category, Mode};
 pub use self::rule::{ApprovalRule, Attendance, DEFAULT_WAIT, MAX_WAIT, RuleError};
@@ -23,7 +22,6 @@ pub use self::standing::{
 
 mod action;
 mod decision;
-mod event;
 mod link;
 mod mode;
 mod rule;

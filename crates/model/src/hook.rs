@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::canonical::ObjectWriter;
 use crate::id::{EventId, InvocationId, SessionId};
 use crate::invocation::Invocation;
 use crate::principal::PrincipalId;
@@ -27,7 +28,8 @@ pub const RETURNED: &str = "agent.toolReturned";
 pub const NO_AGENT: &str = "core.system";
 
 /// How a tool is reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// Over HTTP.
     #[default]
@@ -95,59 +97,47 @@ pub fn agent_label(agent: &PrincipalId) -> Cow<'_, str> {
 }
 
 /// A call is about to be made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ToolCalled {
     /// For which agent.
-    pub agent: String,
-    /// SHA-256 of the canonical arguments, with every secret taken out before.
+    pub agent_id: String,
+    /// SHA-256 of the canonical arguments, with every secret redacted before.
     pub args_hash: String,
-    /// Which call.
-    pub call: InvocationId,
+    pub call_id: InvocationId,
     /// The arguments, where the tool's logging rule says that they may be kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Value>,
     /// Under whose authority.
     pub principal: PrincipalId,
-    /// Which tool.
-    pub tool: String,
-    /// How the tool is reached.
+    /// The tool with its service.
+    pub tool_name: String,
     pub transport: Transport,
 }
 
 impl ToolCalled {
-    /// The call that is written down like this.
+    /// The call that is recorded like this.
     pub fn of(invocation: &Invocation, inputs: Option<Value>) -> Self {
         Self {
-            agent: invocation.attributed_to(),
+            agent_id: invocation.attributed_to(),
             args_hash: invocation.arguments_hash.clone(),
-            call: invocation.id,
+            call_id: invocation.id,
             inputs,
             principal: invocation.agent.clone(),
-            tool: invocation.tool_name(),
+            tool_name: invocation.tool_name(),
             transport: invocation.trace.transport,
         }
-    }
-
-    pub(crate) fn write(&self, data: &mut ObjectWriter<'_>) {
-        data.text("agentId", &self.agent);
-        data.text("argsHash", &self.args_hash);
-        data.shown("callId", self.call);
-        if let Some(inputs) = &self.inputs {
-            data.value("inputs", inputs);
-        }
-        data.text("principal", self.principal.as_str());
-        data.text("toolName", &self.tool);
-        data.text("transport", self.transport.as_str());
     }
 }
 
 /// How a call came back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReturnStatus {
     /// It failed, or it could not be made of what was given.
     Error,
     /// It was not allowed.
     Forbidden,
-    /// It succeeded.
     Ok,
     /// There were too many.
     RateLimited,
@@ -166,31 +156,49 @@ impl ReturnStatus {
 }
 
 /// Why a call failed: no more than the code, and a sentence that says nothing about what was in the call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnError {
-    /// The stable code.
     pub code: String,
-    /// The sentence.
     pub message: String,
 }
 
-/// A call came back, or was not made.
-#[derive(Debug, Clone, PartialEq)]
+/// A call came back, or was not made. Stands inside the event of RFC-0014 that records the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ToolReturned {
     /// For which agent.
-    pub agent: String,
-    /// Which call.
-    pub call: InvocationId,
+    pub agent_id: String,
+    pub call_id: InvocationId,
+    /// The event of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<EventId>,
     /// How long the tool took, where it was reached at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Why it failed.
-    ///
     /// INVARIANT: there is one if and only if the status is `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ReturnError>,
-    /// How.
     pub status: ReturnStatus,
-    /// Which tool.
-    pub tool: String,
+    /// The tool with its service.
+    pub tool_name: String,
+    #[serde(default)]
+    pub r#type: ReturnedType,
+}
+
+/// The member that says that this is a return: always [`RETURNED`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReturnedType;
+
+impl Serialize for ReturnedType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(RETURNED)
+    }
+}
+
+impl<'de> Deserialize<'de> for ReturnedType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
 }
 
 impl ToolReturned {
@@ -221,25 +229,15 @@ impl ToolReturned {
         duration_ms: Option<u64>,
         error: Option<ReturnError>,
     ) -> Self {
-        let (agent, tool) = (invocation.attributed_to(), invocation.tool_name());
-        Self { agent, call: invocation.id, duration_ms, error, status, tool }
-    }
-
-    pub(crate) fn write(&self, data: &mut ObjectWriter<'_>) {
-        data.text("agentId", &self.agent);
-        data.shown("callId", self.call);
-        data.shown("causationId", EventId::of_call(self.call));
-        if let Some(duration) = self.duration_ms {
-            data.value("durationMs", &Value::from(duration));
+        Self {
+            agent_id: invocation.attributed_to(),
+            call_id: invocation.id,
+            causation_id: Some(EventId::of_call(invocation.id)),
+            duration_ms,
+            error,
+            status,
+            tool_name: invocation.tool_name(),
+            r#type: ReturnedType,
         }
-        if let Some(error) = &self.error {
-            data.object("error", |data| {
-                data.text("code", &error.code);
-                data.text("message", &error.message);
-            });
-        }
-        data.text("status", self.status.as_str());
-        data.text("toolName", &self.tool);
-        data.text("type", RETURNED);
     }
 }

@@ -8,7 +8,6 @@ use std::fmt;
 use thiserror::Error;
 use uuid::{Builder, Uuid};
 
-use crate::canonical::Plain;
 use crate::time::Timestamp;
 
 /// Random bytes that an id takes besides its time.
@@ -73,12 +72,6 @@ macro_rules! ids {
             }
         }
 
-        impl Plain for $name {
-            fn write_to(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.text());
-            }
-        }
-
         impl fmt::Debug for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(self, formatter)
@@ -87,7 +80,7 @@ macro_rules! ids {
 
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(std::str::from_utf8(&self.text()).unwrap_or_default())
             }
         }
 

@@ -110,7 +110,21 @@ pub struct Invocation {
     pub created_at: Timestamp,
 }
 
-/// A cost as the protocol shows it.
+/// What a call cost, as the protocol shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CallCost {
+    pub api_units: u64,
+    /// An estimate; `None` where the tool declares none.
+    pub estimated_cost_usd: Option<f64>,
+}
+
+impl From<Option<Cost>> for CallCost {
+    fn from(cost: Option<Cost>) -> Self {
+        Self { api_units: 1, estimated_cost_usd: cost.map(Cost::dollars) }
+    }
+}
+
+/// The same as a value.
 pub fn cost_shape(cost: Option<Cost>) -> Value {
-    json!({"api_units": 1, "estimated_cost_usd": cost.map(Cost::dollars)})
+    json!(CallCost::from(cost))
 }

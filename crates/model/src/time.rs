@@ -6,8 +6,6 @@ use std::time::Duration;
 use jiff::tz::Offset;
 use thiserror::Error;
 
-use crate::canonical::Plain;
-
 /// A point in time, UTC, in whole milliseconds. Written as RFC 3339 with `+00:00` and three fraction digits, which the
 /// oldest supported client of the protocol can read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,14 +83,6 @@ impl fmt::Display for Timestamp {
     }
 }
 
-impl Plain for Timestamp {
-    fn write_to(&self, out: &mut Vec<u8>) {
-        let (sign, text) = self.text();
-        out.extend_from_slice(sign.as_bytes());
-        out.extend_from_slice(&text);
-    }
-}
-
 /// Writes so many digits of a number before this place.
 fn write_digits(text: &mut [u8; 29], end: usize, length: usize, number: i32) {
     let mut rest = number;
@@ -110,7 +100,11 @@ impl fmt::Debug for Timestamp {
 
 impl serde::Serialize for Timestamp {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        let (sign, text) = self.text();
+        match std::str::from_utf8(&text) {
+            Ok(text) if sign.is_empty() => serializer.serialize_str(text),
+            _ => serializer.collect_str(self),
+        }
     }
 }
 

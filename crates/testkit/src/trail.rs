@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use toolgate_model::event::StoredEvent;
 use toolgate_model::hook::{CALLED, RETURNED};
 use toolgate_model::openwop_event::RunEvent;
 use toolgate_model::schema::Schema;
@@ -14,8 +15,10 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&RunEvent::sc
 /// The stored event as it is shown; one that does not fit its schema ends the test.
 #[track_caller]
 pub fn shown(stored: &Value) -> Value {
-    let event = RunEvent::of_stored(&stored.to_string(), stored["sequence"].as_u64().unwrap_or(0));
-    let event = event.unwrap_or_else(|error| panic!("{error}: {stored}"));
+    let sequence = stored["sequence"].as_u64().unwrap_or(0);
+    let typed = StoredEvent::read(&stored.to_string(), sequence).unwrap_or_else(|error| panic!("{error}: {stored}"));
+    assert!(typed.event.payload.kind().is_some(), "an event is not read by its type: {stored}");
+    let event = RunEvent::of(&typed, sequence).unwrap_or_else(|error| panic!("{error}: {stored}"));
     let event = serde_json::to_value(event).expect("an event");
     if let Err(violation) = SCHEMA.check(&event) {
         panic!("an event does not fit its schema at `{}`: it {}: {event}", violation.path, violation.reason);

@@ -15,7 +15,7 @@ use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::ledger::{
     ApprovalLinks, ApprovalWebhooks, Approvals, AuditLog, EventFilter, LoggedEvent, PageRequest, WebhookBacklog,
 };
-use toolgate_model::approval::ApprovalEvent;
+use toolgate_model::event::EventKind;
 use toolgate_model::id::ProcessId;
 use toolgate_model::principal::TenantId;
 
@@ -123,8 +123,7 @@ impl Webhooks {
 
     /// Events about approvals from a place in the log on, in order.
     async fn events(&self, tenant: &TenantId, position: u64, limit: u32) -> Result<Vec<LoggedEvent>, Refusal> {
-        let names = ApprovalEvent::NAMES.iter().filter(|name| name.starts_with("approval."));
-        let filter = EventFilter { kinds: names.map(|name| (*name).to_owned()).collect(), ..EventFilter::default() };
+        let filter = EventFilter::of_kinds(EventKind::APPROVAL);
         let after = position.checked_sub(1).map(|last| last.to_string());
         Ok(self.log.events(tenant, filter, PageRequest { after, limit }).await?.items)
     }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_model::approval::{
-    Approval, ApprovalEvent, ApprovalSession, ApprovalStatus, Attendance, Channel, Decision, MAX_WAIT, Mode,
-    SessionName, StandingApproval, StandingRequest, Vote,
+    Approval, ApprovalSession, ApprovalStatus, Attendance, Channel, Decision, MAX_WAIT, Mode, SessionName,
+    StandingApproval, StandingRequest, Vote,
 };
 use toolgate_model::canonical::to_canonical;
+use toolgate_model::event::EventKind;
 use toolgate_model::id::{ApprovalId, StandingApprovalId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::merkle::sha256;
@@ -214,11 +215,8 @@ impl ApprovalAdministration {
         limit: u32,
         freshness: Freshness,
     ) -> Result<Vec<LoggedEvent>, Refusal> {
-        let filter = EventFilter {
-            kinds: ApprovalEvent::NAMES.iter().map(|name| (*name).to_owned()).collect(),
-            agent: visible_agent(caller, None)?,
-            ..EventFilter::default()
-        };
+        let agent = visible_agent(caller, None)?;
+        let filter = EventFilter { agent, ..EventFilter::of_kinds(EventKind::about_approvals()) };
         let page = PageRequest { after: after.map(|sequence| sequence.to_string()), limit };
         if freshness == Freshness::Newest {
             self.audit.integrate_if_possible().await;

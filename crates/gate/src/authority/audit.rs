@@ -92,7 +92,7 @@ impl AuditReader {
     /// its arguments.
     pub fn blind_event(&self, caller: &Caller, event: &mut RunEvent) {
         if !caller.may(Permission::ReadAudit) {
-            self.blinding.apply(&event.event_id, &mut event.payload);
+            self.blinding.apply(&event.event_id.to_string(), &mut event.payload);
         }
     }
 

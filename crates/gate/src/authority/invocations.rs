@@ -6,6 +6,7 @@ use toolgate_model::blinding::short_parameters;
 use toolgate_model::constraint::Cost;
 use toolgate_model::context::GrantContext;
 use toolgate_model::credential::ServiceName;
+use toolgate_model::event::{EventKind, EventPayload};
 use toolgate_model::hook::CallTrace;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationError, InvocationStatus};
@@ -95,21 +96,20 @@ impl Administration {
         }
         self.audit.integrate_if_possible().await;
         let filter = EventFilter {
-            kinds: vec!["hook.decided".to_owned()],
             run: Some(invocation.run_id()),
             agent: Some(invocation.agent.clone()),
             since: Some(invocation.created_at),
-            ..EventFilter::default()
+            ..EventFilter::of_kinds([EventKind::HookDecided])
         };
-        let id = invocation.id.to_string();
         let mut decisions = Vec::new();
         let events = self.log.events(&invocation.tenant, filter, PageRequest::first(PageRequest::LIMIT)).await?;
         for event in events.items {
-            let unreadable = |_| Refusal::new(Code::Internal, "an event of the log cannot be read");
-            let mut event: Value = serde_json::from_str(&event.canonical).map_err(unreadable)?;
-            let data = event.get_mut("data").map(Value::take).unwrap_or_default();
-            if data.get("invocation_id").and_then(Value::as_str) == Some(&id) {
-                decisions.push(data);
+            let stored = event.read()?;
+            match &stored.event.payload {
+                EventPayload::HookDecided(decision) if decision.invocation == Some(invocation.id) => {
+                    decisions.push(stored.data().clone());
+                }
+                _ => {}
             }
         }
         Ok(decisions)

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_model::guard::{PolicyFile, VerdictKind};
+use toolgate_model::guard::{HookDecision, PolicyFile, VerdictKind};
+use toolgate_model::hook::ToolCalled;
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::service::ToolDefinition;
 
@@ -82,10 +83,10 @@ impl PolicyTestOutcome {
 /// A call, or another event, that is in the log: as far as it is there.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// The data of its `hook.decided`, where there is one.
-    pub decision: Option<Value>,
-    /// The data of its `agent.toolCalled`, where it is a call.
-    pub called: Option<Value>,
+    /// What guardians decided, where they were asked.
+    pub decision: Option<Box<HookDecision>>,
+    /// The call, where it is one.
+    pub called: Option<Box<ToolCalled>>,
     /// Whose call it was.
     pub agent: String,
     /// Who made it.

@@ -90,7 +90,7 @@ impl Judge for CompiledJudge {
 }
 
 fn reevaluate(set: &CompiledSet, recorded: &Recorded) -> Reevaluation {
-    let facts = recorded.decision.as_ref().and_then(|decision| decision.get("facts")).cloned();
+    let facts = recorded.decision.as_ref().and_then(|decision| decision.facts.clone());
     let facts = facts.unwrap_or_else(|| known_facts(recorded));
     let find = |name: &str| recorded.tool.clone().filter(|tool| tool.name == name);
     let replayed = match PolicyInput::from_record(&facts, whole_inputs(recorded), &find) {
@@ -109,16 +109,16 @@ fn reevaluate(set: &CompiledSet, recorded: &Recorded) -> Reevaluation {
 /// The arguments as guardians were shown them, where the log has all of them. It may have less, by the tool's logging
 /// rule, or what guardians made of them: the hash tells.
 fn whole_inputs(recorded: &Recorded) -> Option<&Value> {
-    let member = |data: &Option<Value>, name: &str| data.as_ref().and_then(|data| data.get(name)).cloned();
-    let came = member(&recorded.decision, "hash_before").or_else(|| member(&recorded.called, "argsHash"))?;
-    let inputs = recorded.called.as_ref()?.get("inputs")?;
-    (came == arguments_hash(inputs, &[])).then_some(inputs)
+    let called = recorded.called.as_ref()?;
+    let came = recorded.decision.as_ref().map_or(&called.args_hash, |decision| &decision.hash_before);
+    let inputs = called.inputs.as_ref()?;
+    (*came == arguments_hash(inputs, &[])).then_some(inputs)
 }
 
 /// What is known of a call that no guardian was asked about.
 fn known_facts(recorded: &Recorded) -> Value {
     let mut facts = Map::new();
-    let named = recorded.called.as_ref().and_then(|called| called.get("toolName")).cloned();
+    let named = recorded.called.as_ref().map(|called| json!(called.tool_name));
     facts.insert("agent".to_owned(), recorded.principal.clone().unwrap_or_else(|| json!(recorded.agent)));
     if recorded.actor != recorded.agent {
         facts.insert("actor".to_owned(), json!(recorded.actor));

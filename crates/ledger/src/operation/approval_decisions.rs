@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolgate_gate::ports::ledger::{AuditContext, DecideApproval, Mandate};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{
-    Approval, ApprovalEvent, ApprovalStatus, DecideError, Decided, Decider, StandingApproval,
-};
+use toolgate_model::approval::{Approval, ApprovalStatus, DecideError, Decided, Decider, StandingApproval};
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::permission::Permission;
@@ -57,7 +56,7 @@ impl Administration for Deciding {
             // A decision on a call that will never be made is not counted, and the approver is told.
             store(transaction, &orphaned).await?;
             let audit = AuditContext { actor: PrincipalId::system(), ..AuditContext::clone(by) };
-            record(transaction, &audit, entry(&orphaned, ApprovalEvent::Ended)).await?;
+            record(transaction, &audit, entry(&orphaned, EventPayload::approval_ended(&orphaned))).await?;
             return Ok(orphaned);
         }
         let decider = Decider { id: &command.vote.by, scopes: &decider.scopes };
@@ -70,17 +69,17 @@ impl Administration for Deciding {
             Decided::Ended(ended) => ended,
             Decided::Counted(counted) => {
                 store(transaction, &counted).await?;
-                record(transaction, by, entry(&counted, ApprovalEvent::Counted)).await?;
+                record(transaction, by, entry(&counted, EventPayload::approval_counted(&counted))).await?;
                 return Ok(counted);
             }
         };
         let standing = settle_standing(command, &mut ended);
         store(transaction, &ended).await?;
         detached::wake(transaction, std::iter::once(&ended)).await?;
-        let mut entries = vec![entry(&ended, ApprovalEvent::Ended)];
+        let mut entries = vec![entry(&ended, EventPayload::approval_ended(&ended))];
         if let Some(standing) = standing {
             standing_approvals::insert(transaction, &standing).await?;
-            entries.push(entry(&ended, |_| ApprovalEvent::StandingCreated(standing)));
+            entries.push(entry(&ended, EventPayload::standing_approval_created(&standing)));
         }
         record_all(transaction, by, entries).await?;
         Ok(ended)

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{ApprovalSessions, Mandate, SessionTerms, SetSessionTerms};
 use toolgate_gate::refusal::Refusal;
-use toolgate_model::approval::{ApprovalEvent, Attendance, Mode, SessionName};
-use toolgate_model::event::EventPayload;
+use toolgate_model::approval::{Attendance, Mode, SessionName};
+use toolgate_model::event::{ApprovalModeChanged, EventPayload};
 use toolgate_model::principal::{PrincipalId, TenantId};
 
 use super::Operation;
@@ -63,8 +63,8 @@ impl Administration for SetSessionTerms {
             transaction.execute(sql, parameters).await?;
         }
         let Some((from, to)) = self.mode_change else { return Ok(()) };
-        let payload = ApprovalEvent::ModeChanged { owner: self.owner.clone(), session: self.name.clone(), from, to };
-        let entry = Entry::about(EventPayload::Approval(Box::new(payload)), &self.owner);
+        let changed = ApprovalModeChanged { from, owner: self.owner.clone(), session: self.name.clone(), to };
+        let entry = Entry::about(EventPayload::ApprovalModeChanged(changed), &self.owner);
         record(transaction, by, entry).await
     }
 }

@@ -8,7 +8,7 @@ use toolgate_gate::ports::ledger::{
     ApprovalFilter, Approvals, DecideApproval, EndApproval, GrantRates, Heartbeat, Page, PageRequest, RequestApproval,
 };
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Approval, ApprovalEvent, ApprovalStatus};
+use toolgate_model::approval::{Approval, ApprovalStatus};
 use toolgate_model::event::EventPayload;
 use toolgate_model::id::{ApprovalId, GrantId, ProcessId};
 use toolgate_model::principal::TenantId;
@@ -126,7 +126,7 @@ impl Operation for RequestApproval {
         if let Some(park) = &self.parks {
             detached::park(transaction, &approval, park).await?;
         }
-        record(transaction, &self.audit, entry(&approval, ApprovalEvent::Requested)).await
+        record(transaction, &self.audit, entry(&approval, EventPayload::approval_requested(&approval))).await
     }
 }
 
@@ -140,7 +140,7 @@ impl Operation for EndApproval {
         let Some(ended) = approval.ended(self.status, &self.reason, self.audit.time) else { return Ok(approval) };
         store(transaction, &ended).await?;
         detached::wake(transaction, std::iter::once(&ended)).await?;
-        record(transaction, &self.audit, entry(&ended, ApprovalEvent::Ended)).await?;
+        record(transaction, &self.audit, entry(&ended, EventPayload::approval_ended(&ended))).await?;
         Ok(ended)
     }
 }
@@ -226,11 +226,11 @@ pub fn read(row: &Row) -> Result<Approval, SqlError> {
 }
 
 /// What the log is told of an approval.
-pub fn entry(approval: &Approval, payload: impl FnOnce(Approval) -> ApprovalEvent) -> Entry {
+pub fn entry(approval: &Approval, payload: EventPayload) -> Entry {
     Entry {
         run: Some(approval.invocation.to_string()),
         tool: Some(approval.tool.clone()),
-        ..Entry::about(EventPayload::Approval(Box::new(payload(approval.clone()))), &approval.agent)
+        ..Entry::about(payload, &approval.agent)
     }
 }
 

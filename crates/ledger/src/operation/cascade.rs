@@ -3,7 +3,7 @@
 
 use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, GrantRevoked};
 use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::PrincipalId;
 
@@ -59,13 +59,15 @@ pub async fn revoke_below<T: Transaction>(
             Cascade::Grant(root) => (format!("{root}, which it was delegated from, was revoked"), 0),
             Cascade::Agent(_) | Cascade::Credential(_) => (reason.to_owned(), 0),
         };
-        let payload = EventPayload::GrantRevoked { grant, reason, cascade_count };
+        let payload = EventPayload::GrantRevoked(GrantRevoked { grant_id: grant, reason, cascade_count });
         entries.push(Entry { context, ..Entry::about(payload, &agent) });
     }
     // The root first, then what ended with it, oldest first.
     entries.sort_by_key(|entry| match (&entry.payload, &cascade) {
-        (EventPayload::GrantRevoked { grant, .. }, Cascade::Grant(root)) => (grant != root, Some(*grant)),
-        (EventPayload::GrantRevoked { grant, .. }, _) => (true, Some(*grant)),
+        (EventPayload::GrantRevoked(revoked), Cascade::Grant(root)) => {
+            (revoked.grant_id != *root, Some(revoked.grant_id))
+        }
+        (EventPayload::GrantRevoked(revoked), _) => (true, Some(revoked.grant_id)),
         _ => (true, None),
     });
     record_all(transaction, audit, entries).await?;

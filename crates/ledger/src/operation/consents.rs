@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolgate_gate::ports::ledger::Admit;
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{Approval, ApprovalEvent, ApprovalStatus, StandingApproval, StandingState};
-use toolgate_model::event::EventPayload;
+use toolgate_model::approval::{Approval, ApprovalStatus, StandingApproval, StandingState};
+use toolgate_model::event::{EventPayload, StandingApprovalUsed};
 use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
@@ -82,9 +82,12 @@ impl Consents {
             let Some(standing) = self.standing.get_mut(&name) else { continue };
             *standing = standing.used_at(admit.audit.time);
             let used = standing.used;
-            let payload =
-                ApprovalEvent::StandingUsed { standing: id, invocation: call, tool: standing.tool.clone(), used };
-            let payload = EventPayload::Approval(Box::new(payload));
+            let payload = EventPayload::StandingApprovalUsed(StandingApprovalUsed {
+                invocation_id: call,
+                standing_approval_id: id,
+                tool: standing.tool.clone(),
+                used,
+            });
             self.events.push(event_row(&admit.audit, Entry::of_call(payload, &admit.invocation))?);
             self.used.insert(name);
         }

@@ -11,7 +11,7 @@ use toolgate_gate::ports::ledger::{
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::{AuthType, Credential, CredentialStatus, ServiceName};
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{CredentialCreated, CredentialExpired, CredentialRevoked, CredentialRotated, EventPayload};
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::scope::Scope;
@@ -162,8 +162,11 @@ pub async fn revoke_held<T: Transaction>(
     transaction.execute(destroy, values![audit.time, id]).await?;
     let grant_reason = format!("credential {id} was revoked");
     let grants = revoke_below(transaction, audit, Cascade::Credential(id), &grant_reason).await?;
-    let payload =
-        EventPayload::CredentialRevoked { credential: id, reason: reason.to_owned(), affected_grants: grants };
+    let payload = EventPayload::CredentialRevoked(CredentialRevoked {
+        credential_id: id,
+        reason: reason.to_owned(),
+        affected_grants_count: grants,
+    });
     record(transaction, audit, Entry::new(payload)).await?;
     Ok(grants)
 }
@@ -203,12 +206,12 @@ impl Administration for CreateCredential {
         if let Some(sealed) = &self.sealed {
             insert_version(transaction, credential, sealed, by.time).await?;
         }
-        let payload = EventPayload::CredentialCreated {
-            credential: credential.id,
-            vault: credential.vault,
+        let payload = EventPayload::CredentialCreated(CredentialCreated {
+            credential_id: credential.id,
+            vault_id: credential.vault,
             service: credential.service.clone(),
             auth_type: credential.auth_type,
-        };
+        });
         record(transaction, by, Entry::new(payload)).await
     }
 }
@@ -264,7 +267,10 @@ impl Administration for RotateCredential {
         ];
         transaction.execute(&update, parameters).await?;
         insert_version(transaction, &credential, &self.sealed, now).await?;
-        let payload = EventPayload::CredentialRotated { credential: credential.id, rotated_by: by.actor.clone() };
+        let payload = EventPayload::CredentialRotated(CredentialRotated {
+            credential_id: credential.id,
+            rotated_by: by.actor.clone(),
+        });
         record(transaction, by, Entry::new(payload)).await?;
         Ok(credential)
     }
@@ -298,7 +304,12 @@ async fn announce_expiry<T: Transaction>(
         return Ok(());
     }
     let by_the_clock = AuditContext { actor: PrincipalId::system(), ..audit.clone() };
-    record(transaction, &by_the_clock, Entry::new(EventPayload::CredentialExpired { credential: id })).await
+    record(
+        transaction,
+        &by_the_clock,
+        Entry::new(EventPayload::CredentialExpired(CredentialExpired { credential_id: id })),
+    )
+    .await
 }
 
 impl Administration for RevokeCredential {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use toolgate_gate::ports::ledger::{AuditContext, DenialCount};
-use toolgate_model::event::{EventPayload, ToolDenials};
+use toolgate_model::event::{EventPayload, ToolDenialsCounted};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
@@ -89,10 +89,10 @@ impl Operation for SumUpDenials {
         let (Some(first), Some(last)) = (times.iter().min().copied(), times.iter().max().copied()) else {
             return Ok(0);
         };
-        let denials = ToolDenials { principal: self.principal.clone(), codes, first, last };
-        let count = denials.count();
+        let denials = ToolDenialsCounted::new(self.principal.clone(), codes, first, last);
+        let count = denials.count;
         let audit = AuditContext { tenant: self.tenant.clone(), actor: self.principal.clone(), time: self.now };
-        let entry = Entry::about(EventPayload::ToolDenialsCounted(Box::new(denials)), &self.principal);
+        let entry = Entry::about(EventPayload::ToolDenialsCounted(denials), &self.principal);
         record(transaction, &audit, entry).await?;
         Ok(count)
     }

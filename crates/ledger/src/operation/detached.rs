@@ -8,7 +8,7 @@ use toolgate_gate::ports::ledger::{
 use toolgate_gate::ports::sealer::{CallPart, MasterKeyId, SealBinding, SealedMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::Approval;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{CallDetached, EventPayload};
 use toolgate_model::id::{InvocationId, KeyId, ProcessId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -65,11 +65,11 @@ impl Operation for DetachCall {
             self.sealed.key.0.as_str(),
         ];
         transaction.execute(sql, parameters).await?;
-        let payload = EventPayload::CallDetached {
-            invocation: call.id,
+        let payload = EventPayload::CallDetached(CallDetached {
+            invocation_id: call.id,
             tool: call.tool.clone(),
             arguments_hash: self.arguments_hash.clone(),
-        };
+        });
         record(transaction, &self.audit, entry(payload, call)).await?;
         Ok(Detached::Accepted)
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toolgate_gate::ports::ledger::EventFilter;
+use toolgate_model::event::EventKind;
 use toolgate_model::principal::TenantId;
 
 use super::event_times::{PageTimes, stretches};
@@ -124,7 +125,7 @@ impl PageSearch {
 
 /// What every call leaves, of which there is more than of all else together: no page is without it.
 fn is_usual(kind: &str) -> bool {
-    matches!(kind, "agent.toolCalled" | "tool.invoked")
+    [EventKind::AgentToolCalled, EventKind::ToolInvoked].iter().any(|usual| usual.as_str() == kind)
 }
 
 /// What the index has to say about some events.

@@ -2,7 +2,7 @@
 
 use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_model::context::GrantContext;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{CredentialExpired, EventPayload, GrantExpired};
 use toolgate_model::id::{CredentialId, GrantId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
@@ -45,7 +45,9 @@ impl Operation for AnnounceExpired {
         let full = full(credentials.len()) || full(grants.len());
         let (now, mut entries) = (self.now, Vec::with_capacity(credentials.len() + grants.len()));
         let credentials = Readable::of(&credentials, |row| {
-            let payload = EventPayload::CredentialExpired { credential: row.parsed(0, CredentialId::parse)? };
+            let payload = EventPayload::CredentialExpired(CredentialExpired {
+                credential_id: row.parsed(0, CredentialId::parse)?,
+            });
             Ok((audit(row.parsed(1, TenantId::parse)?, now), Entry::new(payload)))
         });
         entries.extend(credentials.items);
@@ -54,7 +56,7 @@ impl Operation for AnnounceExpired {
         // A grant that was revoked before had its end announced then.
         let grants: Vec<Row> = grants.into_iter().filter(|row| !matches!(row.optional_time(4), Ok(Some(_)))).collect();
         let grants = Readable::of(&grants, |row| {
-            let payload = EventPayload::GrantExpired { grant: row.parsed(0, GrantId::parse)? };
+            let payload = EventPayload::GrantExpired(GrantExpired { grant_id: row.parsed(0, GrantId::parse)? });
             let agent = row.parsed(2, PrincipalId::parse)?;
             let context: GrantContext = row.json(3)?;
             let entry = Entry { context, ..Entry::about(payload, &agent) };

@@ -6,7 +6,7 @@ use toolgate_gate::ports::ledger::{
     SuspendGrant,
 };
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, GrantCreated, GrantDelegated, GrantResumed, GrantSuspended};
 use toolgate_model::grant::{DelegationError, Grant, GrantStatus, Lineage, Standing, Suspension};
 use toolgate_model::id::GrantId;
 use toolgate_model::principal::TenantId;
@@ -93,13 +93,13 @@ impl Administration for CreateGrant {
                 .into());
         }
         insert(transaction, grant).await?;
-        let payload = EventPayload::GrantCreated {
-            grant: grant.id,
-            credential: grant.credential,
-            agent: grant.agent.clone(),
+        let payload = EventPayload::GrantCreated(GrantCreated {
+            grant_id: grant.id,
+            credential_id: grant.credential,
+            agent_id: grant.agent.clone(),
             scopes: grant.authority.scopes.clone(),
             expires_at: grant.authority.expires_at,
-        };
+        });
         record(transaction, by, about(payload, grant)).await
     }
 }
@@ -139,13 +139,13 @@ impl Administration for DelegateGrant {
             revoked_at: None,
         };
         insert(transaction, &grant).await?;
-        let payload = EventPayload::GrantDelegated {
-            grant: grant.id,
-            source: source.id,
-            target: grant.agent.clone(),
+        let payload = EventPayload::GrantDelegated(GrantDelegated {
+            grant_id: grant.id,
+            source_grant_id: source.id,
+            target_agent_id: grant.agent.clone(),
             scopes: grant.authority.scopes.clone(),
-            delegation_depth: grant.authority.delegation_depth,
-        };
+            delegation_depth: grant.authority.delegation_depth.to_option(),
+        });
         record(transaction, by, about(payload, &grant)).await?;
         Ok(grant)
     }
@@ -186,7 +186,7 @@ impl Administration for SuspendGrant {
         let sql = "UPDATE grants SET suspended_at = $1, suspended_by = $2 WHERE id = $3";
         transaction.execute(sql, values![by.time, &by.actor, self.id]).await?;
         grant.suspended = Some(Suspension { at: by.time, by: by.actor.clone() });
-        let payload = EventPayload::GrantSuspended { grant: grant.id, reason: self.reason.clone() };
+        let payload = EventPayload::GrantSuspended(GrantSuspended { grant_id: grant.id, reason: self.reason.clone() });
         record(transaction, by, about(payload, &grant)).await?;
         Ok(grant)
     }
@@ -215,7 +215,7 @@ impl Administration for ResumeGrant {
         let sql = "UPDATE grants SET suspended_at = NULL, suspended_by = NULL WHERE id = $1";
         transaction.execute(sql, values![self.id]).await?;
         grant.suspended = None;
-        record(transaction, by, about(EventPayload::GrantResumed { grant: grant.id }, &grant)).await?;
+        record(transaction, by, about(EventPayload::GrantResumed(GrantResumed { grant_id: grant.id }), &grant)).await?;
         Ok(grant)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use toolgate_gate::ports::ledger::{AuditContext, LogHead, LogRollback, RecordRollback};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::checkpoint::TreeHead;
-use toolgate_model::event::{EventPayload, LedgerRollback};
+use toolgate_model::event::{EventPayload, LedgerRollbackAccepted};
 use toolgate_model::merkle::{consistency_proof, consistency_tiles, verify_consistency};
 use toolgate_model::principal::TenantId;
 
@@ -99,14 +99,16 @@ impl Operation for RecordRollback {
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
         if self.log_rollbacks.is_empty() {
-            let unknown = LedgerRollback { tenant: None, known: None, found: None };
-            return record(transaction, &self.audit, Entry::new(EventPayload::LedgerRollbackAccepted(unknown))).await;
+            let unknown = EventPayload::LedgerRollbackAccepted(LedgerRollbackAccepted::default());
+            return record(transaction, &self.audit, Entry::new(unknown)).await;
         }
         for LogRollback { known, found } in &self.log_rollbacks {
-            let rollback = LedgerRollback {
-                tenant: Some(known.tenant.clone()),
-                known: Some((known.size, known.root)),
-                found: found.as_ref().map(|found| (found.size, found.root)),
+            let rollback = LedgerRollbackAccepted {
+                found_root: found.as_ref().map(|found| found.root),
+                found_size: found.as_ref().map(|found| found.size),
+                known_root: Some(known.root),
+                known_size: Some(known.size),
+                tenant_id: Some(known.tenant.clone()),
             };
             let exists = ReadTenant { id: known.tenant.clone() }.run(transaction).await?.is_some();
             let tenant = if exists { &known.tenant } else { &self.audit.tenant };

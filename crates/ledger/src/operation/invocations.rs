@@ -112,8 +112,8 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
 /// The event of an invocation that was carried out, cut off or reported.
 pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry {
     let payload = EventPayload::ToolInvoked(Box::new(ToolInvoked {
-        invocation: invocation.id,
-        grant: invocation.grant,
+        invocation_id: invocation.id,
+        grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
         parameters_summary: invocation.parameters.clone(),
@@ -122,7 +122,7 @@ pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry
         error_code: invocation.error.as_ref().map(|error| error.code.clone()),
         http_status: invocation.http_status,
         duration_ms: invocation.duration_ms,
-        cost: invocation.cost,
+        cost: invocation.cost.into(),
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
         returned,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{CreateKey, Freshness, Generation, Keys, Mandate, NewKey, RevokeKey};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::certificate::{CertificateName, released_digest};
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, KeyCreated, KeyRevoked};
 use toolgate_model::id::KeyId;
 use toolgate_model::key::KeyDigest;
 use toolgate_model::principal::{KeyRecord, Principal, PrincipalId, TenantId};
@@ -95,12 +95,12 @@ pub async fn insert<T: Transaction>(
 
 /// The event for a new key.
 pub fn created(key: &NewKey) -> Entry {
-    let payload = EventPayload::KeyCreated {
-        key: key.id,
-        principal: key.principal.clone(),
+    let payload = EventPayload::KeyCreated(KeyCreated {
+        key_id: key.id,
+        principal_id: key.principal.clone(),
         expires_at: key.expires_at,
-        certificate: key.certificate.clone(),
-    };
+        certificate: key.certificate.as_ref().map(ToString::to_string),
+    });
     Entry::about(payload, &key.principal)
 }
 
@@ -151,7 +151,7 @@ impl Administration for RevokeKey {
             let end = "UPDATE keys SET revoked_at = $1 WHERE id = $2";
             transaction.execute(end, values![by.time, self.id]).await?;
             key.revoked_at = Some(by.time);
-            let payload = EventPayload::KeyRevoked { key: key.id, principal: key.principal.clone() };
+            let payload = EventPayload::KeyRevoked(KeyRevoked { key_id: key.id, principal_id: key.principal.clone() });
             record(transaction, by, Entry::about(payload, &key.principal)).await?;
         }
         Ok(key)

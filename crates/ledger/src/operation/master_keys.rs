@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{KeyUsage, MasterKeys, RecordRekey, Rewrap, SealedVersion};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealSubject};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, VaultRekeyed};
 use toolgate_model::time::Timestamp;
 
 use super::credentials::{VERSION_COLUMNS, read_version};
@@ -200,7 +200,8 @@ impl Operation for RecordRekey {
     type Output = ();
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(), Failure> {
-        let payload = EventPayload::VaultRekeyed { key: self.key.0.clone(), rewrapped: self.rewrapped };
+        let payload =
+            EventPayload::VaultRekeyed(VaultRekeyed { key_id: self.key.0.clone(), rewrapped: self.rewrapped });
         record(transaction, &self.audit, Entry::new(payload)).await
     }
 }

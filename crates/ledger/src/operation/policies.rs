@@ -12,7 +12,7 @@ use toolgate_gate::ports::ledger::{
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, PoliciesChanged, PolicyChangeKind};
 use toolgate_model::guard::{PolicyFile, PolicySetVersion};
 use toolgate_model::hook::RunId;
 use toolgate_model::merkle::sha256;
@@ -143,11 +143,11 @@ impl Administration for ApplyPolicies {
         ];
         transaction.execute(sql, parameters).await?;
         let (change, subject) = match &self.change {
-            PolicyChange::Applied => ("applied", None),
-            PolicyChange::RolledBack { to } => ("rolled_back", Some(to.to_string())),
-            PolicyChange::Promoted { policy } => ("promoted", Some(policy.clone())),
+            PolicyChange::Applied => (PolicyChangeKind::Applied, None),
+            PolicyChange::RolledBack { to } => (PolicyChangeKind::RolledBack, Some(to.to_string())),
+            PolicyChange::Promoted { policy } => (PolicyChangeKind::Promoted, Some(policy.clone())),
         };
-        let payload = EventPayload::PoliciesChanged {
+        let payload = EventPayload::PoliciesChanged(PoliciesChanged {
             version,
             change,
             subject,
@@ -155,7 +155,7 @@ impl Administration for ApplyPolicies {
             shadowed: self.shadowed,
             digest: made.digest.clone(),
             note: made.note.clone(),
-        };
+        });
         record(transaction, by, Entry::new(payload)).await?;
         Ok(made)
     }

@@ -6,7 +6,7 @@ use toolgate_gate::ports::ledger::{
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::ToolId;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{AgentCreated, AgentRemoved, AgentUpdated, EventPayload, ToolForbidden};
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::Line;
@@ -109,11 +109,11 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
 
 /// The event for a new principal.
 pub fn created(principal: &Principal) -> Entry {
-    let payload = EventPayload::AgentCreated {
-        principal: principal.id.clone(),
+    let payload = EventPayload::AgentCreated(AgentCreated {
+        agent_id: principal.id.clone(),
         kind: principal.kind,
         permissions: principal.permissions.clone(),
-    };
+    });
     Entry::about(payload, &principal.id)
 }
 
@@ -183,13 +183,13 @@ impl Administration for UpdatePrincipal {
             &self.id,
         ];
         transaction.execute(sql, parameters).await?;
-        let payload = EventPayload::AgentUpdated {
-            principal: self.id.clone(),
+        let payload = EventPayload::AgentUpdated(AgentUpdated {
+            agent_id: self.id.clone(),
             revision: principal.revision,
             scopes: changed.contains(&"scopes").then(|| principal.scopes.clone()),
             permissions: changed.contains(&"permissions").then(|| principal.permissions.clone()),
-            changed: changed.clone(),
-        };
+            changed: changed.iter().map(|name| (*name).to_owned()).collect(),
+        });
         record(transaction, by, Entry::about(payload, &self.id)).await?;
         if changed.contains(&"tool_allowlist") {
             record_unresolved(transaction, by, &principal, &self.unresolved).await?;
@@ -225,8 +225,11 @@ impl Administration for RemovePrincipal {
         transaction.query(&hold, values![tenant, &self.id]).await?;
         let reason = format!("agent `{}` was removed", self.id);
         let grants = revoke_below(transaction, by, Cascade::Agent(&self.id), &reason).await?;
-        let payload =
-            EventPayload::AgentRemoved { principal: self.id.clone(), revoked_keys: keys, revoked_grants: grants };
+        let payload = EventPayload::AgentRemoved(AgentRemoved {
+            agent_id: self.id.clone(),
+            revoked_keys: keys,
+            revoked_grants: grants,
+        });
         record(transaction, by, Entry::about(payload, &self.id)).await?;
         Ok((keys, grants))
     }
@@ -276,9 +279,9 @@ async fn record_unresolved<T: Transaction>(
     principal: &Principal,
     unresolved: &[ToolId],
 ) -> Result<(), Failure> {
-    let agent = (principal.kind == PrincipalKind::Agent).then(|| principal.id.clone());
+    let agent = (principal.kind == PrincipalKind::Agent).then_some(&principal.id);
     let entries = unresolved.iter().map(|tool| {
-        let payload = EventPayload::ToolForbiddenAtLoad { agent: agent.clone(), tool: tool.clone() };
+        let payload = EventPayload::ToolForbidden(ToolForbidden::at_load(agent, tool));
         Entry { tool: Some(tool.to_string()), ..Entry::about(payload, &principal.id) }
     });
     record_all(transaction, audit, entries.collect()).await

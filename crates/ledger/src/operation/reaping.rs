@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use toolgate_gate::ports::ledger::AuditContext;
-use toolgate_model::approval::{Approval, ApprovalEvent, ApprovalStatus, TIMED_OUT};
+use toolgate_model::approval::{Approval, ApprovalStatus, TIMED_OUT};
+use toolgate_model::event::EventPayload;
 use toolgate_model::id::ProcessId;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
@@ -247,7 +248,7 @@ async fn end<T: Transaction>(
     for ended in items {
         let audit = AuditContext { tenant: ended.tenant.clone(), actor: PrincipalId::system(), time: now };
         updates.push(row(&ended)?);
-        events.push(event_row(&audit, entry(&ended, ApprovalEvent::Ended))?);
+        events.push(event_row(&audit, entry(&ended, EventPayload::approval_ended(&ended)))?);
     }
     transaction.execute_many(UPDATE, &updates).await?;
     record_rows(transaction, &events).await?;

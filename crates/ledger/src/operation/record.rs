@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, btree_map};
 
 use toolgate_gate::ports::entropy::random_for_id;
 use toolgate_gate::ports::ledger::AuditContext;
+use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::context::GrantContext;
 use toolgate_model::event::{Event, EventPayload, event_leaf};
 use toolgate_model::guard::HookDecision;
@@ -181,7 +182,8 @@ pub fn event_row(audit: &AuditContext, entry: Entry) -> Result<Vec<Value>, Failu
         time: audit.time,
         payload: entry.payload,
     };
-    let canonical = event.to_canonical();
+    let unwritable = |error| Refusal::new(Code::Internal, format!("an event cannot be written: {error}"));
+    let canonical = event.to_canonical().map_err(unwritable)?;
     let leaf = event_leaf(&canonical);
     Ok(vec![
         Value::from(&event.tenant),

@@ -8,7 +8,7 @@ use toolgate_gate::ports::ledger::{
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, ServiceApplied, ServiceRemoved};
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::TenantId;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolName};
@@ -110,12 +110,12 @@ impl Administration for ApplyService {
                 return Err(Refusal::new(Code::AlreadyExists, reason).into());
             }
         }
-        let payload = EventPayload::ServiceApplied {
+        let payload = EventPayload::ServiceApplied(ServiceApplied {
             service: service.clone(),
             version: definition.version.clone(),
             tools: u64::try_from(definition.tools.len()).unwrap_or(u64::MAX),
             digest: sha256(&canonical).to_hex(),
-        };
+        });
         record(transaction, by, Entry::new(payload)).await?;
         Ok(!known)
     }
@@ -145,7 +145,7 @@ impl Administration for RemoveService {
         }
         for row in &rows {
             let version = row.parsed(0, ServiceVersion::parse)?;
-            let payload = EventPayload::ServiceRemoved { service: self.service.clone(), version };
+            let payload = EventPayload::ServiceRemoved(ServiceRemoved { service: self.service.clone(), version });
             record(transaction, by, Entry::new(payload)).await?;
         }
         Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{AuditContext, CloseSession, Mandate, OpenSession, ToolSession, ToolSessions};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, SessionOutcome, ToolSessionClosed, ToolSessionOpened};
 use toolgate_model::hook::RunId;
 use toolgate_model::id::SessionId;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -85,7 +85,10 @@ impl Administration for OpenSession {
             session.expires_at,
         ];
         transaction.execute(sql, parameters).await?;
-        let payload = EventPayload::ToolSessionOpened { session: session.id, tool: session.tool.clone() };
+        let payload = EventPayload::ToolSessionOpened(ToolSessionOpened {
+            session_id: session.id,
+            tool_id: session.tool.clone(),
+        });
         record(transaction, by, entry(payload, session)).await
     }
 }
@@ -205,7 +208,12 @@ async fn close<T: Transaction>(
 ) -> Result<(), Failure> {
     let sql = "DELETE FROM tool_sessions WHERE tenant = $1 AND id = $2";
     transaction.execute(sql, values![&audit.tenant, session.id]).await?;
-    let payload = EventPayload::ToolSessionClosed { session: session.id, tool: session.tool.clone(), completed };
+    let outcome = if completed { SessionOutcome::Completed } else { SessionOutcome::Failed };
+    let payload = EventPayload::ToolSessionClosed(ToolSessionClosed {
+        outcome,
+        session_id: session.id,
+        tool_id: session.tool.clone(),
+    });
     record(transaction, audit, entry(payload, session)).await
 }
 

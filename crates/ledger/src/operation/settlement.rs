@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolgate_gate::ports::ledger::{Mandate, RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::{Code, Refusal, Stage};
 use toolgate_model::constraint::Cost;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{AuthorizationDecided, EventPayload, ToolDenied};
 use toolgate_model::invocation::{IdempotencyKey, Invocation};
 
 use super::administration::{Administration, Entitled};
@@ -154,17 +154,17 @@ impl Operation for RecordDenial {
                 inserted => inserted?,
             }
         }
-        let payload = EventPayload::ToolDenied {
-            invocation: invocation.id,
-            grant: invocation.grant,
+        let payload = EventPayload::ToolDenied(Box::new(ToolDenied {
+            invocation_id: invocation.id,
+            grant_id: invocation.grant,
             service: invocation.service.clone(),
             tool: invocation.tool.clone(),
             arguments_hash: invocation.arguments_hash.clone(),
-            stage: self.stage,
+            stage: self.stage.into(),
             error_code: self.error.code.clone(),
             reason: self.error.reason.clone(),
-            returned: Box::new(self.returned.clone()),
-        };
+            returned: Some(self.returned.clone()),
+        }));
         let mut entries = Vec::new();
         if !was_admitted {
             // The admission has written both.
@@ -173,12 +173,13 @@ impl Operation for RecordDenial {
         }
         entries.push(Entry::of_call(payload, invocation));
         if self.about_authority {
-            let decided = EventPayload::AuthorizationDecided {
+            let decided = EventPayload::AuthorizationDecided(AuthorizationDecided {
                 principal: invocation.agent.clone(),
-                action: "tools:invoke",
+                action: "tools:invoke".into(),
+                allowed: false,
                 resource: invocation.tool_name(),
                 reason: self.error.code.clone(),
-            };
+            });
             entries.push(Entry::of_call(decided, invocation));
         }
         record_all(transaction, &self.audit, entries).await

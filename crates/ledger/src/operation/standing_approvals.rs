@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{Mandate, Page, PageRequest, RevokeStanding, StandingApprovals, StandingFilter};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::approval::{ApprovalEvent, StandingApproval};
+use toolgate_model::approval::StandingApproval;
 use toolgate_model::event::EventPayload;
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -87,7 +87,7 @@ impl Administration for RevokeStanding {
         let (revoked_at, revoked_by) = (Some(by.time), Some(by.actor.clone()));
         let revoked = StandingApproval { revoked_at, revoked_by, ..standing };
         transaction.execute(UPDATE, &self::row(&revoked)?).await?;
-        let payload = EventPayload::Approval(Box::new(ApprovalEvent::StandingRevoked(revoked.clone())));
+        let payload = EventPayload::standing_approval_revoked(&revoked);
         let entry = Entry { tool: Some(revoked.tool.clone()), ..Entry::about(payload, &revoked.agent) };
         record(transaction, by, entry).await?;
         Ok(revoked)

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{AuditContext, CreateTenant, Mandate, Page, PageRequest, Tenants};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, TenantCreated};
 use toolgate_model::principal::{Tenant, TenantId};
 use toolgate_model::text::Line;
 
@@ -58,7 +58,7 @@ impl Administration for CreateTenant {
         transaction.execute(registry, values![&tenant.id]).await?;
         principals::insert(transaction, &self.administrator).await?;
         keys::insert(transaction, &tenant.id, &self.key, by.time).await?;
-        let created = || Entry::new(EventPayload::TenantCreated { tenant: tenant.id.clone() });
+        let created = || Entry::new(EventPayload::TenantCreated(TenantCreated { tenant_id: tenant.id.clone() }));
         let own = AuditContext { tenant: tenant.id.clone(), ..AuditContext::clone(by) };
         let entries = vec![created(), principals::created(&self.administrator), keys::created(&self.key)];
         record_all(transaction, &own, entries).await?;

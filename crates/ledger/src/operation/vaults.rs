@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{CreateVault, DeleteVault, Deleted, Mandate, Page, PageRequest, Vaults};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::credential::Vault;
-use toolgate_model::event::EventPayload;
+use toolgate_model::event::{EventPayload, VaultCreated, VaultDeleted};
 use toolgate_model::id::{CredentialId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::Line;
@@ -89,7 +89,7 @@ impl Administration for CreateVault {
         let sql = "INSERT INTO vaults (id, tenant, owner, name, created_at) VALUES ($1, $2, $3, $4, $5)";
         let parameters = values![vault.id, &vault.tenant, &vault.owner, &vault.name, vault.created_at];
         transaction.execute(sql, parameters).await?;
-        let payload = EventPayload::VaultCreated { vault: vault.id, owner: vault.owner.clone() };
+        let payload = EventPayload::VaultCreated(VaultCreated { vault_id: vault.id, owner_id: vault.owner.clone() });
         record(transaction, by, Entry::new(payload)).await
     }
 }
@@ -117,8 +117,11 @@ impl Administration for DeleteVault {
             grants += credentials::revoke_held(transaction, by, credential, &reason).await?;
             revoked += 1;
         }
-        let payload =
-            EventPayload::VaultDeleted { vault: self.id, revoked_credentials: revoked, revoked_grants: grants };
+        let payload = EventPayload::VaultDeleted(VaultDeleted {
+            vault_id: self.id,
+            revoked_credentials: revoked,
+            revoked_grants: grants,
+        });
         record(transaction, by, Entry::new(payload)).await?;
         Ok((revoked, grants))
     }

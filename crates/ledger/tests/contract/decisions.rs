@@ -48,7 +48,7 @@ async fn what_was_said_about_a_call_stands_with_it_before_it_runs(fixture: &Ledg
     let events = events_since(&caller, before).await;
     assert_eq!(kinds(&events), ["agent.toolCalled", "hook.decided"]);
     let decided = &events[1];
-    assert_eq!(decided["data"], said.data());
+    assert_eq!(decided["data"], json!(said));
     assert_eq!(decided["data"]["invocation_id"], json!(call.invocation.id));
     assert_eq!(decided["data"]["guardians"][0]["policies"][0]["policy_id"], "no-sundays");
     assert_eq!((&decided["run_id"], &decided["task_id"]), (&json!("run-1"), &json!("task-3")));
@@ -74,7 +74,7 @@ async fn what_was_said_about_a_result_stands_before_its_return(fixture: &LedgerF
 
     let events = events_since(&caller, before).await;
     assert_eq!(kinds(&events), ["hook.decided", "tool.invoked", "tool.invoked"]);
-    assert_eq!(events[0]["data"], said.data());
+    assert_eq!(events[0]["data"], json!(said));
     assert_eq!(events[1]["data"]["invocation_id"], json!(looked_at.invocation.id));
 }
 
@@ -103,7 +103,7 @@ async fn what_was_said_about_a_refused_call_stands_before_the_refusal(fixture: &
 
     let events = events_since(&caller, before).await;
     assert_eq!(kinds(&events), ["agent.toolCalled", "hook.decided", "tool.denied", "authorization.decided"]);
-    assert_eq!((&events[1]["data"], &events[1]["run_id"]), (&said.data(), &json!(invocation.id)));
+    assert_eq!((&events[1]["data"], &events[1]["run_id"]), (&json!(said), &json!(invocation.id)));
 }
 
 async fn what_was_said_about_a_call_that_is_not_admitted_is_not_written_by_the_admission(fixture: &LedgerFixture) {
@@ -191,7 +191,7 @@ async fn what_was_said_about_another_event_is_found_by_its_execution(fixture: &L
         let command = about(run, session);
         fixture.ledger().record_decision(command.clone()).await.unwrap();
         let event = caller.tenant.events().await.pop().unwrap();
-        assert_eq!((&event["type"], &event["data"]), (&json!("hook.decided"), &command.decision.data()));
+        assert_eq!((&event["type"], &event["data"]), (&json!("hook.decided"), &json!(command.decision)));
         assert_eq!((&event["actor"], &event["agent_id"]), (&json!("admin"), &json!("billing")));
         assert_eq!(event["run_id"], expected);
     }

@@ -1,6 +1,7 @@
 //! The record of what guardians said at one point: who said what, by which rule, and what came of it.
 
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::failure::FailureClass;
 use super::hook::Hook;
@@ -9,7 +10,8 @@ use super::verdict::{PolicyRef, VerdictKind};
 use crate::id::{ApprovalId, InvocationId};
 
 /// In whose words the gate was asked, or asks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// Nobody's: a call that the gate itself carries out.
     #[default]
@@ -32,22 +34,28 @@ impl Dialect {
 }
 
 /// What ties a decision to an execution.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceIds {
     /// What ties the request of a tool to its result.
+    #[serde(rename = "execution_id", skip_serializing_if = "Option::is_none")]
     pub execution: Option<String>,
-    /// The conversation.
-    pub session: Option<String>,
-    /// Its turn.
-    pub turn: Option<String>,
-    /// The step of the turn.
-    pub step: Option<String>,
     /// The id of the question.
+    #[serde(rename = "request_id", skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The conversation.
+    #[serde(rename = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The step of the turn.
+    #[serde(rename = "step_id", skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The turn of the conversation.
+    #[serde(rename = "turn_id", skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
 }
 
 /// What became of one guardian's word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It counted.
     Enforced,
@@ -75,104 +83,80 @@ impl Outcome {
 }
 
 /// What one guardian said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardianRecord {
-    /// Which.
-    pub guardian: String,
-    /// In whose words it was asked.
+    /// The dialect that it was asked in.
     pub dialect: Dialect,
-    /// Whether its word counts.
-    pub mode: GuardMode,
-    /// What it said; `None` where it said nothing.
-    pub verdict: Option<VerdictKind>,
-    /// What became of that.
-    pub outcome: Outcome,
-    /// Why, in its words.
-    pub reason: Option<String>,
-    /// By which rules.
-    pub policies: Vec<PolicyRef>,
-    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureClass>,
+    /// Its name.
+    pub guardian: String,
     /// How long it took, in microseconds.
     pub latency_us: u64,
+    pub mode: GuardMode,
+    /// What became of the verdict.
+    pub outcome: Outcome,
+    /// The rules behind the verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<PolicyRef>,
+    /// Why, in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// `None` where it gave none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictKind>,
 }
 
-/// What a rule in shadow would have said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a rule in shadow mode would have said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WouldBe {
-    /// Which rule.
+    #[serde(flatten)]
     pub policy: PolicyRef,
-    /// What it would have said.
     pub verdict: VerdictKind,
 }
 
-/// What guardians said at one point, and what came of it.
-#[derive(Debug, Clone, PartialEq)]
+/// What guardians said at one hook, and what came of it: the payload of `hook.decided`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookDecision {
-    /// At which point.
-    pub hook: Hook,
-    /// In whose words the gate was asked.
+    /// The approval that was asked for.
+    #[serde(rename = "approval_id", skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalId>,
+    /// The dialect that the gate was asked in.
     pub dialect: Dialect,
-    /// The call that it belongs to, where it is one of the gate's own.
-    pub invocation: Option<InvocationId>,
-    /// What ties it to an execution.
-    pub ids: TraceIds,
-    /// The tool, where it is about one.
-    pub tool: Option<String>,
-    /// What each guardian said, in the order in which they count.
-    pub guardians: Vec<GuardianRecord>,
-    /// What rules in shadow would have said.
-    pub shadow: Vec<WouldBe>,
-    /// SHA-256 of the content that was shown, after redaction.
-    pub hash_before: String,
-    /// SHA-256 of what it became; `None` where it was not changed.
-    pub hash_after: Option<String>,
     /// What came of it.
     pub effective: VerdictKind,
-    /// The approval that was asked for.
-    pub approval: Option<ApprovalId>,
-    /// The version of the policy set that was active; `None` where there was none.
-    pub policy_version: Option<u64>,
-    /// What rules could see besides the content: enough to judge it again.
+    /// What rules could see besides the content: enough to evaluate them again.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub facts: Option<Value>,
+    /// What each guardian said, in the order in which they count.
+    pub guardians: Vec<GuardianRecord>,
+    /// SHA-256 of what the content became; `None` where it was not changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash_after: Option<String>,
+    /// SHA-256 of the content that was shown, after redaction.
+    pub hash_before: String,
+    pub hook: Hook,
+    #[serde(flatten)]
+    pub ids: TraceIds,
+    /// The call that it belongs to, where it is one of the gate's own.
+    #[serde(rename = "invocation_id", skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<InvocationId>,
+    /// The version of the policy set that was active; `None` where there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_version: Option<u64>,
+    /// What rules in shadow mode would have said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shadow: Vec<WouldBe>,
+    /// The tool, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}
+
+fn is_nothing(facts: &Option<Value>) -> bool {
+    facts.as_ref().is_none_or(Value::is_null)
 }
 
 impl HookDecision {
-    /// Its data in the log.
-    pub fn data(&self) -> Value {
-        let Self { ids, .. } = self;
-        let mut data = Map::new();
-        let mut put = |name: &str, value: Value| {
-            if !value.is_null() {
-                data.insert(name.to_owned(), value);
-            }
-        };
-        put("hook", json!(self.hook.as_str()));
-        put("dialect", json!(self.dialect.as_str()));
-        put("invocation_id", json!(self.invocation));
-        for (name, id) in [
-            ("execution_id", &ids.execution),
-            ("session_id", &ids.session),
-            ("turn_id", &ids.turn),
-            ("step_id", &ids.step),
-            ("request_id", &ids.request),
-        ] {
-            put(name, json!(id));
-        }
-        put("tool", json!(self.tool));
-        put("guardians", self.guardians.iter().map(GuardianRecord::data).collect());
-        if !self.shadow.is_empty() {
-            put("shadow", self.shadow.iter().map(WouldBe::data).collect());
-        }
-        put("hash_before", json!(self.hash_before));
-        put("hash_after", json!(self.hash_after));
-        put("effective", json!(self.effective.as_str()));
-        put("approval_id", json!(self.approval));
-        put("policy_version", json!(self.policy_version));
-        put("facts", json!(self.facts));
-        Value::Object(data)
-    }
-
     /// Why it was changed, and by which rule, as the first says who changed it.
     pub fn why_changed(&self) -> (Option<String>, Option<PolicyRef>) {
         let is_change = |record: &&GuardianRecord| {
@@ -185,42 +169,5 @@ impl HookDecision {
     /// Whether something passed only because a guardian failed.
     pub fn failed_open(&self) -> bool {
         self.guardians.iter().any(|record| record.outcome == Outcome::FailedOpen)
-    }
-}
-
-impl GuardianRecord {
-    fn data(&self) -> Value {
-        let mut data = json!({
-            "guardian": self.guardian, "dialect": self.dialect.as_str(), "mode": self.mode.as_str(),
-            "outcome": self.outcome.as_str(), "latency_us": self.latency_us,
-        });
-        let Value::Object(members) = &mut data else { return data };
-        if let Some(verdict) = self.verdict {
-            members.insert("verdict".to_owned(), json!(verdict.as_str()));
-        }
-        if let Some(reason) = &self.reason {
-            members.insert("reason".to_owned(), json!(reason));
-        }
-        if !self.policies.is_empty() {
-            members.insert("policies".to_owned(), self.policies.iter().map(PolicyRef::data).collect());
-        }
-        if let Some(failure) = self.failure {
-            members.insert("failure".to_owned(), json!(failure.as_str()));
-        }
-        data
-    }
-}
-
-impl WouldBe {
-    fn data(&self) -> Value {
-        json!({
-            "policy_id": self.policy.id, "policy_version": self.policy.version, "verdict": self.verdict.as_str(),
-        })
-    }
-}
-
-impl PolicyRef {
-    fn data(&self) -> Value {
-        json!({"policy_id": self.id, "policy_version": self.version})
     }
 }

@@ -1,7 +1,10 @@
 //! How a guardian can fail to give a verdict. One table for every transport.
 
+use serde::{Deserialize, Serialize};
+
 /// What went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// No connection.
     Connect,

@@ -1,7 +1,10 @@
 //! How a guardian's word counts.
 
+use serde::{Deserialize, Serialize};
+
 /// Whether a guardian's verdict counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GuardMode {
     /// It does.
     #[default]

@@ -1,5 +1,7 @@
 //! What a guardian says.
 
+use serde::{Deserialize, Serialize};
+
 use super::content::Content;
 use super::failure::FailureClass;
 
@@ -18,7 +20,8 @@ pub enum Verdict {
 }
 
 /// Verdicts in a word, the strictest last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// As it is.
     Allow,
@@ -82,11 +85,11 @@ pub enum DenialCause {
 }
 
 /// A rule, and the version of the set that it stands in.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PolicyRef {
-    /// The rule.
+    #[serde(rename = "policy_id")]
     pub id: String,
-    /// The version.
+    #[serde(rename = "policy_version")]
     pub version: String,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 use super::*;
 use crate::context::GrantContext;
 use crate::credential::ServiceName;
-use crate::event::{Event, EventPayload};
+use crate::event::{Event, EventPayload, StoredEvent, ToolDenied};
 use crate::invocation::InvocationStatus;
 use crate::openwop_event::RunEvent;
 use crate::principal::TenantId;
@@ -54,8 +54,10 @@ fn shown(invocation: &Invocation, id: EventId, payload: EventPayload) -> Value {
         time: invocation.created_at,
         payload,
     };
-    let canonical = String::from_utf8(event.to_canonical()).unwrap();
-    serde_json::to_value(RunEvent::of_stored(&canonical, 0).unwrap()).unwrap()
+    let canonical = String::from_utf8(event.to_canonical().unwrap()).unwrap();
+    let stored = StoredEvent::read(&canonical, 0).unwrap();
+    assert_eq!(stored.event, event);
+    serde_json::to_value(RunEvent::of(&stored, 0).unwrap()).unwrap()
 }
 
 fn shown_call(invocation: &Invocation, inputs: Option<Value>) -> Value {
@@ -64,17 +66,17 @@ fn shown_call(invocation: &Invocation, inputs: Option<Value>) -> Value {
 }
 
 fn shown_return(invocation: &Invocation, returned: ToolReturned) -> Value {
-    let denied = EventPayload::ToolDenied {
-        invocation: invocation.id,
-        grant: invocation.grant,
+    let denied = EventPayload::ToolDenied(Box::new(ToolDenied {
+        invocation_id: invocation.id,
+        grant_id: invocation.grant,
         service: invocation.service.clone(),
         tool: invocation.tool.clone(),
         arguments_hash: invocation.arguments_hash.clone(),
-        stage: "admit",
+        stage: "admit".into(),
         error_code: "A_CODE".to_owned(),
         reason: "a sentence that is not shown".to_owned(),
-        returned: Box::new(returned),
-    };
+        returned: Some(returned),
+    }));
     shown(invocation, EventId::new(invocation.created_at, [8; 10]), denied)
 }
 

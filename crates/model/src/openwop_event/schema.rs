@@ -3,20 +3,21 @@
 
 use serde_json::{Value, json};
 
-use crate::hook::{CALLED, RETURNED};
+use crate::event::EventKind;
+use crate::hook::RETURNED;
 
 /// The envelope, with the payload that its type asks for.
 pub(super) fn of_event() -> Value {
     let identifier = json!({"type": "string", "minLength": 1, "maxLength": 128});
     let payloads = [
-        (CALLED, called()),
+        (EventKind::AgentToolCalled.as_str(), called()),
         (RETURNED, returned()),
-        ("approval.granted", answered()),
-        ("approval.overridden", overridden()),
-        ("approval.rejected", answered()),
-        ("authorization.decided", decided()),
-        ("tool.session.opened", session(json!({}))),
-        ("tool.session.closed", session(json!({"outcome": {"enum": ["completed", "failed"]}}))),
+        (EventKind::ApprovalGranted.as_str(), answered()),
+        (EventKind::ApprovalOverridden.as_str(), overridden()),
+        (EventKind::ApprovalRejected.as_str(), answered()),
+        (EventKind::AuthorizationDecided.as_str(), decided()),
+        (EventKind::ToolSessionOpened.as_str(), session(json!({}))),
+        (EventKind::ToolSessionClosed.as_str(), session(json!({"outcome": {"enum": ["completed", "failed"]}}))),
     ];
     let of_type = |(kind, payload): (&str, Value)| {
         json!({

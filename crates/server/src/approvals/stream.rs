@@ -7,12 +7,11 @@ use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate_gate::Caller;
 use toolgate_gate::ports::approver::Attached;
 use toolgate_gate::ports::ledger::{Freshness, LoggedEvent};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::id::ApprovalId;
 use toolgate_model::permission::Permission;
 
 use super::shapes;
@@ -85,19 +84,17 @@ impl Following for Changes {
 }
 
 async fn written(app: &App, caller: &Caller, logged: &LoggedEvent) -> Result<String, Refusal> {
-    let unreadable = |_| Refusal::new(Code::Internal, "an event of the log cannot be read");
-    let event: Value = serde_json::from_str(&logged.canonical).map_err(unreadable)?;
-    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-    let id = event.pointer("/data/approval_id").and_then(Value::as_str);
-    let approval = match id.map(ApprovalId::parse) {
-        Some(Ok(id)) => {
+    let stored = logged.read()?;
+    let kind = stored.event.payload.name();
+    let approval = match stored.event.payload.approval_id() {
+        Some(id) => {
             let approval = app.gate.approvals.approval_of(caller, id).await?;
             Some(shapes::approval(&approval, &app.gate.approvals.present(&approval).await?))
         }
-        _ => None,
+        None => None,
     };
     let data = json!({
-        "sequence": logged.sequence, "type": kind, "timestamp": event.get("timestamp"), "data": event.get("data"),
+        "sequence": logged.sequence, "type": kind, "timestamp": stored.event.time, "data": stored.data(),
         "approval": approval,
     });
     Ok(format!("id: {}\nevent: {kind}\ndata: {data}\n\n", logged.sequence))

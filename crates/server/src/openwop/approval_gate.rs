@@ -16,6 +16,7 @@ use toolgate_model::principal::PrincipalId;
 
 use super::conformance::{Sent, call_of, of_run};
 use super::error::Flat;
+use super::reading::Seen;
 use crate::router::App;
 
 #[derive(Deserialize)]
@@ -88,7 +89,8 @@ pub(super) async fn approval_gate(
     let outcome = call.await.map_err(lost)?;
     let run = RunId::parse(&call_of(&outcome)?).map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
     let events = of_run(&app, &caller, &run).await?;
-    let event = events.iter().rfind(|event| event.kind.starts_with("approval."));
+    let decided = |seen: &&Seen| seen.event.payload.approval_decided().is_some();
+    let event = events.iter().rfind(decided).map(|seen| &seen.shown);
     let event = event.map(|event| json!({"type": event.kind, "payload": event.payload}));
     Ok(Json(json!({"released": outcome.is_ok(), "event": event})))
 }

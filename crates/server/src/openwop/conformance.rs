@@ -16,15 +16,16 @@ use toolgate_gate::call::{CallResult, ConformanceCall, Denial};
 use toolgate_gate::catalog::ToolKind;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::hook::{CALLED, RETURNED, RunId};
-use toolgate_model::openwop_event::RunEvent;
+use toolgate_model::event::EventPayload;
+use toolgate_model::hook::RunId;
+use toolgate_model::id::EventId;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::rate_limit::RateLimit;
 
 use super::approval_gate::approval_gate;
 use super::caller::{Asked, PathName};
 use super::error::Flat;
-use super::reading::Reading;
+use super::reading::{Reading, Seen};
 use crate::body::{self, Nothing};
 use crate::caller::peer;
 use crate::router::{App, Route};
@@ -173,13 +174,15 @@ async fn events(
     Asked(caller, query): Asked<EventsQuery>,
     PathName(run): PathName,
 ) -> Result<Json<Value>, Flat> {
-    let mut found = match RunId::parse(&run) {
+    let found = match RunId::parse(&run) {
         Ok(run) => of_run(&app, &caller, &run).await?,
         // What is no name of a run has no events.
         Err(_) => Vec::new(),
     };
+    let mut found: Vec<_> = found.into_iter().map(|seen| seen.shown).collect();
     found.retain(|event| query.r#type.as_ref().is_none_or(|kind| event.kind == *kind));
-    found.retain(|event| query.causation_id.is_none() || event.causation_id == query.causation_id);
+    let is_cause = |wanted: &String, cause: Option<EventId>| cause.is_some_and(|cause| cause.to_string() == *wanted);
+    found.retain(|event| query.causation_id.as_ref().is_none_or(|wanted| is_cause(wanted, event.causation_id)));
     if query.correlation_id.is_some() || query.node_id.is_some() {
         // Toolgate's events have neither.
         found.clear();
@@ -276,8 +279,12 @@ async fn pair(app: &App, caller: &Caller, outcome: &Result<CallResult, Denial>) 
     let call = RunId::parse(&call_of(outcome)?);
     let run = call.map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
     let events = of_run(app, caller, &run).await?;
-    let payload = |kind: &str| events.iter().find(|event| event.kind == kind).map(|event| event.payload.clone());
-    Ok(json!({"toolCalled": payload(CALLED), "toolReturned": payload(RETURNED)}))
+    let called = |seen: &&Seen| matches!(seen.event.payload, EventPayload::AgentToolCalled(_));
+    let returned =
+        |seen: &&Seen| matches!(seen.event.payload, EventPayload::ToolForbidden(_)) || seen.event.returned().is_some();
+    let (called, returned) = (events.iter().find(called), events.iter().find(returned));
+    let payload = |seen: Option<&Seen>| seen.map(|seen| seen.shown.payload.clone());
+    Ok(json!({"toolCalled": payload(called), "toolReturned": payload(returned)}))
 }
 
 pub(super) fn call_of(outcome: &Result<CallResult, Denial>) -> Result<String, Refusal> {
@@ -288,14 +295,14 @@ pub(super) fn call_of(outcome: &Result<CallResult, Denial>) -> Result<String, Re
     }
 }
 
-pub(super) async fn of_run(app: &App, caller: &Caller, run: &RunId) -> Result<Vec<RunEvent>, Refusal> {
+pub(super) async fn of_run(app: &App, caller: &Caller, run: &RunId) -> Result<Vec<Seen>, Refusal> {
     let mut reading = Reading::of_run(run);
     let mut found = Vec::new();
     loop {
         let page = reading.page(app, caller, 1000, Freshness::Newest).await?;
         let end = page.end();
         let more = page.more;
-        found.extend(page.events.into_iter().map(|(_, event)| event));
+        found.extend(page.events);
         match end {
             Some(end) if more => reading.place = end,
             _ => return Ok(found),

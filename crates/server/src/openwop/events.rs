@@ -69,7 +69,7 @@ pub(super) async fn respond(
     }
     let found = reading.page(&app, &caller, limit, Freshness::Newest).await?;
     let next = found.end().filter(|_| found.more).and_then(Place::cursor);
-    let events: Vec<_> = found.events.into_iter().map(|(_, event)| event).collect();
+    let events: Vec<_> = found.events.into_iter().map(|seen| seen.shown).collect();
     Ok(Json(json!({"events": events, "nextCursor": next})).into_response())
 }
 

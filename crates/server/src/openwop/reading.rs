@@ -3,6 +3,7 @@
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::{EventFilter, Freshness, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::event::Event;
 use toolgate_model::hook::RunId;
 use toolgate_model::openwop_event::RunEvent;
 
@@ -64,9 +65,16 @@ pub(super) struct Reading {
     pub(super) place: Place,
 }
 
+/// An event, as it is stored and as the caller is shown it.
+pub(super) struct Seen {
+    pub(super) place: Place,
+    pub(super) event: Event,
+    pub(super) shown: RunEvent,
+}
+
 /// Some events, each with its place.
 pub(super) struct Events {
-    pub(super) events: Vec<(Place, RunEvent)>,
+    pub(super) events: Vec<Seen>,
     /// Whether more are there already.
     pub(super) more: bool,
 }
@@ -74,7 +82,7 @@ pub(super) struct Events {
 impl Events {
     /// The place behind the last one.
     pub(super) fn end(&self) -> Option<Place> {
-        self.events.last().map(|(place, _)| *place)
+        self.events.last().map(|seen| seen.place)
     }
 }
 
@@ -99,10 +107,11 @@ impl Reading {
         let mut events = Vec::with_capacity(page.items.len());
         for logged in page.items {
             let (here, counted) = place.next(logged.sequence);
-            let event = RunEvent::of_stored(&logged.canonical, counted);
-            let mut event = event.map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
-            app.gate.audit.blind_event(caller, &mut event);
-            events.push((here, event));
+            let stored = logged.read()?;
+            let shown = RunEvent::of(&stored, counted);
+            let mut shown = shown.map_err(|damaged| Refusal::new(Code::Internal, damaged.to_string()))?;
+            app.gate.audit.blind_event(caller, &mut shown);
+            events.push(Seen { place: here, event: stored.event, shown });
             place = here;
         }
         Ok(Events { events, more: page.next.is_some() })

@@ -15,8 +15,11 @@ use serde_json::{Map, Value, json};
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::{Freshness, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::hook::{CALLED, RETURNED, RunId};
+use toolgate_model::event::{Event, EventPayload};
+use toolgate_model::hook::{ReturnStatus, RunId};
+use toolgate_model::id::{InvocationId, SessionId};
 use toolgate_model::openwop_event::RunEvent;
+use toolgate_model::time::Timestamp;
 
 use super::caller::{Asked, PathName};
 use super::error::{Flat, envelope};
@@ -146,10 +149,12 @@ const RUNNING: &str = "running";
 #[derive(Default)]
 struct Trace {
     count: u64,
-    started_at: Option<String>,
-    updated_at: Option<String>,
-    /// The calls and sessions that have begun and not ended.
-    open: BTreeSet<String>,
+    started_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+    /// The calls that have begun and not ended.
+    calls: BTreeSet<InvocationId>,
+    /// The sessions that have begun and not ended.
+    sessions: BTreeSet<SessionId>,
     /// Whether the last call that came back did not succeed.
     failed: bool,
     /// Those behind the one that was seen last.
@@ -160,31 +165,31 @@ struct Trace {
 
 impl Trace {
     fn status(&self) -> &'static str {
-        match (self.open.is_empty(), self.failed) {
+        match (self.calls.is_empty() && self.sessions.is_empty(), self.failed) {
             (false, _) => RUNNING,
             (true, true) => "failed",
             (true, false) => "completed",
         }
     }
 
-    fn add(&mut self, event: RunEvent, seen: Option<u64>) {
+    fn add(&mut self, event: &Event, shown: RunEvent, seen: Option<u64>) {
         self.count += 1;
-        self.started_at.get_or_insert_with(|| event.timestamp.clone());
-        self.updated_at = Some(event.timestamp.clone());
-        let named = |name: &str| event.payload.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        match event.kind.as_str() {
-            CALLED => drop(self.open.insert(named("callId"))),
-            RETURNED => {
-                self.open.remove(&named("callId"));
-                self.failed = named("status") != "ok";
-            }
-            "tool.session.opened" => drop(self.open.insert(named("sessionId"))),
-            "tool.session.closed" => drop(self.open.remove(&named("sessionId"))),
+        self.started_at.get_or_insert(event.time);
+        self.updated_at = Some(event.time);
+        match &event.payload {
+            EventPayload::AgentToolCalled(called) => drop(self.calls.insert(called.call_id)),
+            EventPayload::ToolForbidden(_) => self.failed = true,
+            EventPayload::ToolSessionOpened(opened) => drop(self.sessions.insert(opened.session_id)),
+            EventPayload::ToolSessionClosed(closed) => drop(self.sessions.remove(&closed.session_id)),
             _ => {}
         }
-        if seen.is_none_or(|seen| event.sequence > seen) {
+        if let Some(returned) = event.returned() {
+            self.calls.remove(&returned.call_id);
+            self.failed = returned.status != ReturnStatus::Ok;
+        }
+        if seen.is_none_or(|seen| shown.sequence > seen) {
             match self.events.len() < POLL_EVENTS {
-                true => self.events.push(event),
+                true => self.events.push(shown),
                 false => self.cut = true,
             }
         }
@@ -206,7 +211,7 @@ async fn trace(
         let found = reading.page(app, caller, PageRequest::LIMIT, freshness).await?;
         reading.place = found.end().unwrap_or(reading.place);
         let more = found.more;
-        found.events.into_iter().for_each(|(_, event)| trace.add(event, seen));
+        found.events.into_iter().for_each(|found| trace.add(&found.event, found.shown, seen));
         if !more {
             return Ok(trace);
         }
@@ -225,39 +230,56 @@ fn no_run() -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_model::event::StoredEvent;
+
     use super::*;
 
-    fn event(kind: &str, payload: Value, sequence: u64) -> RunEvent {
-        RunEvent {
-            event_id: format!("evt_{sequence}"),
-            run_id: "r".to_owned(),
-            kind: kind.to_owned(),
-            payload,
-            timestamp: format!("t{sequence}"),
-            sequence,
-            causation_id: None,
-        }
+    const CALLS: [&str; 2] = ["inv_01KGYB3881EC1R60R30C1G60R3", "inv_01KGYB3882EC1R60R30C1G60R3"];
+    const SESSION: &str = "session_01KGYB3883EG2881040G208104";
+
+    fn add(trace: &mut Trace, kind: &str, data: Value, sequence: u64, seen: Option<u64>) {
+        let stored = json!({
+            "actor": "admin", "data": data, "id": "evt_01KGYB38B4FMEST78X3MEHT78X", "tenant": "default",
+            "timestamp": Timestamp::from_millis(i64::try_from(sequence).unwrap()).unwrap(), "type": kind,
+        });
+        let stored = StoredEvent::read(&stored.to_string(), sequence).unwrap();
+        let shown = RunEvent::of(&stored, sequence).unwrap();
+        trace.add(&stored.event, shown, seen);
+    }
+
+    fn called(call: &str) -> Value {
+        json!({
+            "agentId": "billing", "argsHash": "ab", "callId": call, "principal": "billing", "toolName": "a.b",
+            "transport": "http",
+        })
+    }
+
+    fn invoked(call: &str, status: &str) -> Value {
+        json!({
+            "arguments_hash": "ab", "cost": {"api_units": 1, "estimated_cost_usd": null}, "duration_ms": 1,
+            "grant_id": null, "invocation_id": call, "parameters_summary": {}, "service": "a", "status": status,
+            "tool": "b",
+        })
     }
 
     #[test]
     fn a_run_is_running_while_a_call_or_a_session_is_open_and_ends_as_its_last_call_did() {
         let mut trace = Trace::default();
+        let [first, second] = CALLS;
         let steps = [
-            ("tool.session.opened", json!({"sessionId": "s"}), "running"),
-            (CALLED, json!({"callId": "a"}), "running"),
-            (RETURNED, json!({"callId": "a", "status": "error"}), "running"),
-            ("tool.session.closed", json!({"sessionId": "s", "outcome": "failed"}), "failed"),
-            (CALLED, json!({"callId": "b"}), "running"),
-            (RETURNED, json!({"callId": "b", "status": "ok"}), "completed"),
+            ("tool.session.opened", json!({"sessionId": SESSION, "toolId": "t"}), "running"),
+            ("agent.toolCalled", called(first), "running"),
+            ("tool.invoked", invoked(first, "error"), "running"),
+            ("tool.session.closed", json!({"sessionId": SESSION, "toolId": "t", "outcome": "failed"}), "failed"),
+            ("agent.toolCalled", called(second), "running"),
+            ("tool.invoked", invoked(second, "success"), "completed"),
         ];
-        for (sequence, (kind, payload, status)) in (0..).zip(steps) {
-            trace.add(event(kind, payload, sequence), Some(3));
+        for (sequence, (kind, data, status)) in (0..).zip(steps) {
+            add(&mut trace, kind, data, sequence, Some(3));
             assert_eq!(trace.status(), status, "after event {sequence}");
         }
-        assert_eq!(
-            (trace.count, trace.started_at.as_deref(), trace.updated_at.as_deref()),
-            (6, Some("t0"), Some("t5"))
-        );
+        let times = [trace.started_at, trace.updated_at].map(|time| time.map(Timestamp::as_millis));
+        assert_eq!((trace.count, times), (6, [Some(0), Some(5)]));
         let behind: Vec<u64> = trace.events.iter().map(|event| event.sequence).collect();
         assert_eq!((behind, trace.cut), (vec![4, 5], false));
     }
@@ -265,7 +287,7 @@ mod tests {
     #[test]
     fn a_poll_that_is_cut_says_so() {
         let mut trace = Trace::default();
-        (0..=POLL_EVENTS as u64).for_each(|sequence| trace.add(event("a", json!({}), sequence), None));
+        (0..=POLL_EVENTS as u64).for_each(|sequence| add(&mut trace, "a.b", json!({}), sequence, None));
         assert_eq!((trace.events.len(), trace.cut), (POLL_EVENTS, true));
     }
 }

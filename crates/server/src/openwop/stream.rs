@@ -44,9 +44,9 @@ impl Following for Reading {
 /// Writes events and moves on behind them.
 fn write(reading: &mut Reading, found: &Events) -> String {
     let mut text = String::new();
-    for (place, event) in &found.events {
-        let id = Place::cursor(*place).unwrap_or_default();
-        text.push_str(&format!("id: {id}\nevent: {}\ndata: {}\n\n", event.kind, json!(event)));
+    for seen in &found.events {
+        let id = Place::cursor(seen.place).unwrap_or_default();
+        text.push_str(&format!("id: {id}\nevent: {}\ndata: {}\n\n", seen.shown.kind, json!(seen.shown)));
     }
     reading.place = found.end().unwrap_or(reading.place);
     text

@@ -3,13 +3,14 @@
 use clap::{Args, Subcommand};
 use http::StatusCode;
 use serde_json::{Value, json};
+use toolgate_gate::refusal::Stage;
+use toolgate_model::event::{EventPayload, StoredEvent};
 
 use self::approval::Approvals;
 use self::timeline::Timeline;
 use super::{Connection, Failure};
 use crate::client::{Client, ClientError, escaped, with_query};
 use crate::output::{Report, at, clean};
-use crate::siem::StoredEvent;
 
 mod approval;
 mod decision;
@@ -81,18 +82,21 @@ async fn traced(client: &Client, named: &str) -> Result<Report, Failure> {
 
 /// The events of one call.
 fn of_call(events: Vec<StoredEvent>, named: &str) -> Vec<StoredEvent> {
-    let belongs: Vec<bool> = timeline::calls(&events).into_iter().map(|call| call == Some(named)).collect();
+    let belongs: Vec<bool> = timeline::calls(&events).into_iter().map(|call| call.as_deref() == Some(named)).collect();
     events.into_iter().zip(belongs).filter_map(|(event, belongs)| belongs.then_some(event)).collect()
 }
 
 /// The approvals that calls of an execution waited for.
 async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, Failure> {
     let mut ids = approval::named(found);
-    for refused in found.iter().filter(|event| event.kind == "tool.denied" && event.text("stage") == Some("approve")) {
+    for refused in found {
         // The refusal does not name the approval; the events of approvals are in the log by their call.
-        if let Some(call) = refused.text("invocation_id") {
-            let of_call = approval::named(&events(client, call).await?);
-            ids.extend(of_call.into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>());
+        match &refused.event.payload {
+            EventPayload::ToolDenied(denied) if denied.stage == Stage::Approve.as_str() => {
+                let of_call = approval::named(&events(client, &denied.invocation_id.to_string()).await?);
+                ids.extend(of_call.into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>());
+            }
+            _ => {}
         }
     }
     let mut approvals = Approvals::default();
@@ -127,7 +131,7 @@ async fn events(client: &Client, run: &str) -> Result<Vec<StoredEvent>, Failure>
         let mut page = client.get(&with_query("/api/v1/audit/events", &query)).await?;
         if let Some(Value::Array(found)) = page.get_mut("events").map(Value::take) {
             for event in found {
-                events.push(StoredEvent::read(event)?);
+                events.push(StoredEvent::from_shown(event)?);
             }
         }
         cursor = at(&page, "next_cursor").as_str().map(str::to_owned);

@@ -3,35 +3,16 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolgate_gate::ports::approver::RiskLevel;
 use toolgate_model::approval::Approval;
+use toolgate_model::event::{Event, EventPayload};
 use toolgate_model::time::Timestamp;
 
 /// How long after it happened something is still told.
 const MESSAGE_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// How long after the end of an approval it is still told that somebody was asked.
 const REQUEST_LIFETIME: Duration = Duration::from_secs(3600);
-
-/// What is told of an event besides what identifies the approval. The digest is not: whoever can guess the arguments
-/// could try them on it.
-const DATA: [&str; 13] = [
-    "approval_id",
-    "approvers_needed",
-    "asked_by",
-    "category",
-    "channel",
-    "decision",
-    "expires_at",
-    "invocation_id",
-    "principal",
-    "quorumProgress",
-    "standing_approval_id",
-    "status",
-    "tool",
-];
-/// What is told besides where the operator wants the description: words of people and of callers.
-const DESCRIBING_DATA: [&str; 2] = ["reason", "session"];
 
 /// How much of a call is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,45 +25,29 @@ pub enum Details {
 
 /// One message.
 pub(super) struct Message {
-    /// The id of the event, by which whoever gets it twice knows it.
-    pub(super) id: String,
-    /// Where to answer.
+    /// Where to decide.
     pub(super) link: Option<String>,
     sequence: u64,
-    kind: String,
-    time: Timestamp,
-    data: Value,
+    event: Event,
     approval: Approval,
     risk: RiskLevel,
     details: Details,
 }
 
 impl Message {
-    /// From an event and the approval that it is about, as it is now; `None` where that is no event of the log.
-    pub(super) fn new(
-        sequence: u64,
-        event: &Value,
-        approval: Approval,
-        risk: RiskLevel,
-        details: Details,
-    ) -> Option<Self> {
-        let text = |name: &str| event.get(name).and_then(Value::as_str);
-        Some(Self {
-            id: text("id")?.to_owned(),
-            link: None,
-            sequence,
-            kind: text("type")?.to_owned(),
-            time: Timestamp::parse(text("timestamp")?).ok()?,
-            data: shown_data(event.get("data")?.as_object()?, details),
-            approval,
-            risk,
-            details,
-        })
+    /// From an event and the approval that it is about, as it is now.
+    pub(super) fn new(sequence: u64, event: Event, approval: Approval, risk: RiskLevel, details: Details) -> Self {
+        Self { link: None, sequence, event, approval, risk, details }
+    }
+
+    /// The id of the event, by which a receiver knows what it gets twice.
+    pub(super) fn id(&self) -> String {
+        self.event.id.to_string()
     }
 
     /// Whether it asks somebody.
     pub(super) fn asks(&self) -> bool {
-        self.kind == "approval.requested"
+        matches!(self.event.payload, EventPayload::ApprovalRequested(_))
     }
 
     /// The approval that it is about.
@@ -96,7 +61,7 @@ impl Message {
         let end = self.approval.resolved_at.unwrap_or(self.approval.expires_at);
         if self.asks() && end.plus(REQUEST_LIFETIME) <= now {
             Some("the approval has ended long ago")
-        } else if self.time.plus(MESSAGE_LIFETIME) <= now {
+        } else if self.event.time.plus(MESSAGE_LIFETIME) <= now {
             Some("it happened more than a day ago")
         } else {
             None
@@ -106,11 +71,11 @@ impl Message {
     /// As it is sent.
     pub(super) fn body(&self) -> String {
         let mut body = json!({
-            "type": self.kind,
-            "timestamp": self.time,
+            "type": self.event.payload.name(),
+            "timestamp": self.event.time,
             "sequence": self.sequence,
             "tenant_id": self.approval.tenant,
-            "data": self.data,
+            "data": shown_data(&self.event.payload, self.details),
             "approval": self.shown_approval(),
         });
         if let (Some(link), Value::Object(members)) = (&self.link, &mut body) {
@@ -140,13 +105,42 @@ impl Message {
     }
 }
 
-fn shown_data(data: &Map<String, Value>, details: Details) -> Value {
-    let is_shown = |name: &str| match details {
-        Details::None => DATA.contains(&name),
-        Details::Description => DATA.contains(&name) || DESCRIBING_DATA.contains(&name),
+/// What is told of an event. The digest is not: whoever can guess the arguments could try them on it. The words of people
+/// and of callers are told only with the description.
+fn shown_data(payload: &EventPayload, details: Details) -> Value {
+    let described = details == Details::Description;
+    let mut data = match payload {
+        EventPayload::ApprovalRequested(requested) => json!({
+            "approval_id": requested.approval_id,
+            "approvers_needed": requested.approvers_needed,
+            "asked_by": requested.asked_by,
+            "category": requested.category,
+            "expires_at": requested.expires_at,
+            "invocation_id": requested.invocation_id,
+            "session": requested.session.as_ref().filter(|_| described),
+            "status": requested.status,
+            "tool": requested.tool,
+        }),
+        other => match other.approval_decided() {
+            Some(decided) => json!({
+                "approval_id": decided.approval_id,
+                "channel": decided.channel,
+                "decision": decided.decision,
+                "invocation_id": decided.invocation_id,
+                "principal": decided.principal,
+                "quorumProgress": decided.quorum_progress,
+                "reason": decided.reason.as_ref().filter(|_| described),
+                "standing_approval_id": decided.standing_approval_id,
+                "status": decided.status,
+                "tool": decided.tool,
+            }),
+            None => json!({}),
+        },
     };
-    let shown = data.iter().filter(|(name, _)| is_shown(name));
-    Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect())
+    if let Value::Object(members) = &mut data {
+        members.retain(|_, value| !value.is_null());
+    }
+    data
 }
 
 #[cfg(test)]

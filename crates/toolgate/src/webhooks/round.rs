@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use toolgate_egress::notice::{Notice, NoticeError};
 use toolgate_gate::Refusal;
@@ -11,7 +10,7 @@ use toolgate_gate::ports::clock::pause;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{AdvanceWebhook, CreateApprovalLink, LeaseWebhook, LoggedEvent};
 use toolgate_model::approval::{Approval, ApprovalStatus, LinkToken};
-use toolgate_model::id::ApprovalId;
+use toolgate_model::event::Event;
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
@@ -103,7 +102,7 @@ impl<'a> Round<'a> {
                 tracing::warn!(tenant = %self.tenant, sequence = event.sequence, reason, "the webhook is not told of an approval");
                 return Ok(Fate::Done);
             }
-            match self.send(&message.id, &body).await? {
+            match self.send(&message.id(), &body).await? {
                 None => return Ok(Fate::Lost),
                 Some(Ok(())) if failures > 0 => {
                     tracing::info!(tenant = %self.tenant, "the webhook takes what it is told again");
@@ -124,14 +123,11 @@ impl<'a> Round<'a> {
 
     /// What is told of an event; `None` where it cannot be read.
     async fn message(&self, event: &LoggedEvent) -> Result<Option<Message>, Refusal> {
-        let Ok(read) = serde_json::from_str::<Value>(&event.canonical) else { return Ok(None) };
-        let id = read.pointer("/data/approval_id").and_then(Value::as_str).map(ApprovalId::parse);
-        let Some(Ok(id)) = id else { return Ok(None) };
+        let Ok(read) = Event::read(&event.canonical) else { return Ok(None) };
+        let Some(id) = read.payload.approval_id() else { return Ok(None) };
         let Some(approval) = self.webhooks.approvals.approval(&self.tenant, id).await? else { return Ok(None) };
         let risk = self.webhooks.approver.present(&approval, &[]).risk.level;
-        let Some(mut message) = Message::new(event.sequence, &read, approval, risk, self.webhooks.details) else {
-            return Ok(None);
-        };
+        let mut message = Message::new(event.sequence, read, approval, risk, self.webhooks.details);
         if message.asks() {
             message.link = self.link(message.approval()).await?;
         }

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate_model::event::{Event, EventKind, EventPayload};
+use toolgate_model::guard::{GuardianRecord, Hook, HookDecision};
+use toolgate_model::id::InvocationId;
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::PrincipalId;
 
@@ -22,7 +25,7 @@ const NEARBY: u64 = 4_096;
 pub(super) struct Entry {
     pub(super) sequence: u64,
     /// The call, where it is one.
-    pub(super) invocation: Option<String>,
+    pub(super) invocation: Option<InvocationId>,
     pub(super) recorded: Recorded,
     /// The code that the call was refused with, at whatever stage; `None` where it was not.
     pub(super) denied: Option<String>,
@@ -42,11 +45,11 @@ pub(super) struct Recording {
     caller: Caller,
     filter: EventFilter,
     tools: HashMap<String, PolicyTool>,
-    principals: BTreeMap<String, Option<Arc<Value>>>,
+    principals: BTreeMap<PrincipalId, Option<Arc<Value>>>,
     /// What a decision may still come for.
     open: Vec<Entry>,
     /// The calls among them, by id.
-    calls: HashMap<String, usize>,
+    calls: HashMap<InvocationId, usize>,
     /// `None` once all was read.
     page: Option<PageRequest>,
     /// How many events were read.
@@ -57,37 +60,52 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Takes an event.
-    fn take(&mut self, sequence: u64, line: Line, principal: Option<Arc<Value>>) {
-        let Line { kind, data, agent, actor, time, run } = line;
-        let text = |name: &str| data.get(name).and_then(Value::as_str);
-        if kind == "tool.denied" {
-            let place = text("invocation_id").and_then(|id| self.calls.get(id));
-            if let Some(entry) = place.and_then(|place| self.open.get_mut(*place)) {
-                entry.denied = Some(text("error_code").unwrap_or_default().to_owned());
+    fn take(&mut self, sequence: u64, event: Event, principal: Option<Arc<Value>>) {
+        let (decision, called) = match event.payload {
+            EventPayload::AgentToolCalled(called) => {
+                self.calls.insert(called.call_id, self.open.len());
+                (None, Some(called))
             }
-            return;
-        }
-        let is_call = kind == "agent.toolCalled";
-        if !is_call && text("hook") == Some("tool_call_request") {
-            let place = text("invocation_id").and_then(|id| self.calls.get(id));
-            if let Some(entry) = place.and_then(|place| self.open.get_mut(*place)) {
-                entry.recorded.decision = Some(data);
+            EventPayload::HookDecided(decision) => {
+                let of_call = decision.invocation.filter(|_| decision.hook == Hook::ToolCallRequest);
+                if let Some(entry) = of_call.and_then(|call| self.open_call(call)) {
+                    entry.recorded.decision = Some(decision);
+                    return;
+                }
+                (Some(decision), None)
+            }
+            EventPayload::ToolDenied(denied) => {
+                if let Some(entry) = self.open_call(denied.invocation_id) {
+                    entry.denied = Some(denied.error_code);
+                }
                 return;
             }
-        }
-        let (invocation, tool) = match is_call {
-            true => (text("callId"), text("toolName")),
-            false => (text("invocation_id"), text("tool")),
+            // Nothing else is read, and what cannot be read cannot be evaluated again.
+            _ => return,
         };
-        let tool = tool.and_then(|tool| self.tools.get(tool).cloned());
-        let invocation = invocation.map(str::to_owned);
-        if let (Some(id), true) = (&invocation, is_call) {
-            self.calls.insert(id.clone(), self.open.len());
-        }
-        let (decision, called) = if is_call { (None, Some(data)) } else { (Some(data), None) };
-        let principal = principal.as_deref().cloned();
-        let recorded = Recorded { decision, called, agent, actor, time, run, tool, principal };
+        let invocation = match (&called, &decision) {
+            (Some(called), _) => Some(called.call_id),
+            (None, decision) => decision.as_ref().and_then(|decision| decision.invocation),
+        };
+        let named = called.as_ref().map(|called| &called.tool_name);
+        let tool = named.or_else(|| decision.as_ref().and_then(|decision| decision.tool.as_ref()));
+        let recorded = Recorded {
+            tool: tool.and_then(|tool| self.tools.get(tool).cloned()),
+            decision,
+            called,
+            agent: event.agent.as_ref().unwrap_or(&event.actor).to_string(),
+            actor: event.actor.to_string(),
+            time: event.time.to_string(),
+            run: event.run,
+            principal: principal.as_deref().cloned(),
+        };
         self.open.push(Entry { sequence, invocation, recorded, denied: None });
+    }
+
+    /// The call, while a decision may still come for it.
+    fn open_call(&mut self, call: InvocationId) -> Option<&mut Entry> {
+        let place = self.calls.get(&call)?;
+        self.open.get_mut(*place)
     }
 
     /// Those that nothing more can come for.
@@ -101,8 +119,8 @@ impl Recording {
         let complete = std::mem::replace(&mut self.open, open);
         self.calls.clear();
         for (place, entry) in self.open.iter().enumerate() {
-            if let (Some(id), true) = (&entry.invocation, entry.recorded.called.is_some()) {
-                self.calls.insert(id.clone(), place);
+            if let (Some(id), true) = (entry.invocation, entry.recorded.called.is_some()) {
+                self.calls.insert(id, place);
             }
         }
         complete
@@ -113,7 +131,8 @@ impl PolicyAdministration {
     /// Begins to read the calls and decisions that fit the filter, in the order of the log.
     pub(super) async fn begin_recording(&self, caller: &Caller, filter: EventFilter) -> Result<Recording, Refusal> {
         caller.require(Permission::ReadAudit)?;
-        let kinds = ["agent.toolCalled", "hook.decided", "tool.denied"].map(str::to_owned).to_vec();
+        let read = [EventKind::AgentToolCalled, EventKind::HookDecided, EventKind::ToolDenied];
+        let kinds = EventFilter::of_kinds(read).kinds;
         let tools = self.policy_tools(caller).await?.into_iter().map(|tool| (tool.name.clone(), tool)).collect();
         self.audit.integrate_if_possible().await;
         Ok(Recording {
@@ -141,10 +160,12 @@ impl PolicyAdministration {
             let tenant = recording.caller.tenant();
             let events = self.log.events(tenant, recording.filter.clone(), page).await?;
             for event in &events.items {
-                let line = Line::read(&event.canonical)?;
-                let principal = self.principal_of(recording, &line.agent).await?;
+                let unreadable = |_| Refusal::new(Code::Internal, "an event of the log cannot be read");
+                let read = Event::read(&event.canonical).map_err(unreadable)?;
+                let agent = read.agent.as_ref().unwrap_or(&read.actor).clone();
+                let principal = self.principal_of(recording, &agent).await?;
                 recording.reached = event.sequence;
-                recording.take(event.sequence, line, principal);
+                recording.take(event.sequence, read, principal);
             }
             read = read.saturating_add(events.items.len());
             recording.page = events.next.map(|next| PageRequest { after: Some(next), limit: PageRequest::LIMIT });
@@ -157,18 +178,21 @@ impl PolicyAdministration {
     }
 
     /// The agent as it is now, looked up once.
-    async fn principal_of(&self, recording: &mut Recording, agent: &str) -> Result<Option<Arc<Value>>, Refusal> {
+    async fn principal_of(
+        &self,
+        recording: &mut Recording,
+        agent: &PrincipalId,
+    ) -> Result<Option<Arc<Value>>, Refusal> {
         if let Some(known) = recording.principals.get(agent) {
             return Ok(known.clone());
         }
         let found = self.principal_now(&recording.caller, agent).await?;
-        recording.principals.insert(agent.to_owned(), found.clone());
+        recording.principals.insert(agent.clone(), found.clone());
         Ok(found)
     }
 
-    async fn principal_now(&self, caller: &Caller, agent: &str) -> Result<Option<Arc<Value>>, Refusal> {
-        let Ok(id) = PrincipalId::parse(agent) else { return Ok(None) };
-        let principal = self.principals.principal(caller.tenant(), &id).await?;
+    async fn principal_now(&self, caller: &Caller, agent: &PrincipalId) -> Result<Option<Arc<Value>>, Refusal> {
+        let principal = self.principals.principal(caller.tenant(), agent).await?;
         Ok(principal.map(|principal| {
             Arc::new(json!({
                 "id": principal.id, "kind": principal.kind, "labels": principal.labels, "scopes": principal.scopes,
@@ -177,36 +201,7 @@ impl PolicyAdministration {
     }
 }
 
-/// What is needed of a line of the log.
-struct Line {
-    kind: String,
-    data: Value,
-    agent: String,
-    actor: String,
-    time: String,
-    run: Option<String>,
-}
-
-impl Line {
-    fn read(canonical: &str) -> Result<Self, Refusal> {
-        let unreadable = || Refusal::new(Code::Internal, "an event of the log cannot be read");
-        let mut event: Value = serde_json::from_str(canonical).map_err(|_| unreadable())?;
-        let text = |event: &Value, name: &str| event.get(name).and_then(Value::as_str).map(str::to_owned);
-        let data = event.get_mut("data").map(Value::take).ok_or_else(unreadable)?;
-        let actor = text(&event, "actor").ok_or_else(unreadable)?;
-        Ok(Self {
-            kind: text(&event, "type").ok_or_else(unreadable)?,
-            agent: text(&event, "agent_id").unwrap_or_else(|| actor.clone()),
-            actor,
-            time: text(&event, "timestamp").ok_or_else(unreadable)?,
-            run: text(&event, "run_id"),
-            data,
-        })
-    }
-}
-
 /// What the policies said, as the record of a decision has it.
-pub(super) fn policy_record(decision: Option<&Value>) -> Option<&Value> {
-    let guardians = decision?.get("guardians")?.as_array()?;
-    guardians.iter().find(|record| record.get("guardian").and_then(Value::as_str) == Some("policy"))
+pub(super) fn policy_record(decision: Option<&HookDecision>) -> Option<&GuardianRecord> {
+    decision?.guardians.iter().find(|record| record.guardian == "policy")
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use toolgate_model::guard::VerdictKind;
 use toolgate_model::permission::Permission;
 
@@ -74,8 +73,8 @@ impl PolicyAdministration {
         }
         let mut by_version: BTreeMap<u64, Vec<Entry>> = BTreeMap::new();
         for entry in entries {
-            let decision = entry.recorded.decision.as_ref();
-            let version = decision.and_then(|decision| decision.get("policy_version")).and_then(Value::as_u64);
+            let decision = entry.recorded.decision.as_deref();
+            let version = decision.and_then(|decision| decision.policy_version);
             if let Some(version) = version.filter(|_| policy_record(decision).is_some()) {
                 by_version.entry(version).or_default().push(entry);
             }
@@ -92,13 +91,12 @@ impl PolicyAdministration {
 }
 
 fn step(entry: Entry, version: u64, replayed: Reevaluation) -> ReplayStep {
-    let record = policy_record(entry.recorded.decision.as_ref());
-    let policies = record.and_then(|record| record.get("policies")).and_then(Value::as_array);
-    let id = |policy: &Value| policy.get("policy_id").and_then(Value::as_str).map(str::to_owned);
-    let recorded_policies: Vec<String> = policies.into_iter().flatten().filter_map(id).collect();
-    let latency_us = record.and_then(|record| record.get("latency_us")).and_then(Value::as_u64).unwrap_or(0);
-    let hook = entry.recorded.decision.as_ref().and_then(|decision| decision.get("hook")).and_then(Value::as_str);
-    let hook = hook.unwrap_or_default().to_owned();
+    let decision = entry.recorded.decision.as_deref();
+    let record = policy_record(decision);
+    let policies = record.map(|record| record.policies.as_slice()).unwrap_or_default();
+    let recorded_policies: Vec<String> = policies.iter().map(|policy| policy.id.clone()).collect();
+    let latency_us = record.map_or(0, |record| record.latency_us);
+    let hook = decision.map_or_else(String::new, |decision| decision.hook.as_str().to_owned());
     let recorded = said(&entry);
     let same = match &replayed {
         // Of a refusal it is enough that it stands: rules that read what was not recorded are not asked again.
@@ -112,7 +110,7 @@ fn step(entry: Entry, version: u64, replayed: Reevaluation) -> ReplayStep {
         hook,
         subject: subject(&entry),
         sequence: entry.sequence,
-        invocation: entry.invocation,
+        invocation: entry.invocation.map(|call| call.to_string()),
         time: entry.recorded.time,
         version,
         recorded,

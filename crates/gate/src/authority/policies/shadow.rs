@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-use toolgate_model::guard::VerdictKind;
+use toolgate_model::guard::{HookDecision, VerdictKind};
 use toolgate_model::time::Timestamp;
 
 use super::PolicyAdministration;
@@ -81,12 +80,11 @@ impl PolicyAdministration {
 }
 
 /// Takes what rules in shadow said about this.
-fn note(rules: &mut BTreeMap<String, ShadowRule>, entry: &Entry, decision: &Value) {
-    let effective = word(decision, "effective").unwrap_or(VerdictKind::Allow);
-    for would_be in decision.get("shadow").and_then(Value::as_array).into_iter().flatten() {
-        let policy = would_be.get("policy_id").and_then(Value::as_str).unwrap_or_default();
-        let Some(verdict) = word(would_be, "verdict") else { continue };
-        let rule = rules.entry(policy.to_owned()).or_default();
+fn note(rules: &mut BTreeMap<String, ShadowRule>, entry: &Entry, decision: &HookDecision) {
+    let effective = decision.effective;
+    for would_be in &decision.shadow {
+        let (policy, verdict) = (&would_be.policy.id, would_be.verdict);
+        let rule = rules.entry(policy.clone()).or_default();
         policy.clone_into(&mut rule.policy);
         let count = rule.verdicts.entry(verdict.as_str()).or_default();
         *count = count.saturating_add(1);
@@ -100,14 +98,10 @@ fn note(rules: &mut BTreeMap<String, ShadowRule>, entry: &Entry, decision: &Valu
     }
 }
 
-fn word(data: &Value, name: &str) -> Option<VerdictKind> {
-    data.get(name).and_then(Value::as_str).and_then(VerdictKind::parse)
-}
-
 fn example(entry: &Entry, effective: VerdictKind, would_be: VerdictKind) -> ShadowExample {
     ShadowExample {
         sequence: entry.sequence,
-        invocation: entry.invocation.clone(),
+        invocation: entry.invocation.map(|call| call.to_string()),
         time: entry.recorded.time.clone(),
         agent: entry.recorded.agent.clone(),
         subject: subject(entry),

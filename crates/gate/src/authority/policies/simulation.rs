@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use toolgate_model::guard::{PolicyFile, VerdictKind};
 use toolgate_model::permission::Permission;
 use toolgate_model::time::Timestamp;
@@ -167,7 +166,7 @@ impl Simulation {
         self.changes.push(VerdictChange {
             subject: subject(&entry),
             sequence: entry.sequence,
-            invocation: entry.invocation,
+            invocation: entry.invocation.map(|call| call.to_string()),
             time: entry.recorded.time,
             agent: entry.recorded.agent,
             before,
@@ -198,18 +197,15 @@ fn broken() -> Refusal {
 
 /// What the policies of then said.
 pub(super) fn said(entry: &Entry) -> VerdictKind {
-    let record = policy_record(entry.recorded.decision.as_ref());
-    let verdict = record.and_then(|record| record.get("verdict")).and_then(Value::as_str);
-    verdict.and_then(VerdictKind::parse).unwrap_or(VerdictKind::Allow)
+    let record = policy_record(entry.recorded.decision.as_deref());
+    record.and_then(|record| record.verdict).unwrap_or(VerdictKind::Allow)
 }
 
 /// The tool, or the point.
 pub(super) fn subject(entry: &Entry) -> String {
-    let text = |data: &Option<Value>, name: &str| {
-        data.as_ref().and_then(|data| data.get(name)).and_then(Value::as_str).map(str::to_owned)
-    };
-    text(&entry.recorded.called, "toolName")
-        .or_else(|| text(&entry.recorded.decision, "tool"))
-        .or_else(|| text(&entry.recorded.decision, "hook"))
-        .unwrap_or_default()
+    match (&entry.recorded.called, &entry.recorded.decision) {
+        (Some(called), _) => called.tool_name.clone(),
+        (None, Some(decision)) => decision.tool.clone().unwrap_or_else(|| decision.hook.as_str().to_owned()),
+        (None, None) => String::new(),
+    }
 }

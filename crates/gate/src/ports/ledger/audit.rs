@@ -6,12 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use toolgate_model::checkpoint::{SigningKey, TreeHead};
 use toolgate_model::context::ContextId;
+use toolgate_model::event::{EventKind, StoredEvent};
 use toolgate_model::merkle::{TileCoordinate, Tiles};
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::time::Timestamp;
 
 use super::{AuditContext, Page, PageRequest};
-use crate::refusal::Refusal;
+use crate::refusal::{Code, Refusal};
 
 /// The audit log: a Merkle tree per tenant with signed heads.
 #[async_trait]
@@ -67,6 +68,11 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
+    /// Events of these types.
+    pub fn of_kinds(kinds: impl IntoIterator<Item = EventKind>) -> Self {
+        Self { kinds: kinds.into_iter().map(|kind| kind.as_str().to_owned()).collect(), ..Self::default() }
+    }
+
     /// Whether an event with this heading may pass. What a heading does not say is taken to pass.
     pub fn may_have(&self, heading: &EventHeading) -> bool {
         let is = |wanted: Option<&str>, found: Option<&str>| wanted.is_none() || wanted == found;
@@ -108,6 +114,16 @@ pub struct LoggedEvent {
     pub sequence: u64,
     /// Its canonical JSON, as it was hashed.
     pub canonical: String,
+}
+
+impl LoggedEvent {
+    /// The event in its types.
+    pub fn read(&self) -> Result<StoredEvent, Refusal> {
+        StoredEvent::read(&self.canonical, self.sequence).map_err(|damaged| {
+            let reason = format!("{damaged}; run `toolgate audit verify` on an export");
+            Refusal::new(Code::Internal, reason)
+        })
+    }
 }
 
 /// A signed head of a tenant's log.

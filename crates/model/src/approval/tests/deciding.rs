@@ -1,6 +1,7 @@
 //! Who may answer, what counts, and what whoever comes later is told.
 
 use super::*;
+use crate::event::{EventKind, EventPayload};
 
 #[test]
 fn one_yes_approves_and_keeps_who_said_it() {
@@ -208,9 +209,9 @@ fn an_override_approves_alone_and_says_why() {
     let approval = ended(say(&overridable(), overriding("ann", Some("the shop is down")), &["approver:security"]));
     assert_eq!((approval.status, approval.given()), (ApprovalStatus::Approved, 0));
     assert_eq!(approval.reason.as_deref(), Some("the shop is down"));
-    let event = ApprovalEvent::Ended(approval);
-    assert_eq!((event.name(), &event.data()["reason"]), ("approval.overridden", &json!("the shop is down")));
-    assert!(ApprovalEvent::NAMES.contains(&event.name()) && ApprovalEvent::NAMES.is_sorted());
+    let event = EventPayload::approval_ended(&approval);
+    assert_eq!((event.name(), &json!(event)["reason"]), ("approval.overridden", &json!("the shop is down")));
+    assert!(EventKind::about_approvals().any(|kind| event.kind() == Some(kind)));
     for reason in [None, Some(""), Some("  ")] {
         let refused = say(&overridable(), overriding("ann", reason), &["approver:security"]);
         assert_eq!(refused, Err(DecideError::ReasonMissing));

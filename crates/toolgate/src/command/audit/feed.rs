@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use toolgate_model::event::{DamagedEvent, StoredEvent};
 
 use super::output_writer::{OutputWriter, Taken};
 use super::position::{Position, PositionFile};
@@ -11,7 +12,7 @@ use crate::client::{Client, with_query};
 use crate::command::Failure;
 use crate::command::stop::Stop;
 use crate::output::{clean, say};
-use crate::siem::{DamagedEvent, LineFormat, StoredEvent};
+use crate::siem::LineFormat;
 
 /// How many events a page has: few enough that even long ones fit into one answer.
 const PAGE: u64 = 200;
@@ -44,7 +45,7 @@ impl Selection {
     }
 
     fn takes(&self, event: &StoredEvent) -> bool {
-        self.types.is_empty() || self.types.contains(&event.kind)
+        self.types.is_empty() || self.types.iter().any(|kind| kind == event.event.payload.name())
     }
 }
 
@@ -134,7 +135,7 @@ impl<'a> Feed<'a> {
         };
         let mut events = Vec::with_capacity(found.len());
         for value in found {
-            let event = StoredEvent::read(value)?;
+            let event = StoredEvent::from_shown(value)?;
             let next = self.after.map_or(0, |after| after.saturating_add(1));
             if event.sequence < next || (event.sequence > next && self.selection.is_everything()) {
                 let found = event.sequence;
@@ -216,6 +217,10 @@ async fn stopped(stop: &mut Option<Stop>) {
 
 impl From<DamagedEvent> for Failure {
     fn from(damaged: DamagedEvent) -> Self {
-        Self::Said(damaged.to_string())
+        let look = "look at it with `toolgate audit events --cursor`";
+        match damaged.sequence {
+            Some(sequence) => Self::Said(format!("{damaged}; {look}, and pass over it with --after {sequence}")),
+            None => Self::Said(format!("{damaged}; {look}")),
+        }
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use toolgate_model::event::StoredEvent;
 
 use crate::command::Failure;
 use crate::private_file;
-use crate::siem::StoredEvent;
 
 /// The last event that the reader has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub(crate) struct Position {
 
 impl From<&StoredEvent> for Position {
     fn from(event: &StoredEvent) -> Self {
-        Self { event: event.id.clone(), sequence: event.sequence }
+        Self { event: event.event.id.to_string(), sequence: event.sequence }
     }
 }
 

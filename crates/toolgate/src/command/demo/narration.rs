@@ -3,10 +3,11 @@
 
 use std::io::IsTerminal;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use toolgate_model::event::{EventPayload, StoredEvent};
 
 use super::Failure;
-use crate::output::{at, clean, plain, print};
+use crate::output::{clean, plain, print};
 
 /// The widest line.
 const WIDTH: usize = 80;
@@ -84,15 +85,15 @@ impl Narration {
     }
 
     /// What it wrote down.
-    pub(super) fn log(&self, events: &[Value]) -> Result<(), Failure> {
+    pub(super) fn log(&self, events: &[StoredEvent]) -> Result<(), Failure> {
         events.iter().try_for_each(|event| self.entry("log", "≡", &[event_line(event)], Style::Grey))
     }
 
     /// What it wrote down, only by number and type.
-    pub(super) fn log_in_short(&self, events: &[Value]) -> Result<(), Failure> {
-        let number = |event: Option<&Value>| event.map_or_else(String::new, |event| plain(at(event, "sequence")));
+    pub(super) fn log_in_short(&self, events: &[StoredEvent]) -> Result<(), Failure> {
+        let number = |event: Option<&StoredEvent>| event.map_or_else(String::new, |event| event.sequence.to_string());
         let mut units = vec![format!("#{} to #{}:", number(events.first()), number(events.last()))];
-        let types: Vec<String> = events.iter().map(|event| plain(at(event, "type"))).collect();
+        let types: Vec<String> = events.iter().map(|event| clean(event.event.payload.name())).collect();
         units.push(types.join(", "));
         self.entry("log", "≡", &units, Style::Grey)
     }
@@ -127,19 +128,25 @@ impl Narration {
 }
 
 /// An event in one line: its number, its type, who did it, and what a reader wants to know.
-fn event_line(event: &Value) -> String {
-    let data = at(event, "data");
-    let of = |name: &str| plain(at(data, name));
-    let text = match at(event, "type").as_str().unwrap_or_default() {
-        "tool.invoked" => format!("{}, {}, HTTP {}", of("tool"), of("status"), of("http_status")),
-        "tool.denied" => format!("{}, {}", of("tool"), of("error_code")),
-        "grant.delegated" => format!("{} to {}: {}", of("source_grant_id"), of("target_agent_id"), of("scopes")),
-        "grant.revoked" => format!("{}, and {} below it", of("grant_id"), of("cascade_count")),
-        _ => String::new(),
+fn event_line(stored: &StoredEvent) -> String {
+    let event = &stored.event;
+    let text = match &event.payload {
+        EventPayload::ToolInvoked(invoked) => {
+            let http = plain(&json!(invoked.http_status));
+            Some(format!("{}, {}, HTTP {http}", clean(&invoked.tool), invoked.status.as_str()))
+        }
+        EventPayload::ToolDenied(denied) => Some(format!("{}, {}", clean(&denied.tool), clean(&denied.error_code))),
+        EventPayload::GrantDelegated(delegated) => {
+            let (source, target) = (delegated.source_grant_id, &delegated.target_agent_id);
+            Some(format!("{source} to {target}: {}", plain(&json!(delegated.scopes))))
+        }
+        EventPayload::GrantRevoked(revoked) => {
+            Some(format!("{}, and {} below it", revoked.grant_id, revoked.cascade_count))
+        }
+        _ => None,
     };
-    let head =
-        format!("#{} {} by {}", plain(at(event, "sequence")), plain(at(event, "type")), plain(at(event, "actor")));
-    if text.is_empty() { head } else { format!("{head}: {text}") }
+    let head = format!("#{} {} by {}", stored.sequence, clean(event.payload.name()), event.actor);
+    text.map_or(head.clone(), |text| format!("{head}: {text}"))
 }
 
 /// A JSON value on one line, with room to breathe.
@@ -214,8 +221,6 @@ fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

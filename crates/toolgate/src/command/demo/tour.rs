@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use toolgate_model::audit_export::verify;
 use toolgate_model::checkpoint::PublicKey;
+use toolgate_model::event::StoredEvent;
 use toolgate_model::secret::Secret;
 
 use super::Failure;
@@ -293,13 +294,13 @@ impl<'a> Tour<'a> {
     }
 
     /// The events that were not told yet.
-    async fn new_events(&mut self) -> Result<Vec<Value>, Failure> {
+    async fn new_events(&mut self) -> Result<Vec<StoredEvent>, Failure> {
         let mut page = self.administrator.get("/api/v1/audit/events?limit=1000").await?;
         let events = match page.get_mut("events").map(Value::take) {
             Some(Value::Array(events)) => events,
             _ => Vec::new(),
         };
-        let new = events.into_iter().skip(self.narrated).collect::<Vec<_>>();
+        let new = events.into_iter().skip(self.narrated).map(StoredEvent::from_shown).collect::<Result<Vec<_>, _>>()?;
         self.narrated += new.len();
         Ok(new)
     }

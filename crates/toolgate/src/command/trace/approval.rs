@@ -2,12 +2,12 @@
 //! when it ended.
 
 use serde_json::Value;
+use toolgate_model::event::{EventPayload, StoredEvent};
 use toolgate_model::time::Timestamp;
 
 use super::line;
 use super::timeline::seconds;
 use crate::output::{at, clean, plain};
-use crate::siem::StoredEvent;
 
 /// What is known about the approvals of an execution.
 #[derive(Debug, Default)]
@@ -28,7 +28,12 @@ pub(super) struct Moment {
 impl Approvals {
     /// Whether its moments say what this event says.
     pub(super) fn covers(&self, event: &StoredEvent) -> bool {
-        let is_moment = event.kind.starts_with("approval.") && event.kind != "approval.counted";
+        let payload = &event.event.payload;
+        let is_moment = match payload {
+            EventPayload::ApprovalRequested(_) => true,
+            EventPayload::ApprovalCounted(_) => false,
+            other => other.approval_decided().is_some(),
+        };
         is_moment
             && self.shown.iter().any(|approval| is_named_by(approval, event) && time(approval, "created_at").is_some())
     }
@@ -44,9 +49,10 @@ impl Approvals {
 /// The approvals that events name, each once.
 pub(super) fn named(events: &[StoredEvent]) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
-    for id in events.iter().filter_map(|event| event.text("approval_id")) {
-        if !ids.iter().any(|known| known == id) {
-            ids.push(id.to_owned());
+    for id in events.iter().filter_map(|event| event.event.payload.approval_id()) {
+        let id = id.to_string();
+        if !ids.contains(&id) {
+            ids.push(id);
         }
     }
     ids
@@ -54,7 +60,7 @@ pub(super) fn named(events: &[StoredEvent]) -> Vec<String> {
 
 /// Whether an event is about this approval.
 pub(super) fn is_named_by(approval: &Value, event: &StoredEvent) -> bool {
-    event.text("approval_id").is_some_and(|id| at(approval, "id") == id)
+    event.event.payload.approval_id().is_some_and(|id| *at(approval, "id") == id.to_string())
 }
 
 /// What happened to it, in order; nothing where the gate does not say when.

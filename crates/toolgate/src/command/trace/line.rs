@@ -1,9 +1,10 @@
 //! One event of a timeline on one line.
 
-use serde_json::Value;
+use serde_json::json;
+use toolgate_model::event::{ApprovalDecided, EventPayload, StoredEvent, ToolDenied, ToolInvoked};
+use toolgate_model::guard::{Dialect, HookDecision};
 
 use crate::output::{clean, plain};
-use crate::siem::StoredEvent;
 
 /// How wide the name of an event is, so that what is said about it stands in a column.
 const NAME_WIDTH: usize = 20;
@@ -12,32 +13,35 @@ const HASH_LENGTH: usize = 12;
 
 /// What happened, and what matters about it.
 pub(super) fn described(event: &StoredEvent) -> String {
-    let words = match event.kind.as_str() {
-        "agent.toolCalled" => called(event),
-        "agent.toolReturned" => vec![text(event, "", "status")],
-        "hook.decided" => decided(event),
-        "tool.invoked" => invoked(event),
-        "tool.denied" => denied(event),
-        "approval.requested" => vec![
-            text(event, "", "approval_id"),
-            text(event, "asked by ", "asked_by"),
-            text(event, "needs ", "approvers_needed"),
-            text(event, "until ", "expires_at"),
-        ],
-        kind if kind.starts_with("approval.") => vec![
-            text(event, "", "approval_id"),
-            text(event, "by ", "principal"),
-            text(event, "through ", "channel"),
-            text(event, "now covered by ", "standing_approval_id"),
-            text(event, "", "reason"),
-        ],
-        "standing_approval.used" => {
-            vec![text(event, "", "standing_approval_id"), text(event, "used so often: ", "used")]
+    let payload = &event.event.payload;
+    let words = match payload {
+        EventPayload::AgentToolCalled(called) => {
+            vec![called.transport.as_str().to_owned(), format!("arguments {}", hash(&called.args_hash))]
         }
-        _ => vec![Some(plain(&Value::Object(event.data.clone())))],
+        EventPayload::ToolForbidden(forbidden) => vec![forbidden.status.as_str().to_owned()],
+        EventPayload::HookDecided(decision) => decided(decision),
+        EventPayload::ToolInvoked(invoked) => invocation(invoked),
+        EventPayload::ToolDenied(denied) => refusal(denied),
+        EventPayload::ApprovalRequested(requested) => vec![
+            requested.approval_id.to_string(),
+            format!("asked by {}", plain(&json!(requested.asked_by))),
+            format!("needs {}", requested.approvers_needed),
+            format!("until {}", requested.expires_at),
+        ],
+        EventPayload::StandingApprovalUsed(used) => {
+            vec![used.standing_approval_id.to_string(), format!("used so often: {}", used.used)]
+        }
+        other => match other.approval_decided() {
+            Some(decided) => answer(decided),
+            None => vec![plain(event.data())],
+        },
     };
-    let words: Vec<String> = words.into_iter().flatten().collect();
-    columns(&name(event), &words)
+    let name = match payload {
+        // The point at which guardians were asked says more than that they were.
+        EventPayload::HookDecided(decision) => decision.hook.as_str(),
+        other => other.name(),
+    };
+    columns(&clean(name), &words)
 }
 
 /// What happened, and in the column beside it what is said about it.
@@ -45,54 +49,43 @@ pub(super) fn columns(name: &str, words: &[String]) -> String {
     format!("{name:<NAME_WIDTH$}  {}", words.join(", ")).trim_end().to_owned()
 }
 
-/// The point at which guardians were asked says more than that they were.
-fn name(event: &StoredEvent) -> String {
-    let hook = event.text("hook").filter(|_| event.kind == "hook.decided");
-    clean(hook.unwrap_or(&event.kind))
+fn decided(decision: &HookDecision) -> Vec<String> {
+    let before = hash(&decision.hash_before);
+    let content = match &decision.hash_after {
+        Some(after) => format!("content changed: {before} -> {}", hash(after)),
+        None => format!("content {before}"),
+    };
+    let mut words = vec![decision.effective.as_str().to_uppercase()];
+    words.extend(decision.tool.as_deref().filter(|_| decision.invocation.is_none()).map(clean));
+    words.extend((decision.dialect != Dialect::Native).then(|| format!("asked in {}", decision.dialect.as_str())));
+    words.extend(decision.policy_version.map(|version| format!("policies of version {version}")));
+    words.push(content);
+    words.extend(decision.approval.map(|approval| approval.to_string()));
+    words
 }
 
-fn called(event: &StoredEvent) -> Vec<Option<String>> {
-    vec![text(event, "", "transport"), hash(event, "arguments ", "argsHash")]
+fn invocation(invoked: &ToolInvoked) -> Vec<String> {
+    let mut words = vec![invoked.status.as_str().to_owned()];
+    words.extend(invoked.error_code.as_deref().map(clean));
+    words.extend(invoked.http_status.map(|status| format!("http {status}")));
+    words.extend(invoked.duration_ms.map(|duration| format!("{duration} ms")));
+    words.extend(invoked.reported.then(|| "reported by the caller".to_owned()));
+    words
 }
 
-fn decided(event: &StoredEvent) -> Vec<Option<String>> {
-    let changed = event.data.contains_key("hash_after");
-    let content = hash(event, if changed { "content changed: " } else { "content " }, "hash_before");
-    let after = hash(event, "-> ", "hash_after");
-    let content = content.map(|before| after.map_or_else(|| before.clone(), |after| format!("{before} {after}")));
-    let subject = event.text("invocation_id").is_none().then(|| text(event, "", "tool")).flatten();
-    let dialect = text(event, "asked in ", "dialect").filter(|_| event.text("dialect") != Some("native"));
-    let version = text(event, "policies of version ", "policy_version");
-    vec![verdict(event), subject, dialect, version, content, text(event, "", "approval_id")]
+fn refusal(denied: &ToolDenied) -> Vec<String> {
+    vec![format!("at {}", clean(&denied.stage)), clean(&denied.error_code), clean(&denied.reason)]
 }
 
-fn verdict(event: &StoredEvent) -> Option<String> {
-    event.text("effective").map(|verdict| clean(&verdict.to_uppercase()))
+fn answer(decided: &ApprovalDecided) -> Vec<String> {
+    let mut words = vec![decided.approval_id.to_string()];
+    words.extend(decided.principal.as_ref().map(|principal| format!("by {principal}")));
+    words.extend(decided.channel.map(|channel| format!("through {}", channel.as_str())));
+    words.extend(decided.standing_approval_id.map(|id| format!("now covered by {id}")));
+    words.extend(decided.reason.as_deref().map(clean));
+    words
 }
 
-fn invoked(event: &StoredEvent) -> Vec<Option<String>> {
-    let reported = event.data.contains_key("reported").then(|| "reported by the caller".to_owned());
-    let duration = text(event, "", "duration_ms").map(|duration| format!("{duration} ms"));
-    vec![
-        text(event, "", "status"),
-        text(event, "", "error_code"),
-        text(event, "http ", "http_status"),
-        duration,
-        reported,
-    ]
-}
-
-fn denied(event: &StoredEvent) -> Vec<Option<String>> {
-    vec![text(event, "at ", "stage"), text(event, "", "error_code"), text(event, "", "reason")]
-}
-
-/// A member, where there is one and it says something.
-fn text(event: &StoredEvent, before: &str, name: &str) -> Option<String> {
-    let value = event.data.get(name).filter(|value| !value.is_null())?;
-    Some(format!("{before}{}", plain(value)))
-}
-
-fn hash(event: &StoredEvent, before: &str, name: &str) -> Option<String> {
-    let hash: String = event.text(name)?.chars().take(HASH_LENGTH).collect();
-    Some(format!("{before}{}", clean(&hash)))
+fn hash(hash: &str) -> String {
+    clean(&hash.chars().take(HASH_LENGTH).collect::<String>())
 }

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use toolgate_model::event::{EventPayload, StoredEvent};
 use toolgate_model::time::Timestamp;
 
 use super::approval::{Approvals, Moment, is_named_by, moments};
 use super::{decision, line};
 use crate::output::{at, clean};
-use crate::siem::StoredEvent;
 
 /// How wide the time before each line is.
 const TIME_WIDTH: usize = 11;
@@ -26,7 +26,7 @@ pub(super) struct Timeline<'a> {
 
 /// A call with its events, or an event of no call.
 struct Part<'a> {
-    call: Option<&'a str>,
+    call: Option<String>,
     events: Vec<&'a StoredEvent>,
     /// What happened to the approvals that it waited for, in order.
     moments: Vec<Moment>,
@@ -55,19 +55,19 @@ impl<'a> Timeline<'a> {
         for part in &self.parts {
             text.push('\n');
             let inset = if part.call.is_some() { "  " } else { "" };
-            if let (Some(call), Some(begun)) = (part.call, part.begun()) {
+            if let (Some(call), Some(begun)) = (&part.call, part.begun()) {
                 text.push_str(&self.line(begun, "", &call_heading(call, &part.events)));
             }
             let mut moments = part.moments.iter().peekable();
             for event in &part.events {
                 // A decision that asks is written once the answer is there, and so after it.
-                while let Some(moment) = moments.next_if(|moment| moment.time <= event.time) {
+                while let Some(moment) = moments.next_if(|moment| moment.time <= event.event.time) {
                     text.push_str(&self.line(moment.time, inset, &moment.line));
                 }
                 if self.approvals.covers(event) {
                     continue;
                 }
-                text.push_str(&self.line(event.time, inset, &line::described(event)));
+                text.push_str(&self.line(event.event.time, inset, &line::described(event)));
                 for below in decision::lines(event) {
                     text.push_str(&format!("{:TIME_WIDTH$}{inset}  {below}\n", ""));
                 }
@@ -100,7 +100,7 @@ impl<'a> Timeline<'a> {
 
 impl Part<'_> {
     fn times(&self) -> impl Iterator<Item = Timestamp> {
-        let events = self.events.iter().map(|event| event.time);
+        let events = self.events.iter().map(|event| event.event.time);
         events.chain(self.moments.iter().map(|moment| moment.time))
     }
 
@@ -109,7 +109,7 @@ impl Part<'_> {
     }
 
     fn waited_for(&self, approval: &Value) -> bool {
-        let is_its_call = self.call.is_some() && self.call == at(approval, "invocation_id").as_str();
+        let is_its_call = self.call.is_some() && self.call.as_deref() == at(approval, "invocation_id").as_str();
         is_its_call || self.events.iter().any(|event| is_named_by(approval, event))
     }
 }
@@ -121,40 +121,59 @@ pub(super) fn seconds(from: Timestamp, to: Timestamp) -> String {
 }
 
 /// The call that each event belongs to: one of the gate, or one that another runtime asked about.
-pub(super) fn calls<'a>(events: &'a [StoredEvent]) -> Vec<Option<&'a str>> {
+pub(super) fn calls(events: &[StoredEvent]) -> Vec<Option<String>> {
     let before = std::iter::once(None).chain(events.iter().map(Some));
-    let refused = |before: Option<&'a StoredEvent>, event| before.filter(|before| is_refusal_of(before, event));
+    let refused = |before: Option<&StoredEvent>, event| {
+        before.filter(|before| is_refusal_of(before, event)).and_then(|before| call_of(&before.event.payload))
+    };
     events
         .iter()
         .zip(before)
-        .map(|(event, before)| call_of(event).or_else(|| call_of(refused(before, event)?)))
+        .map(|(event, before)| call_of(&event.event.payload).or_else(|| refused(before, event)))
         .collect()
 }
 
-fn call_of(event: &StoredEvent) -> Option<&str> {
-    event.text("callId").or_else(|| event.text("invocation_id")).or_else(|| event.text("execution_id"))
+fn call_of(payload: &EventPayload) -> Option<String> {
+    let id = match payload {
+        EventPayload::AgentToolCalled(called) => called.call_id,
+        EventPayload::ApprovalRequested(requested) => requested.invocation_id,
+        EventPayload::CallDetached(detached) => detached.invocation_id,
+        EventPayload::HookDecided(decision) => {
+            return decision.invocation.map(|call| call.to_string()).or_else(|| decision.ids.execution.clone());
+        }
+        EventPayload::StandingApprovalUsed(used) => used.invocation_id,
+        EventPayload::ToolDenied(denied) => denied.invocation_id,
+        EventPayload::ToolForbidden(forbidden) => return Some(forbidden.call_id.clone()),
+        EventPayload::ToolInvoked(invoked) => invoked.invocation_id,
+        other => other.approval_decided()?.invocation_id,
+    };
+    Some(id.to_string())
 }
 
 /// A refusal for want of authority is written right after the call that was refused, and does not name it.
 fn is_refusal_of(before: &StoredEvent, event: &StoredEvent) -> bool {
-    event.kind == "authorization.decided"
-        && before.kind == "tool.denied"
-        && event.run == before.run
-        && event.agent == before.agent
-        && tool_of(before).as_deref() == event.text("resource")
+    let (before, event) = (&before.event, &event.event);
+    match (&before.payload, &event.payload) {
+        (EventPayload::ToolDenied(_), EventPayload::AuthorizationDecided(decided)) => {
+            event.run == before.run
+                && event.agent == before.agent
+                && tool_of(&before.payload).as_ref() == Some(&decided.resource)
+        }
+        _ => false,
+    }
 }
 
 /// Every call with its events, in the order of their first event.
 fn parts(events: &[StoredEvent]) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for (event, call) in events.iter().zip(calls(events)) {
-        let known = call.and_then(|call| places.get(call)).and_then(|place| parts.get_mut(*place));
+        let known = call.as_ref().and_then(|call| places.get(call)).and_then(|place| parts.get_mut(*place));
         if let Some(part) = known {
             part.events.push(event);
             continue;
         }
-        places.extend(call.map(|call| (call, parts.len())));
+        places.extend(call.clone().map(|call| (call, parts.len())));
         parts.push(Part { call, events: vec![event], moments: Vec::new() });
     }
     parts
@@ -163,22 +182,29 @@ fn parts(events: &[StoredEvent]) -> Vec<Part<'_>> {
 /// The call, its tool and whose it is; whichever event tells it.
 fn call_heading(call: &str, events: &[&StoredEvent]) -> String {
     let mut heading = format!("call {}", clean(call));
-    if let Some(tool) = events.iter().find_map(|event| tool_of(event)) {
+    if let Some(tool) = events.iter().find_map(|event| tool_of(&event.event.payload)) {
         heading.push_str(&format!(" {}", clean(&tool)));
     }
-    if let Some(agent) = events.iter().find_map(|event| event.agent.as_deref()) {
-        heading.push_str(&format!(" by {}", clean(agent)));
+    if let Some(agent) = events.iter().find_map(|event| event.event.agent.as_ref()) {
+        heading.push_str(&format!(" by {agent}"));
     }
     heading
 }
 
 /// The tool with its service.
-fn tool_of(event: &StoredEvent) -> Option<String> {
-    let alone = event.text("toolName").map(str::to_owned);
-    alone.or_else(|| match (event.text("service"), event.text("tool")?) {
-        (Some(service), tool) => Some(format!("{service}.{tool}")),
-        (None, tool) => Some(tool.to_owned()),
-    })
+fn tool_of(payload: &EventPayload) -> Option<String> {
+    let (service, tool) = match payload {
+        EventPayload::AgentToolCalled(called) => (None, &called.tool_name),
+        EventPayload::ApprovalRequested(requested) => (None, &requested.tool),
+        EventPayload::CallDetached(detached) => (None, &detached.tool),
+        EventPayload::HookDecided(decision) => (None, decision.tool.as_ref()?),
+        EventPayload::StandingApprovalUsed(used) => (None, &used.tool),
+        EventPayload::ToolDenied(denied) => (denied.service.as_ref(), &denied.tool),
+        EventPayload::ToolForbidden(forbidden) => (None, &forbidden.tool_name),
+        EventPayload::ToolInvoked(invoked) => (invoked.service.as_ref(), &invoked.tool),
+        other => (None, &other.approval_decided()?.tool),
+    };
+    Some(service.map_or_else(|| tool.clone(), |service| service.with_tool(tool)))
 }
 
 #[cfg(test)]

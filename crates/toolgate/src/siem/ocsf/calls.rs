@@ -2,47 +2,63 @@
 //! came back can slip through.
 
 use serde_json::{Map, Value, json};
+use toolgate_model::credential::ServiceName;
+use toolgate_model::event::{Event, EventPayload, SessionOutcome, ToolDenied, ToolInvoked};
+use toolgate_model::hook::{ReturnStatus, ToolReturned};
+use toolgate_model::invocation::InvocationStatus;
 
 use super::class::{Activity, Class, Outcome, Severity};
-use super::{Mapped, StoredEvent, object, picked};
+use super::{Mapped, call_id, object, present, value};
 
 /// The line of an event about a call; `None` for any other event.
-pub fn map(event: &StoredEvent) -> Option<Mapped> {
-    let (activity, ended) = match event.kind.as_str() {
-        "agent.toolCalled" => ("Call", Ended::pending()),
-        "agent.toolReturned" => ("Load", Ended::of_returned(&event.data)),
-        "call.detached" => ("Accept", Ended::pending()),
-        "authorization.decided" => ("Authorize", Ended::refused(event.text("reason"))),
-        "tool.denials.counted" => ("Deny Many", Ended::refused(None)),
-        "tool.denied" => ("Deny", Ended::of(event)),
-        "tool.invoked" => ("Return", Ended::of(event)),
-        "tool.session.closed" => ("Close Session", Ended::of_session(event)),
-        "tool.session.opened" => ("Open Session", Ended::success()),
+pub fn map(event: &Event) -> Option<Mapped> {
+    let returned = event.returned();
+    let (activity, ended, operation) = match &event.payload {
+        EventPayload::AgentToolCalled(called) => ("Call", Ended::pending(), called.tool_name.clone()),
+        EventPayload::ToolForbidden(forbidden) => {
+            ("Load", Ended::refused(Some(forbidden.status.as_str())), forbidden.tool_name.clone())
+        }
+        EventPayload::CallDetached(detached) => ("Accept", Ended::pending(), detached.tool.clone()),
+        EventPayload::AuthorizationDecided(decided) => {
+            ("Authorize", Ended::refused(Some(&decided.reason)), decided.action.to_string())
+        }
+        EventPayload::ToolDenialsCounted(_) => ("Deny Many", Ended::refused(None), "unknown".to_owned()),
+        EventPayload::ToolDenied(denied) => ("Deny", Ended::of_denied(denied), returned.as_deref()?.tool_name.clone()),
+        EventPayload::ToolInvoked(invoked) => {
+            ("Return", Ended::of_invoked(invoked), returned.as_deref()?.tool_name.clone())
+        }
+        EventPayload::ToolSessionClosed(closed) => {
+            ("Close Session", Ended::of_session(closed.outcome), closed.tool_id.clone())
+        }
+        EventPayload::ToolSessionOpened(opened) => ("Open Session", Ended::success(), opened.tool_id.clone()),
         _ => return None,
     };
     let mut attributes = object([
-        ("api", api(event)),
+        ("api", api(&event.payload, &operation)),
         // The class demands it, and the log does not keep where a caller was.
         ("src_endpoint", json!({"name": "unknown", "type": "Unknown", "type_id": 0})),
     ]);
-    if let Some(code) = ended.code {
-        attributes.insert("status_code".to_owned(), json!(code));
+    attributes.extend(present([
+        ("status_code", value(&ended.code)),
+        ("status_detail", value(&ended.detail)),
+        ("duration", value(duration(&event.payload, returned.as_deref()))),
+    ]));
+    match &event.payload {
+        EventPayload::AuthorizationDecided(decided) => {
+            attributes.insert("resources".to_owned(), json!([{"name": decided.resource}]));
+        }
+        EventPayload::ToolDenialsCounted(denials) => {
+            attributes.insert("count".to_owned(), json!(denials.count));
+        }
+        _ => {}
     }
-    if let Some(detail) = ended.detail {
-        attributes.insert("status_detail".to_owned(), json!(detail));
-    }
-    if let Some(resource) = event.text("resource") {
-        attributes.insert("resources".to_owned(), json!([{"name": resource}]));
-    }
-    attributes.extend(picked(event.returned().unwrap_or(&event.data), &[("durationMs", "duration")]));
-    attributes.extend(picked(&event.data, &[("duration_ms", "duration"), ("count", "count")]));
     Some(Mapped {
         class: Class::ApiActivity,
         activity: Activity::other(activity),
         outcome: ended.outcome,
         severity: ended.severity,
         attributes,
-        unmapped: unmapped(&event.data),
+        unmapped: unmapped(&event.payload),
     })
 }
 
@@ -63,94 +79,121 @@ impl Ended {
         Self { outcome: Outcome::Success, ..Self::pending() }
     }
 
-    fn refused(code: Option<&str>) -> Self {
-        let code = code.map(str::to_owned);
-        Self { outcome: Outcome::Failure, severity: Severity::Medium, code, detail: None }
+    fn failure(code: Option<String>, detail: Option<String>) -> Self {
+        Self { outcome: Outcome::Failure, severity: Severity::Low, code, detail }
     }
 
-    fn of(event: &StoredEvent) -> Self {
-        let code = event.text("error_code").map(str::to_owned);
-        // A call that was cut off may have done what it was to do.
-        if event.text("status") == Some("unknown") {
-            return Self { severity: Severity::Low, code, ..Self::pending() };
-        }
-        if let Some(returned) = event.returned() {
-            let ended = Self::of_returned(returned);
-            return Self { code: code.or(ended.code), ..ended };
-        }
-        match event.text("status") {
-            Some("success") => Self::success(),
-            Some(_) => Self { outcome: Outcome::Failure, severity: Severity::Low, code, detail: None },
+    fn refused(code: Option<&str>) -> Self {
+        Self { severity: Severity::Medium, ..Self::failure(code.map(str::to_owned), None) }
+    }
+
+    fn of_denied(denied: &ToolDenied) -> Self {
+        let code = Some(denied.error_code.clone());
+        match &denied.returned {
+            Some(returned) => Self { code, ..Self::of_returned(returned) },
             None => Self::refused(code.as_deref()),
         }
     }
 
-    fn of_returned(returned: &Map<String, Value>) -> Self {
-        let text = |path: &Value| path.as_str().map(str::to_owned);
-        let status = returned.get("status").and_then(Value::as_str).unwrap_or_default();
-        let error = |name: &str| returned.get("error").and_then(|error| error.get(name)).and_then(text);
-        match status {
-            "ok" => Self::success(),
-            "forbidden" => Self::refused(Some(status)),
-            // What is neither is a failure: `error`, `rate_limited`, and whatever comes later.
-            _ => Self {
-                outcome: Outcome::Failure,
-                severity: Severity::Low,
-                code: error("code").or_else(|| Some(status.to_owned())),
-                detail: error("message"),
-            },
+    fn of_invoked(invoked: &ToolInvoked) -> Self {
+        let code = invoked.error_code.clone();
+        match (invoked.status, &invoked.returned) {
+            // A call that was cut off may have done what it was to do.
+            (InvocationStatus::Unknown, _) => Self { severity: Severity::Low, code, ..Self::pending() },
+            (_, Some(returned)) => {
+                let ended = Self::of_returned(returned);
+                Self { code: code.or(ended.code), ..ended }
+            }
+            (InvocationStatus::Success, None) => Self::success(),
+            (_, None) => Self::failure(code, None),
         }
     }
 
-    fn of_session(event: &StoredEvent) -> Self {
-        match event.text("outcome") {
-            Some("completed") => Self::success(),
-            outcome => {
-                let code = outcome.map(str::to_owned);
-                Self { outcome: Outcome::Failure, severity: Severity::Low, code, detail: None }
+    fn of_returned(returned: &ToolReturned) -> Self {
+        match (returned.status, &returned.error) {
+            (ReturnStatus::Ok, _) => Self::success(),
+            (ReturnStatus::Forbidden, _) => Self::refused(Some(returned.status.as_str())),
+            (ReturnStatus::Error | ReturnStatus::RateLimited, Some(error)) => {
+                Self::failure(Some(error.code.clone()), Some(error.message.clone()))
             }
+            (ReturnStatus::Error | ReturnStatus::RateLimited, None) => {
+                Self::failure(Some(returned.status.as_str().to_owned()), None)
+            }
+        }
+    }
+
+    fn of_session(outcome: SessionOutcome) -> Self {
+        match outcome {
+            SessionOutcome::Completed => Self::success(),
+            SessionOutcome::Failed => Self::failure(Some("failed".to_owned()), None),
         }
     }
 }
 
-fn api(event: &StoredEvent) -> Value {
-    let called = event.returned().unwrap_or(&event.data);
-    let named = ["toolName", "toolId", "action"].into_iter().find_map(|name| called.get(name)?.as_str());
-    let service = event.text("service");
-    let operation = match (named, service, event.text("tool")) {
-        (Some(name), _, _) => name.to_owned(),
-        (None, Some(service), Some(tool)) => format!("{service}.{tool}"),
-        (None, _, tool) => tool.unwrap_or("unknown").to_owned(),
-    };
+fn api(payload: &EventPayload, operation: &str) -> Value {
     let mut api = object([("operation", json!(operation))]);
     // Not guessed from the operation: the names of services may have dots too.
-    if let Some(service) = service {
+    if let Some(service) = service(payload) {
         api.insert("service".to_owned(), json!({"name": service}));
     }
-    let call = called.get("callId").or_else(|| event.data.get("invocation_id")).or_else(|| event.data.get("sessionId"));
-    if let Some(call) = call {
+    let session = || match payload {
+        EventPayload::ToolSessionClosed(closed) => Some(closed.session_id.to_string()),
+        EventPayload::ToolSessionOpened(opened) => Some(opened.session_id.to_string()),
+        _ => None,
+    };
+    if let Some(call) = call_id(payload).or_else(session) {
         api.insert("request".to_owned(), json!({"uid": call}));
     }
-    if let Some(status) = event.data.get("http_status") {
+    if let EventPayload::ToolInvoked(invoked) = payload
+        && let Some(status) = invoked.http_status
+    {
         api.insert("response".to_owned(), json!({"code": status}));
     }
     Value::Object(api)
 }
 
-fn unmapped(data: &Map<String, Value>) -> Map<String, Value> {
-    let names = [
-        ("arguments_hash", "argsHash"),
-        ("argsHash", "argsHash"),
-        ("codes", "codes"),
-        ("cost", "cost"),
-        ("first_at", "first_at"),
-        ("grant_id", "grant_id"),
-        ("last_at", "last_at"),
-        ("reported", "reported"),
-        ("request_fingerprint", "request_fingerprint"),
-        ("sessionId", "sessionId"),
-        ("stage", "stage"),
-        ("transport", "transport"),
-    ];
-    picked(data, &names)
+fn service(payload: &EventPayload) -> Option<&ServiceName> {
+    match payload {
+        EventPayload::ToolDenied(denied) => denied.service.as_ref(),
+        EventPayload::ToolInvoked(invoked) => invoked.service.as_ref(),
+        _ => None,
+    }
+}
+
+/// How long the call took; where only that is known, how long the tool did.
+fn duration(payload: &EventPayload, returned: Option<&ToolReturned>) -> Option<u64> {
+    let whole = match payload {
+        EventPayload::ToolInvoked(invoked) => invoked.duration_ms,
+        _ => None,
+    };
+    whole.or_else(|| returned.and_then(|returned| returned.duration_ms))
+}
+
+fn unmapped(payload: &EventPayload) -> Map<String, Value> {
+    match payload {
+        EventPayload::AgentToolCalled(called) => {
+            present([("argsHash", value(&called.args_hash)), ("transport", value(called.transport))])
+        }
+        EventPayload::CallDetached(detached) => present([("argsHash", value(&detached.arguments_hash))]),
+        EventPayload::ToolDenialsCounted(denials) => present([
+            ("codes", value(&denials.codes)),
+            ("first_at", value(denials.first_at)),
+            ("last_at", value(denials.last_at)),
+        ]),
+        EventPayload::ToolDenied(denied) => present([
+            ("argsHash", value(&denied.arguments_hash)),
+            ("grant_id", value(denied.grant_id)),
+            ("stage", value(&denied.stage)),
+        ]),
+        EventPayload::ToolInvoked(invoked) => present([
+            ("argsHash", value(&invoked.arguments_hash)),
+            ("cost", value(invoked.cost)),
+            ("grant_id", value(invoked.grant_id)),
+            ("reported", value(invoked.reported.then_some(true))),
+            ("request_fingerprint", value(&invoked.request_fingerprint)),
+        ]),
+        EventPayload::ToolSessionClosed(closed) => present([("sessionId", value(closed.session_id))]),
+        EventPayload::ToolSessionOpened(opened) => present([("sessionId", value(opened.session_id))]),
+        _ => Map::new(),
+    }
 }

@@ -2,30 +2,28 @@
 //! they knew may have the content of a call in it, and stay in the log.
 
 use serde_json::{Map, Value, json};
+use toolgate_model::event::{Event, EventPayload};
+use toolgate_model::guard::{GuardianRecord, HookDecision, VerdictKind};
 
 use super::class::{Activity, Class, Outcome, Severity};
-use super::{Mapped, StoredEvent, object, picked};
+use super::{Mapped, object, present, value};
 
 /// The line of a decision; `None` for any other event.
-pub fn map(event: &StoredEvent) -> Option<Mapped> {
-    if event.kind != "hook.decided" {
-        return None;
-    }
-    let effective = event.text("effective").unwrap_or_default();
-    let (severity, action_id, action) = match effective {
-        "allow" => (Severity::Informational, 1, "Allowed"),
-        "modify" => (Severity::Low, 4, "Modified"),
-        "ask" => (Severity::Medium, 99, "Asked"),
-        // What is neither is no yes.
-        _ => (Severity::High, 2, "Denied"),
+pub fn map(event: &Event) -> Option<Mapped> {
+    let EventPayload::HookDecided(decision) = &event.payload else { return None };
+    let (severity, action_id, action) = match decision.effective {
+        VerdictKind::Allow => (Severity::Informational, 1, "Allowed"),
+        VerdictKind::Modify => (Severity::Low, 4, "Modified"),
+        VerdictKind::Ask => (Severity::Medium, 99, "Asked"),
+        VerdictKind::Deny => (Severity::High, 2, "Denied"),
     };
-    let hook = event.text("hook").unwrap_or("unknown");
+    let title = format!("guardians at {}: {}", decision.hook.as_str(), decision.effective.as_str());
     let mut attributes = object([
         ("action", json!(action)),
         ("action_id", json!(action_id)),
-        ("finding_info", json!({"title": format!("guardians at {hook}: {effective}"), "uid": event.id})),
+        ("finding_info", json!({"title": title, "uid": event.id})),
     ]);
-    if let Some(tool) = event.text("tool") {
+    if let Some(tool) = &decision.tool {
         attributes.insert("resources".to_owned(), json!([{"name": tool, "type": "tool"}]));
     }
     Some(Mapped {
@@ -34,36 +32,41 @@ pub fn map(event: &StoredEvent) -> Option<Mapped> {
         outcome: Outcome::New,
         severity,
         attributes,
-        unmapped: unmapped(&event.data),
+        unmapped: unmapped(decision),
     })
 }
 
-fn unmapped(data: &Map<String, Value>) -> Map<String, Value> {
-    let names = [
-        "approval_id",
-        "dialect",
-        "effective",
-        "execution_id",
-        "hash_after",
-        "hash_before",
-        "hook",
-        "invocation_id",
-        "policy_version",
-        "request_id",
-        "session_id",
-        "shadow",
-        "step_id",
-        "turn_id",
-    ];
-    let mut details = picked(data, &names.map(|name| (name, name)));
-    let guardians = data.get("guardians").and_then(Value::as_array).into_iter().flatten();
-    let guardians: Vec<Value> = guardians.filter_map(Value::as_object).map(guardian).collect();
-    details.insert("guardians".to_owned(), Value::Array(guardians));
-    details
+fn unmapped(decision: &HookDecision) -> Map<String, Value> {
+    present([
+        ("approval_id", value(decision.approval)),
+        ("dialect", value(decision.dialect)),
+        ("effective", value(decision.effective)),
+        ("execution_id", value(&decision.ids.execution)),
+        ("guardians", decision.guardians.iter().map(guardian).collect()),
+        ("hash_after", value(&decision.hash_after)),
+        ("hash_before", value(&decision.hash_before)),
+        ("hook", value(decision.hook)),
+        ("invocation_id", value(decision.invocation)),
+        ("policy_version", value(decision.policy_version)),
+        ("request_id", value(&decision.ids.request)),
+        ("session_id", value(&decision.ids.session)),
+        ("shadow", if decision.shadow.is_empty() { Value::Null } else { value(&decision.shadow) }),
+        ("step_id", value(&decision.ids.step)),
+        ("turn_id", value(&decision.ids.turn)),
+    ])
 }
 
 /// Who said what by which rules, without the words.
-fn guardian(said: &Map<String, Value>) -> Value {
-    let names = ["dialect", "failure", "guardian", "latency_us", "mode", "outcome", "policies", "verdict"];
-    Value::Object(picked(said, &names.map(|name| (name, name))))
+fn guardian(said: &GuardianRecord) -> Value {
+    let GuardianRecord { dialect, failure, guardian, latency_us, mode, outcome, policies, reason: _, verdict } = said;
+    Value::Object(present([
+        ("dialect", value(dialect)),
+        ("failure", value(failure)),
+        ("guardian", value(guardian)),
+        ("latency_us", value(latency_us)),
+        ("mode", value(mode)),
+        ("outcome", value(outcome)),
+        ("policies", if policies.is_empty() { Value::Null } else { value(policies) }),
+        ("verdict", value(verdict)),
+    ]))
 }

@@ -1,0 +1,23 @@
+//! Keys of principals.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::KeyId;
+use crate::principal::PrincipalId;
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeyCreated {
+    /// The name of the client certificate that it stands for. Ledgers from before client certificates have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
+    pub expires_at: Option<Timestamp>,
+    pub key_id: KeyId,
+    pub principal_id: PrincipalId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeyRevoked {
+    pub key_id: KeyId,
+    pub principal_id: PrincipalId,
+}

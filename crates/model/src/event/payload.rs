@@ -1,0 +1,174 @@
+//! All event payloads: one enum for writing and reading, and their types.
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use super::agent::{AgentCreated, AgentRemoved, AgentUpdated};
+use super::approval::{
+    ApprovalDecided, ApprovalModeChanged, ApprovalRequested, StandingApprovalCreated, StandingApprovalRevoked,
+    StandingApprovalUsed,
+};
+use super::call::{AuthorizationDecided, CallDetached, ToolDenialsCounted, ToolDenied, ToolForbidden, ToolInvoked};
+use super::credential::{CredentialCreated, CredentialExpired, CredentialRevoked, CredentialRotated};
+use super::grant::{GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked, GrantSuspended};
+use super::key::{KeyCreated, KeyRevoked};
+use super::ledger::LedgerRollbackAccepted;
+use super::policy::PoliciesChanged;
+use super::service::{ServiceApplied, ServiceRemoved};
+use super::session::{ToolSessionClosed, ToolSessionOpened};
+use super::tenant::TenantCreated;
+use super::vault::{VaultCreated, VaultDeleted, VaultRekeyed};
+use crate::guard::HookDecision;
+use crate::hook::{CALLED, RETURNED, ToolCalled};
+
+macro_rules! payloads {
+    ($($(#[$doc:meta])* $variant:ident($payload:ty) = $name:expr,)+) => {
+        /// The type of an event, without its payload.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum EventKind {
+            $($variant,)+
+        }
+
+        impl EventKind {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// As it is stored, shown and filtered by.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        /// What an event says. Serialized as the `data` of the event.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum EventPayload {
+            $($(#[$doc])* $variant($payload),)+
+            /// Read from a log: a type that this version does not have, or a payload that it cannot read.
+            Unknown(UnknownPayload),
+        }
+
+        impl EventPayload {
+            /// Its type; `None` where it is unknown.
+            pub fn kind(&self) -> Option<EventKind> {
+                match self {
+                    $(Self::$variant(_) => Some(EventKind::$variant),)+
+                    Self::Unknown(_) => None,
+                }
+            }
+
+            /// The payload of an event of this type.
+            pub fn read(kind: &str, data: &Value) -> Self {
+                let read = EventKind::parse(kind).and_then(|kind| match kind {
+                    $(EventKind::$variant => Deserialize::deserialize(data).ok().map(Self::$variant),)+
+                });
+                read.unwrap_or_else(|| Self::Unknown(UnknownPayload { kind: kind.to_owned(), data: data.clone() }))
+            }
+        }
+
+        impl Serialize for EventPayload {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(payload) => payload.serialize(serializer),)+
+                    Self::Unknown(unknown) => unknown.data.serialize(serializer),
+                }
+            }
+        }
+    };
+}
+
+payloads! {
+    AgentCreated(AgentCreated) = "agent.created",
+    AgentRemoved(AgentRemoved) = "agent.removed",
+    AgentToolCalled(Box<ToolCalled>) = CALLED,
+    AgentUpdated(AgentUpdated) = "agent.updated",
+    ApprovalCancelled(Box<ApprovalDecided>) = "approval.cancelled",
+    ApprovalCounted(Box<ApprovalDecided>) = "approval.counted",
+    ApprovalGranted(Box<ApprovalDecided>) = "approval.granted",
+    ApprovalModeChanged(ApprovalModeChanged) = "approval_session.mode_changed",
+    ApprovalOrphaned(Box<ApprovalDecided>) = "approval.orphaned",
+    ApprovalOverridden(Box<ApprovalDecided>) = "approval.overridden",
+    ApprovalRejected(Box<ApprovalDecided>) = "approval.rejected",
+    ApprovalRequested(Box<ApprovalRequested>) = "approval.requested",
+    ApprovalTimedOut(Box<ApprovalDecided>) = "approval.timed_out",
+    AuthorizationDecided(AuthorizationDecided) = "authorization.decided",
+    CallDetached(CallDetached) = "call.detached",
+    CredentialCreated(CredentialCreated) = "credential.created",
+    CredentialExpired(CredentialExpired) = "credential.expired",
+    CredentialRevoked(CredentialRevoked) = "credential.revoked",
+    CredentialRotated(CredentialRotated) = "credential.rotated",
+    GrantCreated(GrantCreated) = "grant.created",
+    GrantDelegated(GrantDelegated) = "grant.delegated",
+    GrantExpired(GrantExpired) = "grant.expired",
+    GrantResumed(GrantResumed) = "grant.resumed",
+    GrantRevoked(GrantRevoked) = "grant.revoked",
+    GrantSuspended(GrantSuspended) = "grant.suspended",
+    HookDecided(Box<HookDecision>) = "hook.decided",
+    KeyCreated(KeyCreated) = "key.created",
+    KeyRevoked(KeyRevoked) = "key.revoked",
+    LedgerRollbackAccepted(LedgerRollbackAccepted) = "ledger.rollback_accepted",
+    PoliciesChanged(PoliciesChanged) = "policies.changed",
+    ServiceApplied(ServiceApplied) = "service.applied",
+    ServiceRemoved(ServiceRemoved) = "service.removed",
+    StandingApprovalCreated(Box<StandingApprovalCreated>) = "standing_approval.created",
+    StandingApprovalRevoked(StandingApprovalRevoked) = "standing_approval.revoked",
+    StandingApprovalUsed(StandingApprovalUsed) = "standing_approval.used",
+    TenantCreated(TenantCreated) = "tenant.created",
+    ToolDenialsCounted(ToolDenialsCounted) = "tool.denials.counted",
+    ToolDenied(Box<ToolDenied>) = "tool.denied",
+    /// The return of a call that is never made; other returns stand inside `ToolDenied` and `ToolInvoked`.
+    ToolForbidden(ToolForbidden) = RETURNED,
+    ToolInvoked(Box<ToolInvoked>) = "tool.invoked",
+    ToolSessionClosed(ToolSessionClosed) = "tool.session.closed",
+    ToolSessionOpened(ToolSessionOpened) = "tool.session.opened",
+    VaultCreated(VaultCreated) = "vault.created",
+    VaultDeleted(VaultDeleted) = "vault.deleted",
+    VaultRekeyed(VaultRekeyed) = "vault.rekeyed",
+}
+
+/// A payload that is kept as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownPayload {
+    pub kind: String,
+    pub data: Value,
+}
+
+impl EventKind {
+    /// What happens to an approval, but not to standing approvals and sessions.
+    pub const APPROVAL: [Self; 8] = [
+        Self::ApprovalCancelled,
+        Self::ApprovalCounted,
+        Self::ApprovalGranted,
+        Self::ApprovalOrphaned,
+        Self::ApprovalOverridden,
+        Self::ApprovalRejected,
+        Self::ApprovalRequested,
+        Self::ApprovalTimedOut,
+    ];
+
+    /// What those follow who decide approvals.
+    pub fn about_approvals() -> impl Iterator<Item = Self> {
+        let others = [
+            Self::ApprovalModeChanged,
+            Self::StandingApprovalCreated,
+            Self::StandingApprovalRevoked,
+            Self::StandingApprovalUsed,
+        ];
+        Self::APPROVAL.into_iter().chain(others)
+    }
+
+    /// Reads [`EventKind::as_str`] back.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == text)
+    }
+}
+
+impl EventPayload {
+    /// The type of the event, as it is stored.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Unknown(unknown) => &unknown.kind,
+            known => known.kind().map_or("", EventKind::as_str),
+        }
+    }
+}

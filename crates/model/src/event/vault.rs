@@ -1,0 +1,29 @@
+//! Vaults and the master key.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::VaultId;
+use crate::principal::PrincipalId;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VaultCreated {
+    pub owner_id: PrincipalId,
+    pub vault_id: VaultId,
+}
+
+/// What a vault held ends with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VaultDeleted {
+    pub revoked_credentials: u64,
+    pub revoked_grants: u64,
+    pub vault_id: VaultId,
+}
+
+/// All material is wrapped by another master key now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VaultRekeyed {
+    /// The master key in use.
+    pub key_id: String,
+    /// How many data keys were wrapped again.
+    pub rewrapped: u64,
+}
