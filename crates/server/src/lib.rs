@@ -13,6 +13,7 @@ pub mod host;
 pub mod lanes;
 pub mod limiter;
 pub mod listener;
+pub mod mount;
 pub mod openapi;
 pub mod openintent;
 pub mod openwop;

@@ -11,6 +11,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use toolgate_gate::refusal::{Code, Refusal};
 
+use crate::openapi;
 use crate::router::{App, Route};
 use crate::shutdown::Phase;
 
@@ -19,7 +20,6 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 mod about;
 pub mod metrics;
-pub mod openapi;
 pub mod tasks;
 
 /// The routes that need no key: they tell nothing about tenants.
@@ -30,7 +30,7 @@ pub fn routes() -> Vec<Route> {
         Route { method: Method::GET, path: "/healthz", handler: get(health) },
         Route { method: Method::GET, path: "/readyz", handler: get(readiness) },
         Route { method: Method::GET, path: "/metrics", handler: get(metrics::show) },
-        Route { method: Method::GET, path: "/openapi.json", handler: get(openapi::show) },
+        Route { method: Method::GET, path: "/openapi.json", handler: get(openapi::show_toolgate) },
     ]
 }
 

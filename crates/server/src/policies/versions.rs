@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
+use toolgate_api::parameters::Paging;
 use toolgate_gate::refusal::Code;
 
 use super::active::with_rules;
 use super::shapes;
 use crate::caller::{Asked, Identified};
 use crate::openintent::error::Denied;
-use crate::parameters::{FromPath, Id, Paging};
+use crate::parameters::{FromPath, Id, page};
 use crate::router::App;
 
 /// The number of a version in a path.
@@ -31,7 +32,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Asked(caller, paging): Asked<Paging>,
 ) -> Result<Json<Value>, Denied> {
-    let found = app.gate.policy_versions(&caller, paging.request()?).await?;
+    let found = app.gate.policy_versions(&caller, page(paging.limit, paging.cursor)?).await?;
     let versions: Vec<Value> = found.items.iter().map(|version| Value::Object(shapes::version(version))).collect();
     Ok(Json(json!({"versions": versions, "next_cursor": found.next})))
 }
