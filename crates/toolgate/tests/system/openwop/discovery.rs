@@ -1,5 +1,6 @@
 //! What the host says of itself to everybody.
 
+use serde_json::Value;
 use toolgate_server::openwop;
 
 use crate::documentation::page::Page;
