@@ -13,8 +13,11 @@ pub mod reply;
 mod schemas;
 
 pub mod agents;
+pub mod audit;
 pub mod credentials;
+pub mod detached;
 pub mod grants;
+pub mod invocations;
 pub mod master_keys;
 pub mod tenants;
 pub mod vaults;
@@ -31,6 +34,9 @@ pub fn groups() -> Vec<Group> {
         vaults::group(),
         credentials::group(),
         grants::group(),
+        invocations::group(),
+        detached::group(),
+        audit::group(),
         master_keys::group(),
     ]
 }

@@ -63,6 +63,7 @@ impl Schemas {
 
 /// Removes what generators of clients and schemathesis do not understand, or what the server does not check.
 fn polished(mut schema: Schema) -> Value {
+    Bounds.transform(&mut schema);
     let mut formats = RestrictFormats::default();
     formats.infer_from_meta_schema = false;
     formats.allowed_formats.insert("date-time".into());
@@ -72,6 +73,25 @@ fn polished(mut schema: Schema) -> Value {
     bools.transform(&mut schema);
     Polish.transform(&mut schema);
     schema.to_value()
+}
+
+/// The range of an integer, which schemars says only by a `format` that is not a standard.
+struct Bounds;
+
+impl Transform for Bounds {
+    fn transform(&mut self, schema: &mut Schema) {
+        if let Some(members) = schema.as_object_mut() {
+            let maximum = match members.get("format").and_then(Value::as_str) {
+                Some("uint32") => Some(u64::from(u32::MAX)),
+                Some("uint64") => Some(u64::MAX),
+                _ => None,
+            };
+            if let Some(maximum) = maximum {
+                members.entry("maximum").or_insert(maximum.into());
+            }
+        }
+        transform_subschemas(self, schema);
+    }
 }
 
 struct Polish;

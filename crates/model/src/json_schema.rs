@@ -6,13 +6,18 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::approval::{CallLabel, SessionName};
 use crate::context::ContextId;
 use crate::credential::{AuthType, CredentialStatus, ServiceName};
+use crate::hook::{RunId, Transport};
 use crate::id::{
     ApprovalId, CredentialId, EventId, GrantId, InvocationId, KeyId, SessionId, StandingApprovalId, VaultId,
 };
+use crate::invocation::{IdempotencyKey, InvocationStatus};
+use crate::merkle::Hash;
 use crate::principal::{PrincipalId, TenantId};
 use crate::scope::{SCOPE_LIMIT, Scope, ScopeSet};
+use crate::service::{ServiceVersion, ToolName};
 use crate::text::{Label, Line};
 use crate::time::Timestamp;
 
@@ -40,7 +45,8 @@ macro_rules! schemas {
 use schemas;
 
 schemas! {
-    ContextId, Label, PrincipalId, Scope, ServiceName, TenantId => "Name" |_generator| json!({
+    CallLabel, ContextId, IdempotencyKey, Label, PrincipalId, RunId, Scope, ServiceName, ServiceVersion, SessionName, TenantId,
+    ToolName => "Name" |_generator| json!({
         "type": "string",
         "description": "A name that a client chose: letters, digits and `. _ : @ -`.",
         "pattern": "^[A-Za-z0-9._:@-]{1,128}$",
@@ -67,6 +73,21 @@ schemas! {
     SessionId => "SessionId" |_generator| id(SessionId::PREFIX);
     StandingApprovalId => "StandingApprovalId" |_generator| id(StandingApprovalId::PREFIX);
     VaultId => "VaultId" |_generator| id(VaultId::PREFIX);
+    Hash => "Hash" |_generator| json!({
+        "type": "string",
+        "description": "A SHA-256 in base64.",
+        "pattern": "^[A-Za-z0-9+/]{43}=$",
+    });
+    InvocationStatus => "InvocationStatus" |_generator| json!({
+        "type": "string",
+        "description": "Refused, failed, in flight, carried out, or cut off before it was settled.",
+        "enum": InvocationStatus::ALL,
+    });
+    Transport => "Transport" |_generator| json!({
+        "type": "string",
+        "description": "How the tool is reached.",
+        "enum": ["http", "mcp", "native"],
+    });
     AuthType => "AuthType" |_generator| json!({
         "type": "string",
         "description": "How a request authenticates to the service.",

@@ -4,7 +4,9 @@
 use axum::routing::{MethodRouter, delete, get, post, put};
 use http::Method;
 
-use crate::mount::endpoint;
+use toolgate_api::audit::ExportLog;
+
+use crate::mount::{endpoint, special};
 use crate::router::Route;
 
 mod agents;
@@ -18,7 +20,6 @@ mod invoke;
 mod master_keys;
 pub(crate) mod progress;
 mod services;
-mod shapes;
 mod tenants;
 mod tools;
 mod vaults;
@@ -70,20 +71,20 @@ pub fn routes() -> Vec<Route> {
         route(Method::GET, "/api/v1/tools/why", get(why::explain)),
         route(Method::GET, "/api/v1/tools/{service}", get(tools::of_service)),
         route(Method::POST, "/api/v1/tools/invoke", post(invoke::invoke)),
-        route(Method::POST, "/api/v1/invocations", post(invocations::report)),
-        route(Method::GET, "/api/v1/invocations", get(invocations::list)),
-        route(Method::GET, "/api/v1/invocations/{invocation_id}", get(invocations::show)),
+        endpoint(invocations::report),
+        endpoint(invocations::list),
+        endpoint(invocations::show),
         route(Method::GET, "/api/v1/invocations/{invocation_id}/result", get(detached::result)),
         route(Method::DELETE, "/api/v1/invocations/{invocation_id}/result", delete(detached::forget)),
         route(Method::POST, "/api/v1/invocations/{invocation_id}/cancel", post(detached::cancel)),
-        route(Method::GET, "/api/v1/detached-calls", get(detached::list)),
-        route(Method::GET, "/api/v1/grants/{grant_id}/invocations", get(invocations::of_grant)),
-        route(Method::GET, "/api/v1/intents/{intent_id}/invocations", get(invocations::of_intent)),
-        route(Method::GET, "/api/v1/tasks/{task_id}/invocations", get(invocations::of_task)),
-        route(Method::GET, "/api/v1/audit/events", get(audit::events)),
-        route(Method::GET, "/api/v1/audit/head", get(audit::head)),
-        route(Method::GET, "/api/v1/audit/proof", get(audit::proof)),
-        route(Method::GET, "/api/v1/audit/export", get(audit::export)),
+        endpoint(detached::list),
+        endpoint(invocations::of_grant),
+        endpoint(invocations::of_intent),
+        endpoint(invocations::of_task),
+        endpoint(audit::events),
+        endpoint(audit::head),
+        endpoint(audit::proof),
+        special::<ExportLog, _, _>(audit::export),
         endpoint(master_keys::status),
         endpoint(master_keys::rekey),
     ]
