@@ -19,6 +19,7 @@ pub mod detached;
 pub mod grants;
 pub mod invocations;
 pub mod master_keys;
+pub mod services;
 pub mod tenants;
 pub mod vaults;
 
@@ -34,6 +35,7 @@ pub fn groups() -> Vec<Group> {
         vaults::group(),
         credentials::group(),
         grants::group(),
+        services::group(),
         invocations::group(),
         detached::group(),
         audit::group(),

@@ -23,6 +23,7 @@ use crate::time::Timestamp;
 
 mod grants;
 mod principals;
+mod services;
 
 /// `schemas! { Type, OtherType => "Name" |generator| { ... }; }`: all listed types have the schema of that name.
 macro_rules! schemas {
@@ -107,6 +108,11 @@ schemas! {
 
 fn id(prefix: &str) -> Value {
     json!({"type": "string", "pattern": format!("^{prefix}_[0-7][0-9A-HJKMNP-TV-Z]{{25}}$")})
+}
+
+/// The words of a closed vocabulary.
+fn words<T>(vocabulary: &[(&'static str, T)]) -> Vec<&'static str> {
+    vocabulary.iter().map(|(word, _)| *word).collect()
 }
 
 /// INVARIANT: every schema above is an object, so the default is never taken.

@@ -1,10 +1,10 @@
 //! OpenIntent RFC-0014 under `/api/v1`: vaults, credentials, grants and delegation in the RFC's shapes and in those of its
 //! Python SDK, and the administration that both leave open (agents, keys, tenants, the audit log).
 
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::{MethodRouter, delete, get, post};
 use http::Method;
-
 use toolgate_api::audit::ExportLog;
+use toolgate_api::services::{CreateService, ReplaceService};
 
 use crate::mount::{endpoint, special};
 use crate::router::Route;
@@ -61,11 +61,11 @@ pub fn routes() -> Vec<Route> {
         endpoint(grants::delegate),
         endpoint(grants::suspend),
         endpoint(grants::resume),
-        route(Method::POST, "/api/v1/services", post(services::create)),
-        route(Method::GET, "/api/v1/services", get(services::list)),
-        route(Method::GET, "/api/v1/services/{service}", get(services::show)),
-        route(Method::PUT, "/api/v1/services/{service}", put(services::replace)),
-        route(Method::DELETE, "/api/v1/services/{service}", delete(services::remove)),
+        special::<CreateService, _, _>(services::create),
+        endpoint(services::list),
+        endpoint(services::show),
+        special::<ReplaceService, _, _>(services::replace),
+        endpoint(services::remove),
         route(Method::GET, "/api/v1/tools", get(tools::list)),
         route(Method::GET, "/api/v1/tools/granted", get(tools::granted)),
         route(Method::GET, "/api/v1/tools/why", get(why::explain)),

@@ -7,9 +7,8 @@ use toolgate_gate::refusal::Code;
 use toolgate_model::descriptor::ToolDescriptor;
 use toolgate_model::openwop_event::RunEvent;
 
-pub(super) const TOOLGATE_PARTS: [&str; 7] = [
+pub(super) const TOOLGATE_PARTS: [&str; 6] = [
     include_str!("../../openapi/common.json"),
-    include_str!("../../openapi/services.json"),
     include_str!("../../openapi/tools.json"),
     include_str!("../../openapi/approvals.json"),
     include_str!("../../openapi/policies.json"),
