@@ -18,7 +18,7 @@ use crate::detached::DetachedCall;
 use crate::endpoint::{RequestBody, endpoints};
 use crate::parameters::{Cursor, Limit};
 use crate::reading::optional_object;
-use crate::reply::NextCursor;
+use crate::reply::{Dollars, NextCursor};
 
 endpoints! {
     tag "invocations" = "The records of calls, refused ones included.";
@@ -192,12 +192,6 @@ enum ReportedCost {
     Dollars(#[schemars(with = "Dollars")] f64),
     Object { estimated_cost_usd: Option<Dollars> },
 }
-
-/// US dollars, to at most six decimals.
-#[derive(JsonSchema)]
-#[schemars(inline)]
-#[expect(dead_code, reason = "only its schema is used")]
-struct Dollars(#[schemars(range(min = 0, max = 1_000_000_000))] f64);
 
 /// What remains of a call.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -21,6 +21,7 @@ pub mod invocations;
 pub mod master_keys;
 pub mod services;
 pub mod tenants;
+pub mod tools;
 pub mod vaults;
 
 pub use self::document::{DocumentError, document};
@@ -36,6 +37,7 @@ pub fn groups() -> Vec<Group> {
         credentials::group(),
         grants::group(),
         services::group(),
+        tools::group(),
         invocations::group(),
         detached::group(),
         audit::group(),

@@ -28,6 +28,19 @@ inline_schema!(
     })
 );
 
+/// US dollars, to at most six decimals.
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct Dollars(#[schemars(range(min = 0, max = 1_000_000_000))] f64);
+
+/// What was refused. The document lists the codes where the gate says which there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ErrorCode(pub String);
+
+inline_schema!(ErrorCode, "ErrorCode", json!({"$ref": "#/components/schemas/ErrorCode"}));
+
 /// A secret that a response shows once.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]

@@ -25,6 +25,8 @@ mod grants;
 mod principals;
 mod services;
 
+pub use self::services::ToolRateLimit;
+
 /// `schemas! { Type, OtherType => "Name" |generator| { ... }; }`: all listed types have the schema of that name.
 macro_rules! schemas {
     ($($($type:ty),+ => $name:literal |$generator:ident| $schema:expr;)+) => {$($(

@@ -23,7 +23,7 @@ pub mod guard;
 pub mod hook;
 pub mod id;
 pub mod invocation;
-mod json_schema;
+pub mod json_schema;
 pub mod key;
 pub mod merkle;
 pub mod openwop_event;

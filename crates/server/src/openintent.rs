@@ -5,6 +5,7 @@ use axum::routing::{MethodRouter, delete, get, post};
 use http::Method;
 use toolgate_api::audit::ExportLog;
 use toolgate_api::services::{CreateService, ReplaceService};
+use toolgate_api::tools::ExplainCall;
 
 use crate::mount::{endpoint, special};
 use crate::router::Route;
@@ -66,10 +67,10 @@ pub fn routes() -> Vec<Route> {
         endpoint(services::show),
         special::<ReplaceService, _, _>(services::replace),
         endpoint(services::remove),
-        route(Method::GET, "/api/v1/tools", get(tools::list)),
-        route(Method::GET, "/api/v1/tools/granted", get(tools::granted)),
-        route(Method::GET, "/api/v1/tools/why", get(why::explain)),
-        route(Method::GET, "/api/v1/tools/{service}", get(tools::of_service)),
+        endpoint(tools::list),
+        endpoint(tools::granted),
+        special::<ExplainCall, _, _>(why::explain),
+        endpoint(tools::of_service),
         route(Method::POST, "/api/v1/tools/invoke", post(invoke::invoke)),
         endpoint(invocations::report),
         endpoint(invocations::list),

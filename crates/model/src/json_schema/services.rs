@@ -18,7 +18,9 @@ use crate::text::{Label, Line};
 
 /// Parts of definitions that have a schema of their own.
 struct StatusRange;
-struct ToolRateLimit;
+
+/// The rate limit of a tool, whose period is shorter than that of a principal may be.
+pub struct ToolRateLimit;
 
 schemas! {
     ServiceDefinition => "ServiceDefinition" |generator| json!({
