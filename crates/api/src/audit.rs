@@ -11,7 +11,7 @@ use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
-use crate::document::merge;
+use crate::document::replace_content;
 use crate::endpoint::endpoints;
 use crate::parameters::{Cursor, Limit};
 use crate::reply::NextCursor;
@@ -57,10 +57,7 @@ fn describe_export(operation: &mut Value, _: &mut Schemas) {
         "application/x-ndjson": {"schema": {"type": "string"}},
         "text/plain": {"schema": {"type": "string", "description": "The same, where only this is accepted."}},
     });
-    if let Some(response) = operation.pointer_mut("/responses/200").and_then(Value::as_object_mut) {
-        response.remove("content");
-    }
-    merge(operation, json!({"responses": {"200": {"content": content}}}));
+    replace_content(operation, content);
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]

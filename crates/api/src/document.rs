@@ -85,6 +85,13 @@ pub fn merge(into: &mut Value, from: Value) {
     }
 }
 
+/// Gives the success other media types than JSON.
+pub(crate) fn replace_content(operation: &mut Value, content: Value) {
+    if let Some(response) = operation.pointer_mut("/responses/200").and_then(Value::as_object_mut) {
+        response.insert("content".to_owned(), content);
+    }
+}
+
 /// The operation of an endpoint, without what follows from its kind.
 pub(crate) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Value {
     let (summary, description) = E::DOC.split_once("\n\n").unwrap_or((E::DOC, ""));

@@ -19,6 +19,7 @@ pub mod detached;
 pub mod grants;
 pub mod invocations;
 pub mod master_keys;
+pub mod operations;
 pub mod services;
 pub mod tenants;
 pub mod tools;
@@ -42,5 +43,6 @@ pub fn groups() -> Vec<Group> {
         detached::group(),
         audit::group(),
         master_keys::group(),
+        operations::group(),
     ]
 }

@@ -87,6 +87,7 @@ pub(crate) use constants;
 
 constants! {
     Deleted = "deleted";
+    Okay = "ok";
     Removed = "removed";
     Revoked = "revoked";
 }
