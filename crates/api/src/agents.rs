@@ -166,15 +166,14 @@ impl RequestBody for AgentChanges {}
 struct ToolAllowlist(#[schemars(length(max = 1024))] BTreeSet<ToolId>);
 
 /// A principal.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Agent {
     pub id: PrincipalId,
     pub tenant_id: TenantId,
     pub kind: PrincipalKind,
     pub name: Option<Line>,
     /// As they were stored; one that is no longer a valid scope covers nothing.
-    #[schemars(with = "Vec<String>")]
-    pub scopes: HeldScopes,
+    pub scopes: Vec<String>,
     pub permissions: PermissionSet,
     pub rate_limits: ToolRateLimits,
     /// What policies and guardians know it by, such as `trusted`.
@@ -196,7 +195,7 @@ impl From<Principal> for Agent {
             tenant_id: principal.tenant,
             kind: principal.kind,
             name: principal.name,
-            scopes: principal.scopes,
+            scopes: principal.scopes.iter().map(str::to_owned).collect(),
             permissions: principal.permissions,
             rate_limits: principal.rate_limits,
             labels: principal.labels,
@@ -209,7 +208,7 @@ impl From<Principal> for Agent {
 }
 
 /// A principal as it was just stored.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StoredAgent {
     #[serde(flatten)]
     pub agent: Agent,
@@ -217,7 +216,7 @@ pub struct StoredAgent {
     pub unresolved_tools: Vec<ToolId>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgentPage {
     pub agents: Vec<Agent>,
     pub next_cursor: NextCursor,

@@ -171,7 +171,9 @@ fn query_parameters(schema: &Value) -> Vec<Value> {
         merge(&mut parameter, json!({"schema": schema}));
         parameter
     });
-    parameters.collect()
+    let mut parameters: Vec<Value> = parameters.collect();
+    parameters.sort_by_key(|parameter| parameter.get("name").and_then(Value::as_str).map(str::to_owned));
+    parameters
 }
 
 fn without_null(schema: &Value) -> Value {

@@ -31,7 +31,7 @@ pub trait Endpoint: 'static {
     type Path: PathParameter;
     type Query: JsonSchema + Serialize + DeserializeOwned;
     type Body: RequestBody;
-    type Reply: JsonSchema + Serialize;
+    type Reply: JsonSchema + Serialize + DeserializeOwned;
 
     /// A request body for the document.
     fn example() -> Option<Value> {

@@ -1,5 +1,6 @@
-//! A document as text, indented, with `type` before the other members of an object: schemathesis skips the limits of a
-//! parameter when it reads them before its type.
+//! A document as text, indented, with the members of an object in order: `type` first, because schemathesis skips the limits
+//! of a parameter when it reads them before its type, and then by name, because the order in which serde_json keeps members
+//! depends on features that other crates of the same build switch on.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -19,8 +20,9 @@ impl Serialize for TypeFirst<'_> {
         match self.0 {
             Value::Object(members) => {
                 let mut map = serializer.serialize_map(Some(members.len()))?;
-                let (first, rest): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| *name == "type");
-                for (name, value) in first.into_iter().chain(rest) {
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_by_key(|(name, _)| (*name != "type", *name));
+                for (name, value) in members {
                     map.serialize_entry(name, &TypeFirst(value))?;
                 }
                 map.end()

@@ -20,6 +20,7 @@ pub mod grants;
 pub mod invocations;
 pub mod master_keys;
 pub mod operations;
+pub mod policies;
 pub mod services;
 pub mod tenants;
 pub mod tools;
@@ -39,6 +40,7 @@ pub fn groups() -> Vec<Group> {
         grants::group(),
         services::group(),
         tools::group(),
+        policies::group(),
         invocations::group(),
         detached::group(),
         audit::group(),

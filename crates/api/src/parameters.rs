@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::ServiceName;
+use toolgate_model::hook::RunId;
 use toolgate_model::id::{
     ApprovalId, CredentialId, GrantId, InvocationId, KeyId, SessionId, StandingApprovalId, VaultId,
 };
 use toolgate_model::principal::{PrincipalId, TenantId};
 
+use crate::policies::PolicyVersionNumber;
 use crate::schemas::Schemas;
 
 /// A query or a body without members: whatever is sent is refused and not ignored.
@@ -53,8 +55,8 @@ macro_rules! path_parameters {
 }
 
 path_parameters! {
-    ApprovalId, ContextId, CredentialId, GrantId, InvocationId, KeyId, PrincipalId, ServiceName, SessionId,
-    StandingApprovalId, TenantId, VaultId,
+    ApprovalId, ContextId, CredentialId, GrantId, InvocationId, KeyId, PolicyVersionNumber, PrincipalId, RunId,
+    ServiceName, SessionId, StandingApprovalId, TenantId, VaultId,
 }
 
 /// INVARIANT: the ids above consist of characters that stand for themselves in a path.

@@ -101,6 +101,9 @@ impl Transform for Polish {
         if let Some(members) = schema.as_object_mut() {
             // A set is read from a list with repetitions.
             members.remove("uniqueItems");
+            if let Some(Value::Array(required)) = members.get_mut("required") {
+                required.sort_by_key(|name| name.as_str().map(str::to_owned));
+            }
             // Generators of clients know no defaults but texts, numbers and truth values.
             let simple = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
             members.retain(|name, value| name != "default" || simple(value));

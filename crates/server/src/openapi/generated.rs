@@ -7,11 +7,10 @@ use toolgate_gate::refusal::Code;
 use toolgate_model::descriptor::ToolDescriptor;
 use toolgate_model::openwop_event::RunEvent;
 
-pub(super) const TOOLGATE_PARTS: [&str; 5] = [
+pub(super) const TOOLGATE_PARTS: [&str; 4] = [
     include_str!("../../openapi/common.json"),
     include_str!("../../openapi/tools.json"),
     include_str!("../../openapi/approvals.json"),
-    include_str!("../../openapi/policies.json"),
     include_str!("../../openapi/detached.json"),
 ];
 
