@@ -134,7 +134,7 @@ narrower_queries! {
 }
 
 /// A call as its caller made it.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InvocationReport {
     // A text that is not an id names no grant.

@@ -25,6 +25,9 @@ mod grants;
 mod principals;
 mod services;
 
+#[cfg(test)]
+mod tests;
+
 pub use self::services::ToolRateLimit;
 
 /// `schemas! { Type, OtherType => "Name" |generator| { ... }; }`: all listed types have the schema of that name.
