@@ -298,7 +298,7 @@ pub struct EstimatedCost {
 #[schemars(inline)]
 pub enum ShownInvocation {
     Recorded(Box<Invocation>),
-    Detached(DetachedCall),
+    Detached(Box<DetachedCall>),
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -59,7 +59,7 @@ pub(super) async fn show(request: TypedRequest<ShowInvocation>) -> Result<ShownI
         Ok(invocation) => invocation,
         // A detached call has a record once it was admitted or refused.
         Err(missing) => match app.gate.detached_call(&caller, id).await {
-            Ok(DetachedView::Open(call)) => return Ok(ShownInvocation::Detached(detached::shown(&call))),
+            Ok(DetachedView::Open(call)) => return Ok(ShownInvocation::Detached(Box::new(detached::shown(&call)))),
             // It ended between the two looks.
             Ok(DetachedView::Ended(_)) => app.gate.invocation(&caller, id).await?,
             Err(_) => return Err(missing.into()),
