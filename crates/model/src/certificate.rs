@@ -13,7 +13,7 @@ const MAX_ID: usize = 2048;
 const MAX_TRUST_DOMAIN: usize = 255;
 
 /// What a client certificate is known by.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CertificateName {
     /// The workload that it was issued to. Renewed certificates keep it.
@@ -23,7 +23,8 @@ pub enum CertificateName {
 }
 
 /// `spiffe://TRUST-DOMAIN/PATH`, in the one spelling that the standard allows.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(transparent)]
 pub struct SpiffeId(String);
 
 /// The SHA-256 of a certificate in DER.
@@ -111,6 +112,13 @@ impl<'de> serde::Deserialize<'de> for SpiffeId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+impl serde::Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let digits: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        serializer.serialize_str(&digits)
     }
 }
 

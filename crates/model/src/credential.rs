@@ -67,7 +67,7 @@ pub enum AuthType {
 }
 
 impl AuthType {
-    const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::ApiKey,
         Self::BasicAuth,
         Self::BearerToken,
@@ -99,7 +99,7 @@ impl AuthType {
 }
 
 /// Where a credential stands in its lifecycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialStatus {
     /// Usable.

@@ -35,7 +35,7 @@ pub enum InvocationStatus {
 }
 
 impl InvocationStatus {
-    const ALL: [Self; 5] = [Self::Denied, Self::Error, Self::Running, Self::Success, Self::Unknown];
+    pub(crate) const ALL: [Self; 5] = [Self::Denied, Self::Error, Self::Running, Self::Success, Self::Unknown];
 
     /// As it is stored, shown and filtered by.
     pub fn as_str(self) -> &'static str {

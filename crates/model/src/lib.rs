@@ -23,6 +23,7 @@ pub mod guard;
 pub mod hook;
 pub mod id;
 pub mod invocation;
+pub mod json_schema;
 pub mod key;
 pub mod merkle;
 pub mod openwop_event;

@@ -1,17 +1,13 @@
 //! Bodies: bounded, strict JSON, read into a typed value. What is not understood is refused by name, and no refusal
 //! repeats a value that was sent, since it may be a secret.
 
-use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use http::header;
 use http_body_util::BodyExt;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::DeserializeOwned;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::strict_json::{self, StrictJsonError};
 use zeroize::Zeroizing;
@@ -19,6 +15,9 @@ use zeroize::Zeroizing;
 use crate::limiter::BodyShare;
 use crate::openintent::error::Denied;
 use crate::router::App;
+
+pub use toolgate_api::Nothing;
+pub(crate) use toolgate_api::reading::{Object, optional_object};
 
 /// How long a body may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,23 +29,12 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for OptionalBody<T> {
     type Rejection = Denied;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Denied> {
-        let typed = is_json(&request);
-        let bytes = read(request, app.max_body).await?;
-        if bytes.is_empty() {
-            return Ok(Self(T::default()));
-        }
-        typed?;
-        Ok(Self(parse(&bytes)?))
+        Ok(Self(json_or(request, app.max_body, || Some(T::default())).await?))
     }
 }
 
 /// A JSON body that may be left out.
 pub struct OptionalBody<T>(pub T);
-
-/// A body or a query that has no fields, so that any that is sent is refused and not ignored.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Nothing {}
 
 impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Denied;
@@ -58,44 +46,23 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
 
 /// Reads the JSON body of a request.
 pub(crate) async fn json<T: DeserializeOwned>(request: Request, limit: usize) -> Result<T, Refusal> {
-    is_json(&request)?;
-    parse(&read(request, limit).await?)
+    json_or(request, limit, || None).await
 }
 
-/// Reads an object, or `null` for none, inside a body. Without this a struct is read from a list of its fields too.
-pub(crate) fn optional_object<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    deserializer.deserialize_any(OptionalObject(PhantomData))
-}
-
-/// An object inside a list of a body. Without this a struct is read from a list of its fields too.
-#[derive(Debug)]
-pub(crate) struct Object<T>(pub T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        optional_object(deserializer)?.map(Self).ok_or_else(|| D::Error::custom("must be an object"))
+/// Reads the JSON body of a request. An empty one stands for `absent()`, and is refused where that is `None`.
+pub(crate) async fn json_or<T: DeserializeOwned>(
+    request: Request,
+    limit: usize,
+    absent: fn() -> Option<T>,
+) -> Result<T, Refusal> {
+    let typed = is_json(&request);
+    if absent().is_none() {
+        typed.clone()?;
     }
-}
-
-struct OptionalObject<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for OptionalObject<T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(members)).map(Some)
+    let bytes = read(request, limit).await?;
+    match absent() {
+        Some(absent) if bytes.is_empty() => Ok(absent),
+        _ => typed.and_then(|()| parse(&bytes)),
     }
 }
 

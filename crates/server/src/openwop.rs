@@ -4,6 +4,7 @@
 use axum::routing::{MethodRouter, delete, get, post};
 use http::Method;
 
+use crate::openapi;
 use crate::router::Route;
 
 mod approval_gate;
@@ -12,7 +13,6 @@ mod conformance;
 mod discovery;
 pub mod error;
 mod events;
-pub mod openapi;
 mod reading;
 mod runs;
 mod sessions;
@@ -63,7 +63,7 @@ pub fn conformance_routes() -> Vec<Route> {
 pub fn open_routes() -> Vec<Route> {
     vec![
         route(Method::GET, "/.well-known/openwop", get(discovery::show)),
-        route(Method::GET, "/v1/openapi.json", get(openapi::show)),
+        route(Method::GET, "/v1/openapi.json", get(openapi::show_openwop)),
     ]
 }
 

@@ -6,11 +6,16 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use http::{Method, StatusCode};
-use serde_json::json;
+use http::StatusCode;
+use toolgate_api::operations::{
+    ClockStatus, Health, PartStatus, Readiness, ReadinessClock, ReadinessPart, ReadinessStatus, ShowHealth,
+    ShowMetrics, ShowOpenApi, ShowOpenIntentDiscovery, ShowPage, ShowReadiness,
+};
+use toolgate_api::reply::{ErrorCode, Okay};
 use toolgate_gate::refusal::{Code, Refusal};
 
+use crate::mount::special;
+use crate::openapi;
 use crate::router::{App, Route};
 use crate::shutdown::Phase;
 
@@ -19,23 +24,22 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 mod about;
 pub mod metrics;
-pub mod openapi;
 pub mod tasks;
 
 /// The routes that need no key: they tell nothing about tenants.
 pub fn routes() -> Vec<Route> {
     vec![
-        Route { method: Method::GET, path: "/", handler: get(about::page) },
-        Route { method: Method::GET, path: "/.well-known/openintent.json", handler: get(about::openintent) },
-        Route { method: Method::GET, path: "/healthz", handler: get(health) },
-        Route { method: Method::GET, path: "/readyz", handler: get(readiness) },
-        Route { method: Method::GET, path: "/metrics", handler: get(metrics::show) },
-        Route { method: Method::GET, path: "/openapi.json", handler: get(openapi::show) },
+        special::<ShowPage, _, _>(about::page),
+        special::<ShowOpenIntentDiscovery, _, _>(about::openintent),
+        special::<ShowHealth, _, _>(health),
+        special::<ShowReadiness, _, _>(readiness),
+        special::<ShowMetrics, _, _>(metrics::show),
+        special::<ShowOpenApi, _, _>(openapi::show_toolgate),
     ]
 }
 
-async fn health() -> Json<serde_json::Value> {
-    Json(json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}))
+async fn health() -> Json<Health> {
+    Json(Health { status: Okay::Value, version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
 /// A probe that waits is no answer to whether the gate is ready.
@@ -61,19 +65,28 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
     };
     let tasks = app.tasks.check();
     let ready = ledger.is_ok() && keys.is_ok() && tasks.is_ok() && stopping.is_ok();
-    let part = |result: &Result<(), Refusal>| match result {
-        Ok(()) => json!({"status": "ok"}),
-        Err(refusal) => json!({"status": "failed", "code": refusal.code().as_str(), "message": refusal.reason()}),
+    let body = Readiness {
+        status: if ready { ReadinessStatus::Ready } else { ReadinessStatus::NotReady },
+        ledger: part(ledger),
+        key_provider: part(keys),
+        tasks: part(tasks),
+        shutdown: part(stopping),
+        // Everything is served all the same: a step may be the correction of a wrong time.
+        clock: ReadinessClock {
+            status: if app.gate.clock.is_steady() { ClockStatus::Ok } else { ClockStatus::Stepped },
+        },
     };
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body = json!({
-        "status": if ready { "ready" } else { "not ready" },
-        "ledger": part(&ledger),
-        "key_provider": part(&keys),
-        "tasks": part(&tasks),
-        "shutdown": part(&stopping),
-        // Everything is served all the same: a step may be the correction of a wrong time.
-        "clock": if app.gate.clock.is_steady() { json!({"status": "ok"}) } else { json!({"status": "stepped"}) },
-    });
     (status, Json(body)).into_response()
+}
+
+fn part(result: Result<(), Refusal>) -> ReadinessPart {
+    match result {
+        Ok(()) => ReadinessPart { status: PartStatus::Ok, code: None, message: None },
+        Err(refusal) => ReadinessPart {
+            status: PartStatus::Failed,
+            code: Some(ErrorCode(refusal.code().as_str().to_owned())),
+            message: Some(refusal.reason().to_owned()),
+        },
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Path, Query};
 use http::Uri;
 use http::request::Parts;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use toolgate_api::parameters::Limit;
 use toolgate_gate::ports::ledger::PageRequest;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::text::check_identifier;
@@ -59,6 +59,15 @@ impl<T: FromPath> FromRequestParts<Arc<App>> for Id<T> {
     }
 }
 
+impl FromPath for () {
+    const MISSING: Code = Code::RouteNotFound;
+    const SHAPE: &'static str = "there is no id in this path";
+
+    fn from_path(_: &str) -> Option<Self> {
+        Some(())
+    }
+}
+
 macro_rules! path_ids {
     ($($kind:ty => $code:ident, $shape:literal;)+) => {$(
         impl FromPath for $kind {
@@ -89,29 +98,10 @@ path_ids! {
     toolgate_model::principal::TenantId => TenantNotFound, "the id of a tenant has letters, digits and . _ : @ -";
 }
 
-/// Paging, the same for every list.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Paging {
-    /// How many at most.
-    pub limit: Option<u32>,
-    /// Where the page before ended.
-    pub cursor: Option<String>,
-}
-
-impl Paging {
-    /// How many a page has when nobody says.
-    const USUAL: u32 = 100;
-
-    /// As the ledger takes it.
-    pub fn request(self) -> Result<PageRequest, Refusal> {
-        page(self.limit, self.cursor)
-    }
-}
-
-/// Checks paging that stands among other parameters.
-pub fn page(limit: Option<u32>, cursor: Option<String>) -> Result<PageRequest, Refusal> {
-    let limit = limit.unwrap_or(Paging::USUAL);
+/// The page that a query asks for.
+pub fn page(limit: Option<impl Into<u32>>, cursor: Option<impl Into<String>>) -> Result<PageRequest, Refusal> {
+    let limit = limit.map_or(Limit::DEFAULT, Into::into);
+    let cursor: Option<String> = cursor.map(Into::into);
     if !(1..=PageRequest::LIMIT).contains(&limit) {
         let reason = format!("`limit` must be from 1 to {}", PageRequest::LIMIT);
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "limit"));

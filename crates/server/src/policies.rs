@@ -1,31 +1,30 @@
 //! Policies over HTTP: what is in force, its versions, changes to it, and what a draft or the past says about it.
 
-use axum::routing::{MethodRouter, get, post, put};
-use http::Method;
+use toolgate_api::policies::{ApplyPolicies, CheckPolicies, SimulatePolicies};
 
+use crate::mount::{endpoint, special};
 use crate::router::Route;
 
 mod active;
 mod changes;
 mod files;
-mod shapes;
+mod shown;
 mod trials;
 mod versions;
 
 /// Every route of this surface.
 pub fn routes() -> Vec<Route> {
-    let route = |method: Method, path: &'static str, handler: MethodRouter<_>| Route { method, path, handler };
     vec![
-        route(Method::GET, "/api/v1/policies", get(active::show)),
-        route(Method::PUT, "/api/v1/policies", put(changes::apply)),
-        route(Method::POST, "/api/v1/policies/check", post(trials::check)),
-        route(Method::POST, "/api/v1/policies/promote", post(changes::promote)),
-        route(Method::POST, "/api/v1/policies/rollback", post(changes::roll_back)),
-        route(Method::GET, "/api/v1/policies/schema", get(active::schema)),
-        route(Method::GET, "/api/v1/policies/shadow", get(trials::shadow)),
-        route(Method::POST, "/api/v1/policies/simulate", post(trials::simulate)),
-        route(Method::GET, "/api/v1/policies/versions", get(versions::list)),
-        route(Method::GET, "/api/v1/policies/versions/{version}", get(versions::show)),
-        route(Method::GET, "/api/v1/runs/{run_id}/replay", get(trials::replay)),
+        endpoint(active::show),
+        special::<ApplyPolicies, _, _>(changes::apply),
+        special::<CheckPolicies, _, _>(trials::check),
+        endpoint(changes::promote),
+        endpoint(changes::roll_back),
+        endpoint(active::schema),
+        endpoint(trials::shadow),
+        special::<SimulatePolicies, _, _>(trials::simulate),
+        endpoint(versions::list),
+        endpoint(versions::show),
+        endpoint(trials::replay),
     ]
 }

@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 
 mod flow;
 mod steps;
+mod typed;
 
 pub use self::steps::answered;
 

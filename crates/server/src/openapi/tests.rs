@@ -1,7 +1,10 @@
 //! Each document says what the routes are, and is a valid document.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use serde_json::{Value, json};
+use toolgate_api::json_text;
 use toolgate_gate::refusal::Code;
 
 use super::*;
@@ -19,14 +22,14 @@ struct Described {
 fn all() -> [Described; 2] {
     [
         Described {
-            document: operators::openapi::document(),
-            parts: operators::openapi::PARTS.to_vec(),
+            document: generated::toolgate().unwrap(),
+            parts: generated::TOOLGATE_PARTS.to_vec(),
             guarded: guarded_routes(),
             open: operators::routes().into_iter().chain(approvals::open_routes()).collect(),
         },
         Described {
-            document: openwop::openapi::document(),
-            parts: openwop::openapi::PARTS.to_vec(),
+            document: generated::openwop().unwrap(),
+            parts: generated::OPENWOP_PARTS.to_vec(),
             guarded: openwop::routes().into_iter().chain(aos::routes()).collect(),
             open: openwop::open_routes(),
         },
@@ -70,6 +73,23 @@ fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
 
 fn named(routes: Vec<Route>) -> BTreeSet<(String, String)> {
     routes.into_iter().map(|route| (route.method.to_string(), route.path.to_owned())).collect()
+}
+
+/// `UPDATE_OPENAPI=1 cargo test -p toolgate-server openapi` writes the files anew.
+#[test]
+fn the_documents_that_are_served_are_those_of_the_endpoints() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi");
+    let documents =
+        [("openapi.json", TOOLGATE, generated::toolgate()), ("openwop.json", OPENWOP, generated::openwop())];
+    for (name, served, generated) in documents {
+        let text = json_text::pretty(&generated.unwrap());
+        if std::env::var_os("UPDATE_OPENAPI").is_some() {
+            std::fs::write(folder.join(name), text).unwrap();
+            continue;
+        }
+        let update = "run `UPDATE_OPENAPI=1 cargo test -p toolgate-server openapi`";
+        assert!(served == text, "{name} is not what the endpoints say; {update}");
+    }
 }
 
 #[test]
@@ -211,7 +231,7 @@ fn every_schema_is_a_schema() {
 
 #[test]
 fn the_codes_and_permissions_are_those_of_the_gate() {
-    let document = operators::openapi::document();
+    let document = generated::toolgate().unwrap();
     let codes = document["components"]["schemas"]["ErrorCode"]["enum"].as_array().unwrap();
     assert_eq!(codes.len(), Code::ALL.len());
     assert!(codes.contains(&json!("GRANT_NOT_FOUND")));

@@ -2,65 +2,33 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Body as ResponseBody;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, header};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use toolgate_gate::authority::audit::Proof;
-use toolgate_gate::ports::ledger::{EventFilter, LogHead, LoggedEvent};
+use serde_json::{Value, json};
+use toolgate_api::audit::{EventPage, ListEvents, LogHead, Proof, ProofKind, ProofQuery, Prove, Proven, ShowLogHead};
+use toolgate_api::reply::NextCursor;
+use toolgate_gate::authority::audit;
+use toolgate_gate::ports::ledger::{self, EventFilter, LoggedEvent};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::audit_export::broken_line;
-use toolgate_model::context::ContextId;
-use toolgate_model::hook::RunId;
-use toolgate_model::principal::PrincipalId;
 use toolgate_model::text::check_identifier;
-use toolgate_model::time::Timestamp;
 
 use super::error::Denied;
 use super::progress::LINES;
-use super::shapes;
 use crate::accepted;
-use crate::caller::{Asked, Identified};
+use crate::caller::Identified;
+use crate::mount::TypedRequest;
 use crate::parameters::page;
 use crate::router::App;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct EventQuery {
-    r#type: Option<String>,
-    run_id: Option<RunId>,
-    tool: Option<String>,
-    actor: Option<PrincipalId>,
-    agent_id: Option<PrincipalId>,
-    intent_id: Option<ContextId>,
-    task_id: Option<ContextId>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-/// `sequence` (and `size`) for inclusion, `first` (and `second`) for consistency.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ProofQuery {
-    sequence: Option<u64>,
-    size: Option<u64>,
-    first: Option<u64>,
-    second: Option<u64>,
-}
-
-pub(super) async fn events(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<EventQuery>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn events(request: TypedRequest<ListEvents>) -> Result<EventPage, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
     let request = page(query.limit, query.cursor)?;
-    if query.r#type.as_deref().is_some_and(|kind| check_identifier(kind).is_err()) {
+    if query.kind.as_deref().is_some_and(|kind| check_identifier(kind).is_err()) {
         let reason = "`type` must be the type of an event, for example grant.created";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "type").into());
     }
@@ -69,7 +37,7 @@ pub(super) async fn events(
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "tool").into());
     }
     let filter = EventFilter {
-        kinds: query.r#type.into_iter().collect(),
+        kinds: query.kind.into_iter().collect(),
         run: query.run_id.map(|run| run.as_str().to_owned()),
         tool: query.tool,
         actor: query.actor,
@@ -80,26 +48,26 @@ pub(super) async fn events(
         until: query.until,
     };
     let found = app.gate.audit.events(&caller, filter, request).await?;
-    Ok(Json(shapes::page("events", found, |event| shape(&event))))
+    Ok(EventPage { events: found.items.iter().map(event).collect(), next_cursor: NextCursor(found.next) })
 }
 
-pub(super) async fn head(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {
-    let head = app.gate.audit.log_head(&caller).await?;
-    Ok(Json(Value::Object(head_shape(&head, &app))))
+pub(super) async fn head(request: TypedRequest<ShowLogHead>) -> Result<LogHead, Denied> {
+    let TypedRequest { app, caller, .. } = request;
+    Ok(log_head(app.gate.audit.log_head(&caller).await?, &app))
 }
 
-pub(super) async fn proof(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<ProofQuery>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn proof(request: TypedRequest<Prove>) -> Result<Proof, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
     match query {
         ProofQuery { sequence: Some(sequence), size, first: None, second: None } => {
             let proof = app.gate.audit.prove_inclusion(&caller, sequence, size).await?;
-            Ok(Json(proof_shape("inclusion", json!({"sequence": sequence, "size": proof.size}), &proof, &app)))
+            let about = Proven::Inclusion { sequence, size: proof.size };
+            Ok(proven(ProofKind::Inclusion, about, proof, &app))
         }
         ProofQuery { sequence: None, size: None, first: Some(first), second } => {
             let proof = app.gate.audit.prove_consistency(&caller, first, second).await?;
-            Ok(Json(proof_shape("consistency", json!({"first": first, "second": proof.size}), &proof, &app)))
+            let about = Proven::Consistency { first, second: proof.size };
+            Ok(proven(ProofKind::Consistency, about, proof, &app))
         }
         _ => {
             let reason =
@@ -137,8 +105,8 @@ pub(super) async fn export(
     Ok(([(header::CONTENT_TYPE, kind)], body).into_response())
 }
 
-fn shape(event: &LoggedEvent) -> Value {
-    // What is stored is JSON by construction; were it not, the text itself is the honest answer.
+fn event(event: &LoggedEvent) -> Value {
+    // What is stored is JSON by construction; were it not, the text itself is the honest response.
     let mut shape = serde_json::from_str(&event.canonical).unwrap_or_else(|_| json!({"damaged": event.canonical}));
     if let Value::Object(members) = &mut shape {
         members.insert("sequence".to_owned(), json!(event.sequence));
@@ -146,18 +114,18 @@ fn shape(event: &LoggedEvent) -> Value {
     shape
 }
 
-fn head_shape(head: &LogHead, app: &App) -> Map<String, Value> {
-    let mut shape = Map::new();
-    shape.insert("tenant_id".to_owned(), json!(head.head.tenant));
-    shape.insert("size".to_owned(), json!(head.head.size));
-    shape.insert("root_hash".to_owned(), json!(head.head.root.to_string()));
-    shape.insert("timestamp".to_owned(), json!(head.head.time));
-    shape.insert("checkpoint".to_owned(), json!(head.checkpoint));
-    shape.insert("public_key".to_owned(), json!(app.gate.audit.audit_public_key()));
-    shape
+fn log_head(head: ledger::LogHead, app: &App) -> LogHead {
+    LogHead {
+        tenant_id: head.head.tenant,
+        size: head.head.size,
+        root_hash: head.head.root.to_string(),
+        timestamp: head.head.time,
+        checkpoint: head.checkpoint,
+        public_key: app.gate.audit.audit_public_key(),
+    }
 }
 
-fn proof_shape(kind: &str, about: Value, proof: &Proof, app: &App) -> Value {
-    let hashes: Vec<String> = proof.hashes.iter().map(ToString::to_string).collect();
-    json!({"kind": kind, "about": about, "hashes": hashes, "head": head_shape(&proof.head, app)})
+fn proven(kind: ProofKind, about: Proven, proof: audit::Proof, app: &App) -> Proof {
+    let hashes = proof.hashes.iter().map(ToString::to_string).collect();
+    Proof { kind, about, hashes, head: log_head(proof.head, app) }
 }

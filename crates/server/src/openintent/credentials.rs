@@ -1,178 +1,94 @@
-//! Credentials, at the RFC's nested path and at the SDK's flat one.
+//! Credentials.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use http::StatusCode;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
+use toolgate_api::credentials::{
+    CreateCredential, CreateCredentialInVault, Credential, CredentialPage, CredentialRequest, ListCredentials,
+    MaterialState, RevokeCredential, RevokedCredential, RotateCredential, ShowCredential, VerifiedCredential,
+    VerifyCredential,
+};
+use toolgate_api::reply::{NextCursor, Revision, Revoked};
 use toolgate_gate::Caller;
-use toolgate_gate::authority::credentials::{NewCredential, NewMaterial};
+use toolgate_gate::authority::credentials::{self as authority, NewCredential, NewMaterial};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::credential::{AuthType, ServiceName, material_from_json};
-use toolgate_model::id::{CredentialId, VaultId};
-use toolgate_model::scope::ScopeSet;
-use toolgate_model::text::Line;
-use toolgate_model::time::Timestamp;
+use toolgate_model::credential::material_from_json;
 
 use super::error::Denied;
-use super::shapes;
-use crate::body::{Body, Nothing, OptionalBody};
-use crate::caller::{Asked, Identified};
-use crate::parameters::{Id, Paging, id};
+use crate::mount::TypedRequest;
+use crate::parameters::{id, page};
 use crate::router::App;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CredentialBody {
-    vault_id: Option<String>,
-    service: ServiceName,
-    label: Line,
-    #[serde(default = "api_key")]
-    auth_type: AuthType,
-    #[serde(default)]
-    scopes_available: ScopeSet,
-    #[serde(default)]
-    metadata: Option<Map<String, Value>>,
-    // Read as any JSON: a mistake in it must not be quoted by the deserialiser.
-    #[serde(default)]
-    material: Value,
-    expires_at: Option<Timestamp>,
+pub(super) async fn create(request: TypedRequest<CreateCredential>) -> Result<Credential, Denied> {
+    let TypedRequest { app, caller, body, .. } = request;
+    create_credential(&app, &caller, body).await
 }
 
-fn api_key() -> AuthType {
-    AuthType::ApiKey
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RotateBody {
-    #[serde(default)]
-    material: Value,
-    metadata: Option<Map<String, Value>>,
-    #[serde(default, deserialize_with = "present")]
-    expires_at: Option<Option<Timestamp>>,
-}
-
-/// The reason for something, in the body or left out.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReasonBody {
-    /// The reason.
-    pub reason: Option<Line>,
-}
-
-/// Tells `null` from absent: what this reads was present.
-pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Body(body): Body<CredentialBody>,
-) -> Result<(StatusCode, Json<Value>), Denied> {
-    let Some(text) = &body.vault_id else {
-        return Err(Refusal::new(Code::InvalidField, "`vault_id` is missing").with("path", "vault_id").into());
-    };
-    let vault = id(text)?;
-    create_credential(&app, &caller, vault, body).await
-}
-
-pub(super) async fn create_in_vault(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(vault): Id<VaultId>,
-    Body(body): Body<CredentialBody>,
-) -> Result<(StatusCode, Json<Value>), Denied> {
-    if body.vault_id.as_ref().is_some_and(|named| *named != vault.to_string()) {
+pub(super) async fn create_in_vault(request: TypedRequest<CreateCredentialInVault>) -> Result<Credential, Denied> {
+    let TypedRequest { app, caller, path, body, .. } = request;
+    if body.vault_id.as_ref().is_some_and(|named| *named != path.to_string()) {
         let reason = "`vault_id` names another vault than the path; leave it out";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "vault_id").into());
     }
-    create_credential(&app, &caller, vault, body).await
+    create_credential(&app, &caller, body.in_vault(path)).await
 }
 
-async fn create_credential(
-    app: &App,
-    caller: &Caller,
-    vault: VaultId,
-    body: CredentialBody,
-) -> Result<(StatusCode, Json<Value>), Denied> {
+async fn create_credential(app: &App, caller: &Caller, body: CredentialRequest) -> Result<Credential, Denied> {
     let new = NewCredential {
-        vault,
+        vault: id(&body.vault_id)?,
         service: body.service,
         label: body.label,
         auth_type: body.auth_type,
         scopes_available: body.scopes_available,
-        metadata: body.metadata.unwrap_or_default(),
+        metadata: body.metadata.map(|metadata| metadata.0).unwrap_or_default(),
         material: material_from_json(body.material).map_err(Refusal::from)?,
         expires_at: body.expires_at,
     };
     let credential = app.gate.administration.create_credential(caller, new).await?;
-    Ok((StatusCode::CREATED, Json(shapes::credential(&credential, app.gate.clock.now()))))
+    Ok(Credential::new(credential, app.gate.clock.now()))
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Asked(caller, paging): Asked<Paging>,
-    Id(vault): Id<VaultId>,
-) -> Result<Json<Value>, Denied> {
-    let page = app.gate.administration.credentials(&caller, vault, paging.request()?).await?;
+pub(super) async fn list(request: TypedRequest<ListCredentials>) -> Result<CredentialPage, Denied> {
+    let TypedRequest { app, caller, path, query, .. } = request;
+    let page = app.gate.administration.credentials(&caller, path, page(query.limit, query.cursor)?).await?;
     let now = app.gate.clock.now();
-    Ok(Json(shapes::page("credentials", page, |credential| shapes::credential(&credential, now))))
+    let credentials = page.items.into_iter().map(|credential| Credential::new(credential, now)).collect();
+    Ok(CredentialPage { credentials, next_cursor: NextCursor(page.next) })
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<CredentialId>,
-) -> Result<Json<Value>, Denied> {
-    let credential = app.gate.administration.credential(&caller, id).await?;
-    Ok(Json(shapes::credential(&credential, app.gate.clock.now())))
+pub(super) async fn show(request: TypedRequest<ShowCredential>) -> Result<Credential, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    let credential = app.gate.administration.credential(&caller, path).await?;
+    Ok(Credential::new(credential, app.gate.clock.now()))
 }
 
-pub(super) async fn rotate(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<CredentialId>,
-    Body(body): Body<RotateBody>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn rotate(request: TypedRequest<RotateCredential>) -> Result<Credential, Denied> {
+    let TypedRequest { app, caller, path, body, .. } = request;
     let new = NewMaterial {
         material: material_from_json(body.material).map_err(Refusal::from)?,
-        metadata: body.metadata,
+        metadata: body.metadata.map(|metadata| metadata.0),
         expires_at: body.expires_at,
     };
-    let credential = app.gate.administration.rotate_credential(&caller, id, new).await?;
-    Ok(Json(shapes::credential(&credential, app.gate.clock.now())))
+    let credential = app.gate.administration.rotate_credential(&caller, path, new).await?;
+    Ok(Credential::new(credential, app.gate.clock.now()))
 }
 
-pub(super) async fn verify(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<CredentialId>,
-    OptionalBody(Nothing {}): OptionalBody<Nothing>,
-) -> Result<Json<Value>, Denied> {
-    let (credential, material) = app.gate.administration.verify_credential(&caller, id).await?;
-    Ok(Json(json!({
-        "credential_id": id,
-        "version": credential.version,
-        "status": credential.status(app.gate.clock.now()),
-        "material": material,
-    })))
+pub(super) async fn verify(request: TypedRequest<VerifyCredential>) -> Result<VerifiedCredential, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    let (credential, material) = app.gate.administration.verify_credential(&caller, path).await?;
+    let material = match material {
+        authority::MaterialState::Destroyed => MaterialState::Destroyed,
+        authority::MaterialState::Intact => MaterialState::Intact,
+        authority::MaterialState::None => MaterialState::None,
+    };
+    let status = credential.status(app.gate.clock.now());
+    Ok(VerifiedCredential { credential_id: path, version: credential.version, status, material })
 }
 
-pub(super) async fn revoke(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<CredentialId>,
-    OptionalBody(body): OptionalBody<ReasonBody>,
-) -> Result<Json<Value>, Denied> {
-    let revoked = app.gate.administration.revoke_credential(&caller, id, body.reason).await?;
-    Ok(Json(json!({
-        "status": "revoked",
-        "credential_id": id,
-        "affected_grants_count": revoked.grants,
-        "revision": revoked.revision,
-    })))
+pub(super) async fn revoke(request: TypedRequest<RevokeCredential>) -> Result<RevokedCredential, Denied> {
+    let TypedRequest { app, caller, path, body, .. } = request;
+    let revoked = app.gate.administration.revoke_credential(&caller, path, body.reason).await?;
+    Ok(RevokedCredential {
+        status: Revoked::Value,
+        credential_id: path,
+        affected_grants_count: revoked.grants,
+        revision: Revision(revoked.revision),
+    })
 }

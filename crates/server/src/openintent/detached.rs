@@ -13,23 +13,23 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use toolgate_api::detached::{DetachedCall, DetachedPage, DetachedStatus, ListDetachedCalls};
+use toolgate_api::reply::NextCursor;
 use toolgate_gate::Caller;
 use toolgate_gate::call::{DetachedView, Follower};
 use toolgate_gate::ports::clock::pause;
-use toolgate_gate::ports::ledger::{DetachedCall, DetachedState};
+use toolgate_gate::ports::ledger::{self, DetachedState};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::id::{ApprovalId, InvocationId};
-use toolgate_model::invocation::IdempotencyKey;
-use toolgate_model::principal::PrincipalId;
-use toolgate_model::time::Timestamp;
+use toolgate_model::id::InvocationId;
 
 use super::error::Denied;
 use super::invoke::result_response;
-use super::{progress, shapes};
+use super::progress;
 use crate::body::{Nothing, OptionalBody};
 use crate::caller::{Asked, Identified};
+use crate::mount::TypedRequest;
 use crate::parameters::{Id, page};
 use crate::router::App;
 
@@ -76,36 +76,17 @@ impl Preference {
     }
 }
 
-/// A detached call that has not ended.
-#[derive(Serialize)]
-struct DetachedShape {
-    id: InvocationId,
-    invocation_id: InvocationId,
-    status: &'static str,
-    tool_name: String,
-    agent_id: PrincipalId,
-    actor: PrincipalId,
-    approval_ids: Vec<ApprovalId>,
-    cancelled: bool,
-    idempotency_key: Option<IdempotencyKey>,
-    timestamp: Timestamp,
-    finished_at: Option<Timestamp>,
-    url: String,
-    result_url: String,
-    cancel_url: String,
-}
-
-/// A detached call as JSON.
-pub(super) fn shape(call: &DetachedCall) -> Value {
+/// A detached call as it is shown.
+pub(super) fn shown(call: &ledger::DetachedCall) -> DetachedCall {
     let url = format!("/api/v1/invocations/{}", call.id);
-    let shape = DetachedShape {
+    DetachedCall {
         id: call.id,
         invocation_id: call.id,
         status: match call.state {
-            DetachedState::Ready => "pending",
-            DetachedState::Waiting => "waiting",
-            DetachedState::Running => "running",
-            DetachedState::Finished => "finished",
+            DetachedState::Ready => DetachedStatus::Pending,
+            DetachedState::Waiting => DetachedStatus::Waiting,
+            DetachedState::Running => DetachedStatus::Running,
+            DetachedState::Finished => DetachedStatus::Finished,
         },
         tool_name: call.tool.clone(),
         agent_id: call.agent.clone(),
@@ -118,8 +99,7 @@ pub(super) fn shape(call: &DetachedCall) -> Value {
         result_url: format!("{url}/result"),
         cancel_url: format!("{url}/cancel"),
         url,
-    };
-    json!(shape)
+    }
 }
 
 /// The response to a call that was detached: its outcome where it ends while the caller waits, else 202.
@@ -137,7 +117,7 @@ fn seen(view: DetachedView) -> Response {
             (*outcome).map_or_else(|denial| Denied::from(denial).into_response(), result_response)
         }
         DetachedView::Open(call) => {
-            let mut response = (StatusCode::ACCEPTED, Json(shape(&call))).into_response();
+            let mut response = (StatusCode::ACCEPTED, Json(shown(&call))).into_response();
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, POLL_INTERVAL);
             if let Ok(url) = HeaderValue::try_from(format!("/api/v1/invocations/{}", call.id)) {
@@ -148,21 +128,11 @@ fn seen(view: DetachedView) -> Response {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DetachedQuery {
-    agent_id: Option<PrincipalId>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<DetachedQuery>,
-) -> Result<Json<Value>, Denied> {
-    let request = page(query.limit, query.cursor)?;
-    let found = app.gate.detached.detached_calls(&caller, query.agent_id, request).await?;
-    Ok(Json(shapes::page("detached_calls", found, |call| shape(&call))))
+pub(super) async fn list(request: TypedRequest<ListDetachedCalls>) -> Result<DetachedPage, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
+    let found = app.gate.detached.detached_calls(&caller, query.agent_id, page(query.limit, query.cursor)?).await?;
+    let detached_calls = found.items.iter().map(shown).collect();
+    Ok(DetachedPage { detached_calls, next_cursor: NextCursor(found.next) })
 }
 
 #[derive(Deserialize)]
@@ -260,7 +230,7 @@ impl Following {
                 Ok(DetachedView::Open(call)) if self.last_state == Some(call.state) => {}
                 Ok(DetachedView::Open(call)) => {
                     self.last_state = Some(call.state);
-                    return Some(json!({"event": "state", "call": shape(&call)}));
+                    return Some(json!({"event": "state", "call": shown(&call)}));
                 }
                 Ok(view @ DetachedView::Ended(_)) => return Some(self.last(seen(view)).await),
                 Err(refusal) => return Some(self.last(Denied::from(refusal).into_response()).await),

@@ -1,106 +1,28 @@
 //! Grants and delegation.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use toolgate_api::grants::{
+    CreateGrant, DelegateGrant, Grant, GrantPage, GrantSource, GrantTree, ListGrants, ListGrantsOfAgent, ReadGrant,
+    ResumeGrant, RevokeGrant, RevokedGrant, ShowGrant, ShowGrantTree, SuspendGrant,
+};
+use toolgate_api::reply::{NextCursor, Revision};
 use toolgate_gate::authority::grants::{NewDelegation, NewGrant};
-use toolgate_gate::ports::ledger::{GrantFilter, GrantSource, PageRequest};
+use toolgate_gate::ports::ledger::{self, GrantFilter, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Constraints;
-use toolgate_model::context::GrantContext;
-use toolgate_model::credential::ServiceName;
-use toolgate_model::grant::{DelegationDepth, DelegationRequest, GrantStatus, Lineage};
+use toolgate_model::grant::{DelegationDepth, DelegationRequest};
 use toolgate_model::id::{CredentialId, GrantId};
-use toolgate_model::principal::PrincipalId;
-use toolgate_model::scope::ScopeSet;
-use toolgate_model::time::Timestamp;
 
-use super::credentials::{ReasonBody, present};
 use super::error::Denied;
-use super::shapes;
-use crate::body::{Body, Nothing, OptionalBody, optional_object};
-use crate::caller::{Asked, Identified};
-use crate::parameters::{Id, id, page};
-use crate::router::App;
+use crate::mount::TypedRequest;
+use crate::parameters::{id, page};
 
 /// The most grants of one agent in the SDK's unpaged list.
 const UNPAGED_LIMIT: usize = 10_000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct GrantBody {
-    credential_id: String,
-    agent_id: PrincipalId,
-    granted_by: Option<PrincipalId>,
-    #[serde(default)]
-    scopes: ScopeSet,
-    #[serde(default)]
-    constraints: Value,
-    #[serde(default, deserialize_with = "optional_object")]
-    context: Option<GrantContext>,
-    delegatable: Option<bool>,
-    #[serde(default, deserialize_with = "present")]
-    delegation_depth: Option<Option<u32>>,
-    #[serde(default, deserialize_with = "present")]
-    expires_at: Option<Option<Timestamp>>,
-    #[serde(default)]
-    allow_indefinite: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DelegationBody {
-    action: Option<String>,
-    source_grant_id: Option<String>,
-    target_agent_id: Option<PrincipalId>,
-    agent_id: Option<PrincipalId>,
-    #[serde(default)]
-    scopes: ScopeSet,
-    #[serde(default)]
-    constraints: Value,
-    #[serde(default, deserialize_with = "optional_object")]
-    context: Option<GrantContext>,
-    delegatable: Option<bool>,
-    #[serde(default, deserialize_with = "present")]
-    delegation_depth: Option<Option<u32>>,
-    #[serde(default, deserialize_with = "present")]
-    expires_at: Option<Option<Timestamp>>,
-    #[serde(default)]
-    allow_indefinite: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct GrantQuery {
-    agent_id: Option<PrincipalId>,
-    service: Option<ServiceName>,
-    credential_id: Option<String>,
-    status: Option<GrantStatus>,
-    source: Option<SourceQuery>,
-    source_grant_id: Option<String>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum SourceQuery {
-    Delegated,
-    Direct,
-}
-
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Body(body): Body<GrantBody>,
-) -> Result<(StatusCode, Json<Value>), Denied> {
-    let credential = id(&body.credential_id)?;
+pub(super) async fn create(request: TypedRequest<CreateGrant>) -> Result<Grant, Denied> {
+    let TypedRequest { app, caller, body, .. } = request;
     let new = NewGrant {
-        credential,
+        credential: id(&body.credential_id)?,
         agent: body.agent_id,
         granted_by: body.granted_by,
         scopes: body.scopes,
@@ -112,15 +34,11 @@ pub(super) async fn create(
         allow_indefinite: body.allow_indefinite,
     };
     let lineage = app.gate.administration.create_grant(&caller, new).await?;
-    Ok((StatusCode::CREATED, shown(&app, &lineage)))
+    Ok(Grant::new(&lineage, app.gate.clock.now()))
 }
 
-pub(super) async fn delegate(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(source): Id<GrantId>,
-    Body(body): Body<DelegationBody>,
-) -> Result<(StatusCode, Json<Value>), Denied> {
+pub(super) async fn delegate(request: TypedRequest<DelegateGrant>) -> Result<Grant, Denied> {
+    let TypedRequest { app, caller, path: source, body, .. } = request;
     let invalid = |path: &str, reason: &str| Refusal::new(Code::InvalidField, reason).with("path", path);
     if body.action.as_deref().is_some_and(|action| action != "delegate_grant") {
         return Err(invalid("action", "`action` must be delegate_grant, or be left out").into());
@@ -148,17 +66,15 @@ pub(super) async fn delegate(
     };
     let new = NewDelegation { source, target, request, allow_indefinite: body.allow_indefinite };
     let lineage = app.gate.administration.delegate_grant(&caller, new).await?;
-    Ok((StatusCode::CREATED, shown(&app, &lineage)))
+    Ok(Grant::new(&lineage, app.gate.clock.now()))
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<GrantQuery>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn list(request: TypedRequest<ListGrants>) -> Result<GrantPage, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
     let request = page(query.limit, query.cursor)?;
     let now = app.gate.clock.now();
-    // An id that is none fits no grant.
-    let nothing = || Json(json!({"grants": [], "next_cursor": null}));
+    // A text that is not an id matches no grant.
+    let nothing = || GrantPage { grants: Vec::new(), next_cursor: NextCursor(None) };
     let Ok(credential) = query.credential_id.as_deref().map(CredentialId::parse).transpose() else {
         return Ok(nothing());
     };
@@ -171,113 +87,71 @@ pub(super) async fn list(
         credential,
         status: query.status,
         source: query.source.map(|source| match source {
-            SourceQuery::Delegated => GrantSource::Delegated,
-            SourceQuery::Direct => GrantSource::Direct,
+            GrantSource::Delegated => ledger::GrantSource::Delegated,
+            GrantSource::Direct => ledger::GrantSource::Direct,
         }),
         source_grant,
         ..GrantFilter::all(now)
     };
     let found = app.gate.administration.grants(&caller, filter, request).await?;
-    Ok(Json(shapes::page("grants", found, |lineage| Value::Object(shapes::grant(&lineage, now)))))
+    let grants = found.items.iter().map(|lineage| Grant::new(lineage, now)).collect();
+    Ok(GrantPage { grants, next_cursor: NextCursor(found.next) })
 }
 
 /// The SDK's list: all grants of an agent, ended ones included, as a bare array.
-pub(super) async fn of_agent(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(agent): Id<PrincipalId>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn of_agent(request: TypedRequest<ListGrantsOfAgent>) -> Result<Vec<Grant>, Denied> {
+    let TypedRequest { app, caller, path: agent, .. } = request;
     let now = app.gate.clock.now();
-    let mut grants: Vec<Value> = Vec::new();
+    let mut grants: Vec<Grant> = Vec::new();
     let mut request = PageRequest::first(PageRequest::LIMIT);
     loop {
         let filter = GrantFilter { agent: Some(agent.clone()), ..GrantFilter::all(now) };
         let found = app.gate.administration.grants(&caller, filter, request.clone()).await?;
-        grants.extend(found.items.iter().map(|lineage| Value::Object(shapes::grant(lineage, now))));
+        grants.extend(found.items.iter().map(|lineage| Grant::new(lineage, now)));
         match found.next {
             Some(next) if grants.len() < UNPAGED_LIMIT => request.after = Some(next),
             Some(_) => {
                 let reason = format!("`{agent}` has more than {UNPAGED_LIMIT} grants; page through GET /api/v1/grants");
                 return Err(Refusal::new(Code::InvalidField, reason).into());
             }
-            None => return Ok(Json(Value::Array(grants))),
+            None => return Ok(grants),
         }
     }
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<GrantId>,
-) -> Result<Json<Value>, Denied> {
-    let (lineage, revision) = app.gate.administration.grant(&caller, id).await?;
-    let mut shape = shapes::grant(&lineage, app.gate.clock.now());
-    shape.insert("revision".to_owned(), json!(revision));
-    Ok(Json(Value::Object(shape)))
+pub(super) async fn show(request: TypedRequest<ShowGrant>) -> Result<ReadGrant, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    let (lineage, revision) = app.gate.administration.grant(&caller, path).await?;
+    Ok(ReadGrant { grant: Grant::new(&lineage, app.gate.clock.now()), revision: Revision(revision) })
 }
 
-pub(super) async fn tree(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<GrantId>,
-) -> Result<Json<Value>, Denied> {
-    let tree = app.gate.administration.grant_tree(&caller, id).await?;
-    let now = app.gate.clock.now();
-    // From the deepest level up, each grant is hung below its source.
-    let mut below: std::collections::BTreeMap<GrantId, Vec<Value>> = std::collections::BTreeMap::new();
-    for grant in tree.below.iter().rev() {
-        let mut shape = shapes::bare_grant(grant, now);
-        let mut own = below.remove(&grant.id).unwrap_or_default();
-        own.reverse();
-        shape.insert("delegations".to_owned(), Value::Array(own));
-        if let Some(source) = grant.source {
-            below.entry(source).or_default().push(Value::Object(shape));
-        }
-    }
-    let mut root = shapes::grant(&tree.root, now);
-    let mut own = below.remove(&id).unwrap_or_default();
-    own.reverse();
-    root.insert("delegations".to_owned(), Value::Array(own));
-    Ok(Json(json!({"tree": root, "count": tree.below.len(), "truncated": tree.truncated})))
+pub(super) async fn tree(request: TypedRequest<ShowGrantTree>) -> Result<GrantTree, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    let tree = app.gate.administration.grant_tree(&caller, path).await?;
+    Ok(GrantTree::new(&tree.root, &tree.below, tree.truncated, app.gate.clock.now()))
 }
 
-pub(super) async fn revoke(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<GrantId>,
-    OptionalBody(body): OptionalBody<ReasonBody>,
-) -> Result<Json<Value>, Denied> {
-    let (revoked, lineage) = app.gate.administration.revoke_grant(&caller, id, body.reason).await?;
-    Ok(Json(json!({
-        "status": lineage.grant().status(app.gate.clock.now()),
-        "grant_id": id,
-        "revoked_count": revoked.grants,
-        "cascade_count": revoked.grants.saturating_sub(1),
-        "revoked_at": lineage.grant().revoked_at,
-        "revision": revoked.revision,
-    })))
+pub(super) async fn revoke(request: TypedRequest<RevokeGrant>) -> Result<RevokedGrant, Denied> {
+    let TypedRequest { app, caller, path, body, .. } = request;
+    let (revoked, lineage) = app.gate.administration.revoke_grant(&caller, path, body.reason).await?;
+    Ok(RevokedGrant {
+        status: lineage.grant().status(app.gate.clock.now()),
+        grant_id: path,
+        revoked_count: revoked.grants,
+        cascade_count: revoked.grants.saturating_sub(1),
+        revoked_at: lineage.grant().revoked_at,
+        revision: Revision(revoked.revision),
+    })
 }
 
-pub(super) async fn suspend(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<GrantId>,
-    OptionalBody(body): OptionalBody<ReasonBody>,
-) -> Result<Json<Value>, Denied> {
-    let lineage = app.gate.administration.suspend_grant(&caller, id, body.reason).await?;
-    Ok(shown(&app, &lineage))
+pub(super) async fn suspend(request: TypedRequest<SuspendGrant>) -> Result<Grant, Denied> {
+    let TypedRequest { app, caller, path, body, .. } = request;
+    let lineage = app.gate.administration.suspend_grant(&caller, path, body.reason).await?;
+    Ok(Grant::new(&lineage, app.gate.clock.now()))
 }
 
-pub(super) async fn resume(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<GrantId>,
-    OptionalBody(Nothing {}): OptionalBody<Nothing>,
-) -> Result<Json<Value>, Denied> {
-    let lineage = app.gate.administration.resume_grant(&caller, id).await?;
-    Ok(shown(&app, &lineage))
-}
-
-fn shown(app: &App, lineage: &Lineage) -> Json<Value> {
-    Json(Value::Object(shapes::grant(lineage, app.gate.clock.now())))
+pub(super) async fn resume(request: TypedRequest<ResumeGrant>) -> Result<Grant, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    let lineage = app.gate.administration.resume_grant(&caller, path).await?;
+    Ok(Grant::new(&lineage, app.gate.clock.now()))
 }

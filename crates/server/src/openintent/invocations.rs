@@ -1,147 +1,77 @@
 //! The records that stay of calls.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use toolgate_api::invocations::{
+    Invocation, InvocationPage, InvocationQuery, ListInvocations, ListInvocationsOfGrant, ListInvocationsOfIntent,
+    ListInvocationsOfTask, ReportInvocation, ReportedStatus, ShowInvocation, ShownInvocation,
+};
+use toolgate_api::parameters::Limit;
+use toolgate_api::reply::NextCursor;
 use toolgate_gate::Caller;
 use toolgate_gate::authority::invocations::Report;
 use toolgate_gate::call::DetachedView;
 use toolgate_gate::ports::ledger::InvocationFilter;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::constraint::Cost;
-use toolgate_model::context::{ContextId, GrantContext};
-use toolgate_model::credential::ServiceName;
-use toolgate_model::id::{GrantId, InvocationId};
-use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationStatus, cost_shape};
-use toolgate_model::principal::PrincipalId;
-use toolgate_model::service::ToolName;
+use toolgate_model::id::GrantId;
+use toolgate_model::invocation::InvocationStatus;
 use toolgate_model::text::Line;
-use toolgate_model::time::Timestamp;
 
+use super::detached;
 use super::error::Denied;
-use super::{detached, shapes};
-use crate::body::{Body, optional_object};
-use crate::caller::{Asked, Identified};
-use crate::parameters::{Id, id, page};
+use crate::mount::TypedRequest;
+use crate::parameters::{id, page};
 use crate::router::App;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct InvocationQuery {
-    agent_id: Option<PrincipalId>,
-    grant_id: Option<String>,
-    service: Option<ServiceName>,
-    tool: Option<ToolName>,
-    status: Option<InvocationStatus>,
-    intent_id: Option<ContextId>,
-    task_id: Option<ContextId>,
-    idempotency_key: Option<IdempotencyKey>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
+/// How many invocations of a grant are listed where the query does not say.
+const USUAL_OF_GRANT: Limit = Limit(50);
 
-/// What the SDK's `record_invocation` sends. The result is taken and not kept.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReportBody {
-    grant_id: String,
-    service: ServiceName,
-    tool: ToolName,
-    agent_id: PrincipalId,
-    #[serde(default)]
-    parameters: Option<Map<String, Value>>,
-    status: Option<ReportedStatus>,
-    #[serde(default, rename = "result")]
-    _result: Option<Value>,
-    error: Option<Value>,
-    cost: Option<Value>,
-    duration_ms: Option<u32>,
-    idempotency_key: Option<IdempotencyKey>,
-    #[serde(default, deserialize_with = "optional_object")]
-    context: Option<GrantContext>,
-}
-
-/// How a call can have ended in the eyes of its caller.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ReportedStatus {
-    Denied,
-    Error,
-    Success,
-    Timeout,
-}
-
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<InvocationQuery>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn list(request: TypedRequest<ListInvocations>) -> Result<InvocationPage, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
     listed(&app, &caller, query, InvocationFilter::default()).await
 }
 
-pub(super) async fn of_intent(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<InvocationQuery>,
-    Id(intent): Id<ContextId>,
-) -> Result<Json<Value>, Denied> {
-    listed(&app, &caller, query, InvocationFilter { intent: Some(intent), ..InvocationFilter::default() }).await
+pub(super) async fn of_intent(request: TypedRequest<ListInvocationsOfIntent>) -> Result<InvocationPage, Denied> {
+    let TypedRequest { app, caller, path, query, .. } = request;
+    let within = InvocationFilter { intent: Some(path), ..InvocationFilter::default() };
+    listed(&app, &caller, query.0, within).await
 }
 
-pub(super) async fn of_task(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<InvocationQuery>,
-    Id(task): Id<ContextId>,
-) -> Result<Json<Value>, Denied> {
-    listed(&app, &caller, query, InvocationFilter { task: Some(task), ..InvocationFilter::default() }).await
+pub(super) async fn of_task(request: TypedRequest<ListInvocationsOfTask>) -> Result<InvocationPage, Denied> {
+    let TypedRequest { app, caller, path, query, .. } = request;
+    let within = InvocationFilter { task: Some(path), ..InvocationFilter::default() };
+    listed(&app, &caller, query.0, within).await
 }
 
-/// The SDK's list: what was done through a grant, as a bare array.
-pub(super) async fn of_grant(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<InvocationQuery>,
-    Id(grant): Id<GrantId>,
-) -> Result<Json<Value>, Denied> {
-    let within = InvocationFilter { grant: Some(grant), ..InvocationFilter::default() };
-    let request = page(query.limit.or(Some(50)), query.cursor.clone())?;
+/// The SDK's list: the invocations of a grant as a bare array.
+pub(super) async fn of_grant(request: TypedRequest<ListInvocationsOfGrant>) -> Result<Vec<Invocation>, Denied> {
+    let TypedRequest { app, caller, path, query, .. } = request;
+    let mut query = query.0;
+    let within = InvocationFilter { grant: Some(path), ..InvocationFilter::default() };
+    let request = page(query.limit.or(Some(USUAL_OF_GRANT)), query.cursor.take())?;
     let found = app.gate.administration.invocations(&caller, filter(query, within)?, request).await?;
-    Ok(Json(found.items.iter().map(shape).collect()))
+    Ok(found.items.into_iter().map(Invocation::from).collect())
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<InvocationId>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn show(request: TypedRequest<ShowInvocation>) -> Result<ShownInvocation, Denied> {
+    let TypedRequest { app, caller, path: id, .. } = request;
     let invocation = match app.gate.administration.invocation(&caller, id).await {
         Ok(invocation) => invocation,
         // A detached call has a record once it was admitted or refused.
         Err(missing) => match app.gate.detached.detached_call(&caller, id).await {
-            Ok(DetachedView::Open(call)) => return Ok(Json(detached::shape(&call))),
+            Ok(DetachedView::Open(call)) => return Ok(ShownInvocation::Detached(Box::new(detached::shown(&call)))),
             // It ended between the two looks.
             Ok(DetachedView::Ended(_)) => app.gate.administration.invocation(&caller, id).await?,
             Err(_) => return Err(missing.into()),
         },
     };
-    let mut shape = shape(&invocation);
-    if let Value::Object(members) = &mut shape {
-        let decisions = app.gate.administration.invocation_decisions(&caller, &invocation).await?;
-        if !decisions.is_empty() {
-            members.insert("hook_decisions".to_owned(), Value::Array(decisions.iter().map(decision).collect()));
-        }
-    }
-    Ok(Json(shape))
+    let decisions = app.gate.administration.invocation_decisions(&caller, &invocation).await?;
+    let hook_decisions = decisions.iter().map(decision).collect();
+    Ok(ShownInvocation::Recorded(Box::new(Invocation { hook_decisions, ..Invocation::from(invocation) })))
 }
 
-pub(super) async fn report(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Body(body): Body<ReportBody>,
-) -> Result<(StatusCode, Json<Value>), Denied> {
+pub(super) async fn report(request: TypedRequest<ReportInvocation>) -> Result<Invocation, Denied> {
+    let TypedRequest { app, caller, body, .. } = request;
     let report = Report {
         grant: id(&body.grant_id)?,
         agent: body.agent_id,
@@ -159,19 +89,19 @@ pub(super) async fn report(
         idempotency_key: body.idempotency_key,
         context: body.context.unwrap_or_default(),
     };
-    let invocation = app.gate.administration.report_invocation(&caller, report).await?;
-    Ok((StatusCode::CREATED, Json(shape(&invocation))))
+    Ok(app.gate.administration.report_invocation(&caller, report).await?.into())
 }
 
 async fn listed(
     app: &App,
     caller: &Caller,
-    query: InvocationQuery,
+    mut query: InvocationQuery,
     within: InvocationFilter,
-) -> Result<Json<Value>, Denied> {
-    let request = page(query.limit, query.cursor.clone())?;
+) -> Result<InvocationPage, Denied> {
+    let request = page(query.limit, query.cursor.take())?;
     let found = app.gate.administration.invocations(caller, filter(query, within)?, request).await?;
-    Ok(Json(shapes::page("invocations", found, |invocation| shape(&invocation))))
+    let invocations = found.items.into_iter().map(Invocation::from).collect();
+    Ok(InvocationPage { invocations, next_cursor: NextCursor(found.next) })
 }
 
 /// What the query asks for, inside of what the path says.
@@ -203,41 +133,10 @@ fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<Invocation
 }
 
 /// What of a decision belongs to the call that it is about: who said what, by which rule, and what came of it.
-fn decision(data: &Value) -> Value {
+fn decision(data: &Value) -> Map<String, Value> {
     let kept =
         ["hook", "dialect", "effective", "guardians", "policy_version", "approval_id", "hash_before", "hash_after"];
-    let members = kept.iter().filter_map(|name| Some(((*name).to_owned(), data.get(*name)?.clone())));
-    Value::Object(members.collect())
-}
-
-fn shape(invocation: &Invocation) -> Value {
-    let error = invocation.error.as_ref().map(|error| json!({"code": error.code, "message": error.reason}));
-    json!({
-        "id": invocation.id,
-        "invocation_id": invocation.id,
-        "grant_id": invocation.grant,
-        "agent_id": invocation.agent,
-        "actor": invocation.actor,
-        "service": invocation.service,
-        "tool": invocation.tool,
-        "version": invocation.version,
-        "status": invocation.status,
-        "parameters": invocation.parameters,
-        "arguments_hash": invocation.arguments_hash,
-        "request_fingerprint": invocation.fingerprint,
-        "result": null,
-        "error": error,
-        "http_status": invocation.http_status,
-        "cost": cost_shape(invocation.cost),
-        "duration_ms": invocation.duration_ms,
-        "idempotency_key": invocation.idempotency_key,
-        "context": invocation.context,
-        "run_id": invocation.run_id(),
-        "session_id": invocation.trace.session,
-        "transport": invocation.trace.transport.as_str(),
-        "reported": invocation.reported,
-        "timestamp": invocation.created_at,
-    })
+    kept.iter().filter_map(|name| Some(((*name).to_owned(), data.get(*name)?.clone()))).collect()
 }
 
 /// The SDK sends a text; a structured error is told by its message.

@@ -1,39 +1,27 @@
 //! Which master key wraps what, and changing it.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use http::StatusCode;
-use serde_json::{Value, json};
+use toolgate_api::master_keys::{MasterKey, MasterKeys, Rekey, ShowMasterKeys};
 use toolgate_gate::maintenance::master_keys::KeyStatus;
 
 use super::error::Denied;
-use crate::body::{Nothing, OptionalBody};
-use crate::caller::Identified;
-use crate::router::App;
+use crate::mount::TypedRequest;
 
-pub(super) async fn status(State(app): State<Arc<App>>, Identified(caller): Identified) -> Result<Json<Value>, Denied> {
-    Ok(Json(shape(&app.gate.maintenance.key_status(&caller).await?)))
+pub(super) async fn status(request: TypedRequest<ShowMasterKeys>) -> Result<MasterKeys, Denied> {
+    Ok(reply(request.app.gate.maintenance.key_status(&request.caller).await?))
 }
 
-/// Answers at once; the work goes on in the background, and `remaining` tells how much is left.
-pub(super) async fn rekey(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    OptionalBody(Nothing {}): OptionalBody<Nothing>,
-) -> Result<(StatusCode, Json<Value>), Denied> {
-    Ok((StatusCode::ACCEPTED, Json(shape(&app.gate.maintenance.begin_rekey(&caller).await?))))
+/// Returns at once; the work continues in the background, and `remaining` says how much is left.
+pub(super) async fn rekey(request: TypedRequest<Rekey>) -> Result<MasterKeys, Denied> {
+    Ok(reply(request.app.gate.maintenance.begin_rekey(&request.caller).await?))
 }
 
-fn shape(status: &KeyStatus) -> Value {
-    let keys = status.usage.iter().map(|usage| {
-        json!({
-            "key_id": usage.key.0,
-            "current": usage.key == status.current,
-            "wraps": usage.wraps,
-            "retired_at": usage.retired_at,
-        })
+fn reply(status: KeyStatus) -> MasterKeys {
+    let remaining = status.remaining();
+    let keys = status.usage.into_iter().map(|usage| MasterKey {
+        current: usage.key == status.current,
+        key_id: usage.key.0,
+        wraps: usage.wraps,
+        retired_at: usage.retired_at,
     });
-    json!({"current": status.current.0, "remaining": status.remaining(), "keys": keys.collect::<Vec<_>>()})
+    MasterKeys { remaining, keys: keys.collect(), current: status.current.0 }
 }

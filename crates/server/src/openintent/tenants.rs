@@ -1,56 +1,27 @@
 //! Tenants.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use toolgate_model::principal::TenantId;
-use toolgate_model::text::Line;
+use toolgate_api::reply::{NextCursor, ShownKey};
+use toolgate_api::tenants::{CreateTenant, ListTenants, NewAdministrator, NewTenant, ShowTenant, Tenant, TenantPage};
 
 use super::error::Denied;
-use super::shapes;
-use crate::body::Body;
-use crate::caller::{Asked, Identified};
-use crate::parameters::{Id, Paging};
-use crate::router::App;
+use crate::mount::TypedRequest;
+use crate::parameters::page;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NewTenant {
-    id: TenantId,
-    name: Option<Line>,
+pub(super) async fn create(request: TypedRequest<CreateTenant>) -> Result<NewTenant, Denied> {
+    let TypedRequest { app, caller, body, .. } = request;
+    let (tenant, administrator, key) = app.gate.administration.create_tenant(&caller, body.id, body.name).await?;
+    let administrator = NewAdministrator { id: administrator, key: ShownKey::new(key.expose()) };
+    Ok(NewTenant { tenant: tenant.into(), administrator })
 }
 
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Body(new): Body<NewTenant>,
-) -> Result<(StatusCode, Json<Value>), Denied> {
-    let (tenant, administrator, key) = app.gate.administration.create_tenant(&caller, new.id, new.name).await?;
-    let body = json!({
-        "id": tenant.id,
-        "name": tenant.name,
-        "created_at": tenant.created_at,
-        "administrator": {"id": administrator, "key": key.expose()},
-    });
-    Ok((StatusCode::CREATED, Json(body)))
+pub(super) async fn list(request: TypedRequest<ListTenants>) -> Result<TenantPage, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
+    let page = app.gate.administration.tenants(&caller, page(query.limit, query.cursor)?).await?;
+    let tenants = page.items.into_iter().map(Tenant::from).collect();
+    Ok(TenantPage { tenants, next_cursor: NextCursor(page.next) })
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Asked(caller, paging): Asked<Paging>,
-) -> Result<Json<Value>, Denied> {
-    let page = app.gate.administration.tenants(&caller, paging.request()?).await?;
-    Ok(Json(shapes::page("tenants", page, |tenant| json!(tenant))))
-}
-
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<TenantId>,
-) -> Result<Json<Value>, Denied> {
-    Ok(Json(json!(app.gate.administration.tenant(&caller, &id).await?)))
+pub(super) async fn show(request: TypedRequest<ShowTenant>) -> Result<Tenant, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    Ok(app.gate.administration.tenant(&caller, &path).await?.into())
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use http::Extensions;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use toolgate_api::reply::ErrorCode;
+use toolgate_api::tools::{Explanation, ExplanationStep, StepRefusal, WhyQuery};
 use toolgate_gate::call::{Question, Step};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::context::{ContextId, GrantContext};
-use toolgate_model::principal::PrincipalId;
-use toolgate_model::service::ServiceVersion;
+use toolgate_model::context::GrantContext;
 use toolgate_model::strict_json;
 use toolgate_model::text::check_identifier;
 
@@ -19,23 +18,11 @@ use super::error::Denied;
 use crate::caller::{Asked, peer};
 use crate::router::App;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WhyQuery {
-    tool: String,
-    agent_id: Option<PrincipalId>,
-    version: Option<ServiceVersion>,
-    parameters: Option<String>,
-    intent_id: Option<ContextId>,
-    plan_id: Option<ContextId>,
-    task_id: Option<ContextId>,
-}
-
 pub(super) async fn explain(
     State(app): State<Arc<App>>,
     Asked(caller, query): Asked<WhyQuery>,
     extensions: Extensions,
-) -> Result<Json<Value>, Denied> {
+) -> Result<Json<Explanation>, Denied> {
     if let Err(error) = check_identifier(&query.tool) {
         return Err(Refusal::new(Code::InvalidField, format!("`tool` {error}")).with("path", "tool").into());
     }
@@ -49,8 +36,8 @@ pub(super) async fn explain(
         address: peer(&extensions)?.address,
     };
     let explanation = app.gate.pipeline.explain(&caller, question).await?;
-    let steps: Vec<Value> = explanation.steps.iter().map(step_shape).collect();
-    Ok(Json(json!({"allowed": explanation.allowed, "tool": query.tool, "agent_id": agent, "steps": steps})))
+    let steps = explanation.steps.iter().map(shown).collect();
+    Ok(Json(Explanation { allowed: explanation.allowed, tool: query.tool, agent_id: agent, steps }))
 }
 
 /// The parameters of the call in question: a JSON object, as the body of a call has it.
@@ -63,23 +50,23 @@ fn read_parameters(text: &str) -> Result<Map<String, Value>, Refusal> {
     Err(Refusal::new(Code::InvalidField, reason).with("path", "parameters"))
 }
 
-fn step_shape(step: &Step) -> Value {
-    let mut shape = Map::new();
-    shape.insert("stage".to_owned(), json!(step.stage.as_str()));
-    shape.insert("subject".to_owned(), json!(step.subject));
-    shape.insert("passed".to_owned(), json!(step.verdict.as_ref().map(Result::is_ok)));
-    if let Some(Err(refusal)) = &step.verdict {
-        shape.insert("code".to_owned(), json!(refusal.code().as_str()));
-        shape.insert("reason".to_owned(), json!(refusal.reason()));
-        let details: Map<String, Value> =
-            refusal.details().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-        shape.insert("details".to_owned(), Value::Object(details));
+fn shown(step: &Step) -> ExplanationStep {
+    let refused = |refusal: &Refusal| StepRefusal {
+        code: ErrorCode(refusal.code().as_str().to_owned()),
+        reason: refusal.reason().to_owned(),
+        details: refusal.details().map(|(name, value)| (name.to_owned(), value.clone())).collect(),
+    };
+    ExplanationStep {
+        stage: step.stage.as_str().to_owned(),
+        subject: step.subject.clone(),
+        passed: step.verdict.as_ref().map(Result::is_ok),
+        refused: step.verdict.as_ref().and_then(|verdict| verdict.as_ref().err()).map(refused),
     }
-    Value::Object(shape)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use toolgate_gate::refusal::Stage;
 
     use super::*;
@@ -96,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_step_tells_what_was_looked_at_and_a_refused_one_why() {
-        let step = |verdict| step_shape(&Step { stage: Stage::Authorize, verdict, subject: "a grant".to_owned() });
+        let step = |verdict| json!(shown(&Step { stage: Stage::Authorize, verdict, subject: "a grant".to_owned() }));
         assert_eq!(step(None), json!({"stage": "authorize", "subject": "a grant", "passed": null}));
         assert_eq!(step(Some(Ok(()))), json!({"stage": "authorize", "subject": "a grant", "passed": true}));
         let refusal = Refusal::new(Code::GrantExpired, "it has expired").with("grant_id", "g");

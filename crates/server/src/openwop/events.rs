@@ -59,7 +59,7 @@ pub(super) async fn respond(
     limit: Option<u32>,
     headers: &HeaderMap,
 ) -> Result<Response, Flat> {
-    let limit = page(limit, None)?.limit;
+    let limit = page(limit, None::<String>)?.limit;
     // A stream that is taken up again has the same address as at first: what was seen since stands in the header.
     if let Some(seen) = last_event_id(headers)?.or(after) {
         reading.place = reading.place.behind(seen)?;

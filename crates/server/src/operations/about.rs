@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::response::{Html, IntoResponse};
 use http::header;
-use serde::Serialize;
+use toolgate_api::Endpoint;
+use toolgate_api::operations::{Discovery, ShowOpenApi};
 
 const PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<title>Toolgate</title>\n\
     <h1>Toolgate</h1>\n\
@@ -19,24 +20,14 @@ pub(super) async fn page() -> impl IntoResponse {
     ([(header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'")], Html(PAGE))
 }
 
-/// The discovery document of OpenIntent, in the shape that its reference server has.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Discovery {
-    protocol: &'static str,
-    version: &'static str,
-    /// Only what is served here.
-    capabilities: [&'static str; 4],
-    rfcs: [&'static str; 1],
-    open_api_url: &'static str,
-}
-
+/// Only what is served here is named.
 pub(super) async fn openintent() -> Json<Discovery> {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     Json(Discovery {
-        protocol: "OpenIntent Coordination Protocol",
-        version: "0.1",
-        capabilities: ["agents", "events", "access-control", "tools"],
-        rfcs: ["RFC-0014"],
-        open_api_url: "/openapi.json",
+        protocol: "OpenIntent Coordination Protocol".to_owned(),
+        version: "0.1".to_owned(),
+        capabilities: texts(&["agents", "events", "access-control", "tools"]),
+        rfcs: texts(&["RFC-0014"]),
+        open_api_url: ShowOpenApi::PATH.to_owned(),
     })
 }

@@ -12,48 +12,29 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::header;
 use http_body_util::BodyExt;
-use serde::Deserialize;
 use serde_json::{Value, json};
+use toolgate_api::policies::{
+    CheckedPolicies, DraftRequest, Replay, ReplayRun, ShadowReport, ShowShadowReport, SimulationRequest,
+};
 use toolgate_gate::Refusal;
 use toolgate_gate::authority::policies::Simulating;
-use toolgate_model::hook::RunId;
-use toolgate_model::time::Timestamp;
 
-use super::files::{self, Files, policy_files};
-use super::shapes;
-use crate::caller::{Asked, Identified};
+use super::files::{self, policy_files};
+use super::shown;
+use crate::caller::Identified;
+use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
 use crate::openintent::progress;
-use crate::parameters::Id;
 use crate::router::App;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CheckBody {
-    files: Files,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SimulateBody {
-    files: Files,
-    since: Timestamp,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ShadowQuery {
-    since: Timestamp,
-}
 
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     Identified(caller): Identified,
     request: Request,
-) -> Result<Json<Value>, Denied> {
-    let body: CheckBody = files::read(&app, &caller, request).await?;
+) -> Result<Json<CheckedPolicies>, Denied> {
+    let body: DraftRequest = files::read(&app, &caller, request).await?;
     let checked = app.gate.policies.check_policies(&caller, policy_files(body.files)).await?;
-    Ok(Json(shapes::checked(&checked)))
+    Ok(Json(shown::checked(checked)))
 }
 
 pub(super) async fn simulate(
@@ -62,14 +43,14 @@ pub(super) async fn simulate(
     request: Request,
 ) -> Result<Response, Denied> {
     let in_lines = progress::is_wanted(request.headers());
-    let body: SimulateBody = files::read(&app, &caller, request).await?;
+    let body: SimulationRequest = files::read(&app, &caller, request).await?;
     let files = policy_files(body.files);
     if in_lines {
         let simulating = app.gate.policies.begin_simulation(&caller, files, body.since).await?;
         return Ok(lines(app, simulating));
     }
     let simulation = app.gate.policies.simulate_policies(&caller, files, body.since).await?;
-    Ok(Json(shapes::simulation(&simulation)).into_response())
+    Ok(Json(shown::simulation(simulation)).into_response())
 }
 
 /// A line for each part of the log that was judged, and one with the result or the refusal, which is the last. A part is
@@ -80,8 +61,8 @@ fn lines(app: Arc<App>, simulating: Simulating) -> Response {
         async move {
             let mut simulating = simulating?;
             let (line, rest) = match app.gate.policies.continue_simulation(&mut simulating).await {
-                Ok(Some(progress)) => (shapes::simulation_progress(&progress), Some(simulating)),
-                Ok(None) => (answered(200, shapes::simulation(&simulating.finish())), None),
+                Ok(Some(progress)) => (shown::simulation_progress(&progress), Some(simulating)),
+                Ok(None) => (answered(200, json!(shown::simulation(simulating.finish()))), None),
                 Err(refusal) => (refused(refusal).await, None),
             };
             Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), rest))
@@ -106,19 +87,13 @@ async fn refused(refusal: Refusal) -> Value {
     answered(status, serde_json::from_slice(&body).unwrap_or(Value::Null))
 }
 
-pub(super) async fn shadow(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<ShadowQuery>,
-) -> Result<Json<Value>, Denied> {
-    let report = app.gate.policies.shadow_report(&caller, query.since).await?;
-    Ok(Json(shapes::shadow(&report)))
+pub(super) async fn shadow(request: TypedRequest<ShowShadowReport>) -> Result<ShadowReport, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
+    Ok(shown::shadow(app.gate.policies.shadow_report(&caller, query.since).await?))
 }
 
-pub(super) async fn replay(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(run): Id<RunId>,
-) -> Result<Json<Value>, Denied> {
-    let replay = app.gate.policies.replay_policies(&caller, run.as_str()).await?;
-    Ok(Json(shapes::replay(&run, &replay)))
+pub(super) async fn replay(request: TypedRequest<ReplayRun>) -> Result<Replay, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    let replay = app.gate.policies.replay_policies(&caller, path.as_str()).await?;
+    Ok(shown::replay(path, replay))
 }

@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::State;
-use serde_json::{Value, json};
+use toolgate_api::policies::{
+    ListPolicyVersions, PolicyFile, PolicyFiles, PolicyVersion, PolicyVersionFiles, PolicyVersionNumber,
+    PolicyVersionPage, ShowPolicyVersion,
+};
+use toolgate_api::reading::Object;
+use toolgate_api::reply::NextCursor;
 use toolgate_gate::refusal::Code;
 
 use super::active::with_rules;
-use super::shapes;
-use crate::caller::{Asked, Identified};
+use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
-use crate::parameters::{FromPath, Id, Paging};
-use crate::router::App;
+use crate::parameters::{FromPath, page};
 
-/// The number of a version in a path.
-pub(super) struct VersionNumber(u64);
-
-impl FromPath for VersionNumber {
+impl FromPath for PolicyVersionNumber {
     const MISSING: Code = Code::PolicyNotFound;
     const SHAPE: &'static str = "the version of policies is a number from 1";
 
@@ -27,24 +25,20 @@ impl FromPath for VersionNumber {
     }
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Asked(caller, paging): Asked<Paging>,
-) -> Result<Json<Value>, Denied> {
-    let found = app.gate.policies.policy_versions(&caller, paging.request()?).await?;
-    let versions: Vec<Value> = found.items.iter().map(|version| Value::Object(shapes::version(version))).collect();
-    Ok(Json(json!({"versions": versions, "next_cursor": found.next})))
+pub(super) async fn list(request: TypedRequest<ListPolicyVersions>) -> Result<PolicyVersionPage, Denied> {
+    let TypedRequest { app, caller, query, .. } = request;
+    let found = app.gate.policies.policy_versions(&caller, page(query.limit, query.cursor)?).await?;
+    let versions = found.items.iter().map(PolicyVersion::from).collect();
+    Ok(PolicyVersionPage { versions, next_cursor: NextCursor(found.next) })
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(VersionNumber(number)): Id<VersionNumber>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn show(request: TypedRequest<ShowPolicyVersion>) -> Result<PolicyVersionFiles, Denied> {
+    let TypedRequest { app, caller, path: PolicyVersionNumber(number), .. } = request;
     let version = Arc::new(app.gate.policies.policy_version(&caller, number).await?);
-    let mut shape = with_rules(&app, Arc::clone(&version)).await?;
-    shape.insert("files".to_owned(), version.files.iter().map(shapes::file).collect());
-    Ok(Json(Value::Object(shape)))
+    let files =
+        version.files.iter().map(|file| Object(PolicyFile { name: file.name.clone(), text: file.text.clone() }));
+    let files = PolicyFiles(files.collect());
+    Ok(PolicyVersionFiles { version: with_rules(&app, version).await?, files })
 }
 
 #[cfg(test)]
@@ -54,10 +48,10 @@ mod tests {
     #[test]
     fn only_a_plain_number_names_a_version() {
         for (text, number) in [("1", Some(1)), ("42", Some(42)), ("18446744073709551615", Some(u64::MAX))] {
-            assert_eq!(VersionNumber::from_path(text).map(|version| version.0), number);
+            assert_eq!(PolicyVersionNumber::from_path(text).map(|version| version.0), number);
         }
         for text in ["", "0", "01", "+1", "-1", "1.0", "v3", " 1", "18446744073709551616"] {
-            assert!(VersionNumber::from_path(text).is_none(), "{text}");
+            assert!(PolicyVersionNumber::from_path(text).is_none(), "{text}");
         }
     }
 }

@@ -6,11 +6,13 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
+use toolgate_api::Nothing;
+use toolgate_api::master_keys::{MasterKeys, Rekey, ShowMasterKeys};
 
 use super::paging::Paging;
 use super::{Connection, Failure, object};
-use crate::client::{Client, escaped};
-use crate::output::{self, Report, at, plain, table};
+use crate::client::{Client, ClientError, escaped};
+use crate::output::{self, Report, at, clean, plain, table};
 use crate::prompt;
 
 /// How often a change of the master key is looked at.
@@ -106,24 +108,24 @@ impl Action {
                 );
                 Ok(Report::new(deleted, text))
             }
-            Self::Status => Ok(status_report(client.get("/api/v1/master-keys").await?)),
+            Self::Status => Ok(status_report(&master_keys(&client).await?)),
             Self::Rekey { no_wait } => {
-                let status = client.change(Method::POST, "/api/v1/master-keys/rekey", None).await?;
+                let status = client.call::<Rekey>(&(), &Nothing {}, &Nothing {}).await?;
                 let status = if no_wait { status } else { wait_for_rekey(&client, status).await? };
-                Ok(status_report(status))
+                Ok(status_report(&status))
             }
         }
     }
 }
 
 /// Looks until nothing is left to wrap anew, or until nothing happens any more.
-async fn wait_for_rekey(client: &Client, mut status: Value) -> Result<Value, Failure> {
+async fn wait_for_rekey(client: &Client, mut status: MasterKeys) -> Result<MasterKeys, Failure> {
     let mut looks = interval(POLL_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut polls_left = IDLE_POLLS;
     let mut last = u64::MAX;
     loop {
-        let remaining = at(&status, "remaining").as_u64().unwrap_or(0);
+        let remaining = status.remaining;
         if remaining == 0 {
             return Ok(status);
         }
@@ -138,18 +140,22 @@ async fn wait_for_rekey(client: &Client, mut status: Value) -> Result<Value, Fai
         }
         last = remaining;
         looks.tick().await;
-        status = client.get("/api/v1/master-keys").await?;
+        status = master_keys(client).await?;
     }
 }
 
-fn status_report(status: Value) -> Report {
-    let rows = status.get("keys").and_then(Value::as_array).cloned().unwrap_or_default();
+async fn master_keys(client: &Client) -> Result<MasterKeys, ClientError> {
+    client.call::<ShowMasterKeys>(&(), &Nothing {}, &Nothing {}).await
+}
+
+fn status_report(status: &MasterKeys) -> Report {
+    let rows: Vec<Value> = status.keys.iter().map(|key| json!(key)).collect();
     let columns = [("MASTER KEY", "key_id"), ("CURRENT", "current"), ("WRAPS", "wraps"), ("RETIRED", "retired_at")];
     let text = format!(
         "Current master key: {}\nData keys under other master keys: {}\n\n{}",
-        plain(at(&status, "current")),
-        plain(at(&status, "remaining")),
+        clean(&status.current),
+        status.remaining,
         table(&rows, &columns)
     );
-    Report::new(status, text)
+    Report::new(json!(status), text)
 }

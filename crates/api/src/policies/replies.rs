@@ -1,0 +1,308 @@
+//! Policies as they are shown, and what evaluation by them found.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_model::guard::{PolicySetVersion, VerdictKind};
+use toolgate_model::hook::RunId;
+use toolgate_model::principal::PrincipalId;
+use toolgate_model::time::Timestamp;
+
+use super::{PolicyFiles, PolicyVersionNumber};
+use crate::reply::NextCursor;
+
+/// SHA-256 of the canonical files.
+#[derive(JsonSchema)]
+#[schemars(extend("pattern" = "^[0-9a-f]{64}$"))]
+#[expect(dead_code, reason = "only its schema is used")]
+struct PolicyDigest(String);
+
+/// A version of the policies. It never changes.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyVersion {
+    pub version: PolicyVersionNumber,
+    #[schemars(with = "PolicyDigest")]
+    pub digest: String,
+    pub note: Option<String>,
+    pub applied_by: PrincipalId,
+    pub created_at: Timestamp,
+}
+
+impl From<&PolicySetVersion> for PolicyVersion {
+    fn from(version: &PolicySetVersion) -> Self {
+        Self {
+            version: PolicyVersionNumber(version.version),
+            digest: version.digest.clone(),
+            note: version.note.clone(),
+            applied_by: version.applied_by.clone(),
+            created_at: version.created_at,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyRule {
+    pub id: String,
+    pub file: String,
+    /// What it does where it applies.
+    #[schemars(with = "RuleEffect")]
+    pub effect: String,
+    /// Whether it is only recorded.
+    pub shadow: bool,
+    /// What the agent and the approver are told.
+    pub reason: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case", inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum RuleEffect {
+    Deny,
+    Ask,
+    Redact,
+}
+
+/// A version with its rules.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyVersionRules {
+    #[serde(flatten)]
+    pub version: PolicyVersion,
+    pub rules: Vec<PolicyRule>,
+}
+
+/// A version with its rules and its files.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyVersionFiles {
+    #[serde(flatten)]
+    pub version: PolicyVersionRules,
+    pub files: PolicyFiles,
+}
+
+/// What is in force. All members but `rules` are `null` where nothing was ever applied.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ActivePolicies {
+    pub version: Option<PolicyVersionNumber>,
+    #[schemars(with = "Option<PolicyDigest>")]
+    pub digest: Option<String>,
+    pub note: Option<String>,
+    pub applied_by: Option<PrincipalId>,
+    pub created_at: Option<Timestamp>,
+    pub rules: Vec<PolicyRule>,
+}
+
+impl From<PolicyVersionRules> for ActivePolicies {
+    fn from(PolicyVersionRules { version, rules }: PolicyVersionRules) -> Self {
+        Self {
+            version: Some(version.version),
+            digest: Some(version.digest),
+            note: version.note,
+            applied_by: Some(version.applied_by),
+            created_at: Some(version.created_at),
+            rules,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyVersionPage {
+    pub versions: Vec<PolicyVersion>,
+    pub next_cursor: NextCursor,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct PolicySchema {
+    /// In Cedar's own syntax for schemas.
+    pub schema: String,
+}
+
+/// What was found about a draft.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedPolicies {
+    /// Whether it could be applied: no problems, and every test passed.
+    pub ok: bool,
+    #[schemars(length(max = 100))]
+    pub problems: Vec<PolicyProblem>,
+    pub rules: Vec<PolicyRule>,
+    pub tests: Vec<PolicyTest>,
+    /// What rules name and does not exist: they can be applied, and can never apply.
+    #[schemars(length(max = 100))]
+    pub warnings: Vec<PolicyProblem>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyProblem {
+    pub file: String,
+    pub policy_id: Option<String>,
+    #[schemars(range(min = 1))]
+    pub line: Option<u32>,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyTest {
+    pub file: String,
+    pub name: String,
+    pub passed: bool,
+    /// What was expected, and what came.
+    pub failure: Option<String>,
+}
+
+/// What policies and guardians decide, the strictest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Allow,
+    Modify,
+    Ask,
+    Deny,
+}
+
+impl From<VerdictKind> for Verdict {
+    fn from(kind: VerdictKind) -> Self {
+        match kind {
+            VerdictKind::Allow => Self::Allow,
+            VerdictKind::Modify => Self::Modify,
+            VerdictKind::Ask => Self::Ask,
+            VerdictKind::Deny => Self::Deny,
+        }
+    }
+}
+
+/// What policies decide about something recorded.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Reevaluation {
+    pub verdict: RejudgedVerdict,
+    /// The rules that decide.
+    pub policies: Vec<String>,
+    /// What was not recorded.
+    pub missing: Vec<String>,
+}
+
+/// `undecidable` where rules read what was not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum RejudgedVerdict {
+    Allow,
+    Modify,
+    Ask,
+    Deny,
+    Undecidable,
+}
+
+impl From<VerdictKind> for RejudgedVerdict {
+    fn from(kind: VerdictKind) -> Self {
+        match kind {
+            VerdictKind::Allow => Self::Allow,
+            VerdictKind::Modify => Self::Modify,
+            VerdictKind::Ask => Self::Ask,
+            VerdictKind::Deny => Self::Deny,
+        }
+    }
+}
+
+/// What a draft would have changed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Simulation {
+    /// How many were evaluated.
+    pub calls: u64,
+    pub changed: u64,
+    pub undecidable: u64,
+    /// Those that change and those that are undecidable, in the order of the log.
+    #[schemars(length(max = 1000))]
+    pub changes: Vec<VerdictChange>,
+    /// Whether the log has more than was read.
+    pub truncated: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct VerdictChange {
+    /// Its place in the log.
+    pub sequence: u64,
+    pub invocation_id: Option<String>,
+    #[schemars(with = "Timestamp")]
+    pub timestamp: String,
+    #[schemars(with = "PrincipalId")]
+    pub agent_id: String,
+    /// The tool, or the hook.
+    pub subject: String,
+    pub before: Verdict,
+    /// What came of the call: `denied` where it was refused, for whatever reason; else the verdict of the policies.
+    pub was: String,
+    /// The code that it was refused with.
+    pub denied_with: Option<String>,
+    pub after: Reevaluation,
+}
+
+/// What rules in shadow mode would have done.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShadowReport {
+    /// How many decisions were read.
+    pub decisions: u64,
+    pub rules: Vec<ShadowRule>,
+    pub truncated: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShadowRule {
+    pub policy_id: String,
+    /// How often it would have given which verdict.
+    #[schemars(extend("propertyNames" = {"enum": ["allow", "modify", "ask", "deny"]}))]
+    pub verdicts: BTreeMap<String, u64>,
+    /// How often that was stricter than the effective verdict.
+    pub would_change: u64,
+    /// The newest of those.
+    #[schemars(length(max = 10))]
+    pub examples: Vec<ShadowExample>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShadowExample {
+    pub sequence: u64,
+    pub invocation_id: Option<String>,
+    #[schemars(with = "Timestamp")]
+    pub timestamp: String,
+    #[schemars(with = "PrincipalId")]
+    pub agent_id: String,
+    pub subject: String,
+    pub effective: Verdict,
+    pub would_be: Verdict,
+}
+
+/// An execution that was re-evaluated.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Replay {
+    pub run_id: RunId,
+    /// In the order of the log.
+    pub steps: Vec<ReplayStep>,
+    pub truncated: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReplayStep {
+    pub sequence: u64,
+    pub invocation_id: Option<String>,
+    #[schemars(with = "Timestamp")]
+    pub timestamp: String,
+    pub hook: String,
+    pub subject: String,
+    pub policy_version: PolicyVersionNumber,
+    pub recorded: RecordedVerdict,
+    /// How long the evaluation took then, in microseconds.
+    pub latency_us: u64,
+    pub replayed: Reevaluation,
+    /// Whether verdict and rules are the same; `null` where that cannot be known.
+    pub same: Option<bool>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct RecordedVerdict {
+    pub verdict: Verdict,
+    pub policies: Vec<String>,
+}

@@ -1,0 +1,97 @@
+//! Principals, what they hold and how they are known.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::json;
+
+use super::{schema, schemas};
+use crate::certificate::CertificateName;
+use crate::descriptor::ToolId;
+use crate::permission::{Permission, PermissionSet};
+use crate::principal::{PrincipalKind, ToolRateLimits};
+use crate::principal_scope::{HeldScopes, PrincipalScope, RequiredScope};
+use crate::rate_limit::RateLimit;
+use crate::scope::SCOPE_LIMIT;
+
+schemas! {
+    PrincipalKind => "AgentKind" |_generator| json!({
+        "type": "string",
+        "description": "A program that decides by itself, a program that runs as written, or a person.",
+        "enum": ["agent", "service", "user"],
+    });
+    Permission => "Permission" |_generator| json!({
+        "type": "string",
+        "description": "What a principal may do besides using its grants.",
+        "enum": Permission::ALL,
+    });
+    PermissionSet => "Permissions" |generator| json!({
+        "type": "array",
+        "items": generator.subschema_for::<Permission>(),
+    });
+    PrincipalScope => "PrincipalScope" |_generator| json!({
+        "type": "string",
+        "description": "A scope that a principal holds: up to eight names with a colon between two. `*` stands for one \
+            name, at the end for one or more.",
+        "maxLength": 128,
+        "pattern": r"^(\*|[A-Za-z0-9._-]+)(:(\*|[A-Za-z0-9._-]+)){0,7}$",
+        "examples": ["tools:payments:*"],
+    });
+    RequiredScope => "RequiredScope" |_generator| json!({
+        "type": "string",
+        "description": "A scope that a tool requires: names with a colon between two.",
+        "maxLength": 128,
+        "pattern": r"^[A-Za-z0-9._-]+(:[A-Za-z0-9._-]+){0,7}$",
+        "examples": ["tools:payments:refund"],
+    });
+    HeldScopes => "PrincipalScopes" |generator| json!({
+        "type": "array",
+        "description": "The scopes that a principal holds. A tool may require some besides a grant.",
+        "maxItems": SCOPE_LIMIT,
+        "items": generator.subschema_for::<PrincipalScope>(),
+    });
+    RateLimit => "RateLimit" |_generator| json!({
+        "type": "object",
+        "description": "A number of requests in a period, `burst` of them at once; all of them where it is absent.",
+        "required": ["requests", "per_seconds"],
+        "properties": {
+            "requests": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
+            "per_seconds": {"type": "integer", "minimum": 1, "maximum": 2_678_400},
+            "burst": {"type": ["integer", "null"], "minimum": 1, "maximum": 1_000_000},
+        },
+        "additionalProperties": false,
+    });
+    ToolRateLimits => "RateLimits" |generator| json!({
+        "type": "object",
+        "description": "Limits by the name of a tool with its service, and by `*` for all others. Each tool has a \
+            bucket of its own.",
+        "maxProperties": 1024,
+        "propertyNames": {"maxLength": 257, "pattern": r"^(\*|[A-Za-z0-9._:@-]+\.[A-Za-z0-9._:@-]+)$"},
+        "additionalProperties": generator.subschema_for::<RateLimit>(),
+        "examples": [{"*": {"requests": 100, "per_seconds": 60}}],
+    });
+    ToolId => "ToolId" |_generator| json!({
+        "type": "string",
+        "description": "The id of a tool, unique over all sources.",
+        "pattern": "^(connector|mcp|openwop|x-host-[A-Za-z0-9._~@-]+):[A-Za-z0-9._:@~-]+$",
+        "examples": ["connector:stripe.charges.create"],
+    });
+    CertificateName => "CertificateName" |_generator| json!({
+        "type": "object",
+        "description": "What a client certificate is known by: exactly one of the two.",
+        "properties": {
+            "spiffe_id": {
+                "type": "string",
+                "description": "The SPIFFE id among its subject alternative names.",
+                "maxLength": 2048,
+            },
+            "sha256": {
+                "type": "string",
+                "description": "The SHA-256 of a certificate without one: 64 hexadecimal digits, with or without colons.",
+            },
+        },
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": false,
+    });
+}
