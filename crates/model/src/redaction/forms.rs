@@ -25,7 +25,7 @@ pub(super) struct Forms {
     bytes: Zeroizing<Vec<u8>>,
     forms: Vec<Form>,
     /// For every byte the first form that may start with it.
-    starts: [u32; 256],
+    starts: Box<[u32; 256]>,
 }
 
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ struct Form {
 
 impl Forms {
     pub(super) fn none() -> Self {
-        Self { bytes: Zeroizing::default(), forms: Vec::new(), starts: [END; 256] }
+        Self { bytes: Zeroizing::default(), forms: Vec::new(), starts: Box::new([END; 256]) }
     }
 
     pub(super) fn is_empty(&self) -> bool {

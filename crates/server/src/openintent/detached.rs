@@ -281,7 +281,11 @@ mod tests {
         assert_eq!(preference(&["Respond-Async, wait=10"]), detached(10));
         assert_eq!(preference(&["return=minimal; foo=\"some parameter\", respond-async", "wait=5"]), detached(5));
         assert_eq!(preference(&["respond-async, wait=1000000"]), detached(600));
+        assert_eq!(preference(&["respond-async, wait=99999999999999999999999"]), detached(600));
+        assert_eq!(preference(&["respond-async, wait=7", "wait=9"]), detached(7), "the first counts");
         assert_eq!(preference(&["handling=lenient"]), Ok(Preference::default()));
-        assert_eq!(preference(&["wait=soon"]).unwrap_err().code(), Code::InvalidField);
+        for bad in ["wait=soon", "wait=", "wait=-1", "wait=1.5"] {
+            assert_eq!(preference(&[bad]).unwrap_err().code(), Code::InvalidField, "{bad}");
+        }
     }
 }

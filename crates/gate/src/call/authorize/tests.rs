@@ -53,7 +53,8 @@ async fn a_grant_that_is_bound_to_another_task_does_not_authorize() {
 
 #[tokio::test]
 async fn a_grant_that_does_not_stand_does_not_authorize() {
-    let ends: [(fn(&mut Grant), Code); 3] = [
+    type Change = fn(&mut Grant);
+    let ends: [(Change, Code); 3] = [
         (
             |grant| grant.suspended = Some(Suspension { at: now(), by: PrincipalId::administrator() }),
             Code::GrantSuspended,

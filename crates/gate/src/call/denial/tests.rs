@@ -63,3 +63,19 @@ async fn a_flood_of_refusals_is_counted_instead_of_recorded() {
     assert_eq!(bench.memory.counted.lock().unwrap()[0].count, 1);
     assert_eq!(bench.memory.denied.lock().unwrap().len(), usize::try_from(most).unwrap());
 }
+
+#[tokio::test]
+async fn a_detached_call_is_always_recorded_and_none_is_accepted_while_refusals_are_counted() {
+    let bench = Bench::with_grant();
+    let most = Settings::default().refusals_per_second * 10;
+    let call = || Call { detached: true, ..bench.call("crm.read", json!({})) };
+    for _ in 0..most {
+        let accepted = bench.pipeline.refused_calls.check_recorded(&call().caller, call().arrived);
+        assert_eq!(accepted, Ok(()));
+        bench.pipeline.record_denial(&call(), RunState::default(), refusal()).await;
+    }
+    let refused = bench.pipeline.refused_calls.check_recorded(&call().caller, call().arrived).unwrap_err();
+    assert_eq!(refused.code(), Code::TooManyAttempts);
+    bench.pipeline.record_denial(&call(), RunState::default(), refusal()).await;
+    assert!(bench.memory.counted.lock().unwrap().is_empty());
+}

@@ -299,7 +299,13 @@ fn an_approval_that_takes_a_day_survives_a_rolling_upgrade() {
         let hours = |hours: u32| json!({"approval_ttl_seconds": hours * 3600});
         let patient = office.detaches(&merged(call("transfer", 1), hours(48)));
         let impatient = office.detaches(&merged(call("transfer", 2), hours(12)));
-        let approvals = [office.waits(&patient), office.waits(&impatient)];
+        // A call ends with the key that it was made with, and says so.
+        let end = office.admin.time().plus(std::time::Duration::from_secs(10 * 3600));
+        let key = office.admin.post("/api/v1/agents/teller/keys", &json!({"expires_at": end})).created();
+        let brief = world.actor("teller", text(&key, "/key"));
+        let outlived = merged(call("transfer", 3), hours(48));
+        let outlived = brief.ask_with("POST", "/api/v1/tools/invoke", ASYNC, Some(&outlived)).expect(202);
+        let approvals = [office.waits(&patient), office.waits(&impatient), office.waits(&outlived)];
         // Every eight hours each gate is replaced. Replicas overlap; SQLite has one process at a time.
         for hour in [8, 16, 24] {
             let replace = || {
@@ -315,7 +321,7 @@ fn an_approval_that_takes_a_day_survives_a_rolling_upgrade() {
             }
             office = office.at(&world);
             assert_eq!(world.gate.request("GET", "/readyz", None).1["clock"]["status"], "ok");
-            let waiting = if hour < 12 { 2 } else { 1 };
+            let waiting = if hour < 12 { 3 } else { 2 };
             until("the approvals that are left", || (office.pending().len() == waiting).then_some(()));
         }
         result(&office.agent, &impatient).refused(403, "APPROVAL_TIMED_OUT");
@@ -323,6 +329,8 @@ fn an_approval_that_takes_a_day_survives_a_rolling_upgrade() {
         office.clerk.decides(&approvals[0], "approve", json!({})).ok();
 
         assert_eq!(result(&office.agent, &patient).ok()["status"], "success");
+        office.clerk.decides(&approvals[2], "approve", json!({})).ok();
+        result(&office.agent, &outlived).refused(401, "KEY_EXPIRED");
         assert_eq!(office.bank.count(), 1, "once, and a day later");
         let (asked, ended) = (text(&patient, "/id"), office.approval(&approvals[0]));
         let events = office.admin.events(&format!("&run_id={asked}"));
