@@ -1,8 +1,7 @@
-//! The HTTP API as types: one declaration per endpoint with its method, path, parameters, body and reply. The server mounts
-//! its handlers by these declarations, the command line's client sends requests by them, and the OpenAPI documents are
-//! generated from them.
+//! The HTTP API as types: one declaration per endpoint with its method, path, parameters, body and reply. The server's
+//! routes, the typed client and the OpenAPI documents are derived from these declarations.
 //!
-//! This crate depends on the model only. It contains no handler, opens no socket and makes no decision.
+//! Depends on the model only; contains no handlers, no IO and no decisions.
 
 pub mod document;
 pub mod endpoint;

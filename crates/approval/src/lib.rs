@@ -1,8 +1,7 @@
-//! Approvals: where calls wait for an approver, what the approver is shown, and what a decision covers.
+//! Approvals: the broker in which calls wait for a decision, what approvers are shown, and what a decision covers.
 //!
-//! This crate owns the broker, which is the gate's `Approver` and the only part that waits, and the pure rules around it: the
-//! shell recogniser, standing approvals, risks, offers. It refuses IO: what is kept is kept by the ledger, and the time
-//! comes from the clock that it is given.
+//! [`ApprovalBroker`] implements the gate's `Approver` port; the rest (shell parser, standing approvals, risks, offers)
+//! is pure. State is stored through the ledger ports, and time comes from the injected clock.
 
 mod arguments;
 mod broker;

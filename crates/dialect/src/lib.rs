@@ -1,5 +1,6 @@
-//! The dialects of hooks: readers and writers between what is on the wire and the model's `HookEvent` and `Verdict`.
-//! Pure: bytes and JSON in, typed values out, and back. Nothing here decides, stores, waits or opens a socket.
+//! Hook dialects: codecs between wire formats and the model's `HookEvent` and `VerdictKind`.
+//!
+//! Pure functions over bytes and JSON, in both directions. No decisions, no storage, no IO.
 
 pub mod aos;
 pub mod jsonrpc;

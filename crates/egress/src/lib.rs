@@ -1,5 +1,6 @@
-//! Egress: the only room that opens sockets to the outside on behalf of a call. It owns the guarded client, the
-//! redaction of answers and the connector adapters; it refuses to decide who may call what.
+//! Egress: the guarded HTTP client, the redaction of responses, and the adapters that execute calls to services.
+//!
+//! The only crate that opens outbound connections on behalf of a call. Authorization is decided in the gate.
 
 mod adapter;
 pub mod address;

@@ -1,8 +1,8 @@
-//! The gate: who is calling, what they may administer, and the pipeline that every tool call runs through, together with
-//! the ports through which the gate reaches the world. [`Gate`] assembles the parts.
+//! The gate: authentication, administration, and the pipeline that every tool call runs through. [`Gate`] assembles the
+//! parts.
 //!
-//! This room refuses protocols, SQL and sockets. A transport decodes, calls in here and encodes; the ledger, the vault and
-//! the clock are traits.
+//! No protocols, SQL or sockets: transports call the gate, and the ledger, the vault, the tool sources and the clock
+//! are traits in [`ports`].
 
 pub mod authority;
 pub mod builtin;

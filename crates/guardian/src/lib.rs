@@ -1,5 +1,7 @@
-//! Guardians: what is said about a call before it runs and about its result before it is used. The policy engine, the
-//! detectors that it redacts by, guardians of others, and how their verdicts become one. Stores nothing, opens no sockets.
+//! Guardians: the policy engine, detectors, external guardians, and the combination of their verdicts on a call before
+//! it runs and on its result before it is returned.
+//!
+//! Stores nothing and opens no sockets: external guardians are reached through a port.
 
 pub mod composition;
 pub mod detector;

@@ -1,8 +1,8 @@
-//! The ledger: the ports of the gate on SQLite and on PostgreSQL, each beside the SQL of its noun.
+//! The ledger: the storage ports of the gate on SQLite and PostgreSQL.
 //!
-//! Each operation of the domain is written once, as an [`operation::Operation`] over the [`transaction::Transaction`]
-//! trait, in the SQL that both engines share; an engine only knows how to run a transaction durably. This room refuses
-//! to decide who may do what: it checks what must hold inside the transaction, and records it.
+//! Each operation is written once, as an [`operation::Operation`] over the [`transaction::Transaction`] trait, in SQL
+//! that both engines accept. It checks preconditions in its transaction and records the event; permissions are decided
+//! in the gate.
 
 pub mod cache;
 mod known_heads;

@@ -1,8 +1,7 @@
-//! The nouns of Toolgate and their pure rules: what narrows what, what a parameter constraint permits, how JSON is
-//! written canonically, how the audit log is hashed.
+//! The domain types of Toolgate and their pure rules: narrowing of grants, parameter constraints, canonical JSON,
+//! hashing of the audit log.
 //!
-//! This room refuses IO, async and the clock: everything here is a value or a function of its arguments. Time and
-//! randomness come in as parameters.
+//! No IO, no async and no clock: time and randomness are parameters.
 
 pub mod approval;
 pub mod arguments;

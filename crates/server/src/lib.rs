@@ -1,6 +1,6 @@
-//! The transports: one folder per protocol. Each decodes a request, calls the gate and encodes the answer.
+//! The transports, one module per protocol: each decodes a request, calls the gate and encodes the response.
 //!
-//! This room refuses decisions: whatever is allowed or not is decided in the gate. No protocol knows a stage of it.
+//! No authorization is decided here, and no transport depends on a stage of the pipeline.
 
 mod accepted;
 pub mod aos;

@@ -1,5 +1,6 @@
-//! Fixtures of the tests: a clock that stands still, databases on a private PostgreSQL, the real binary in a process. A
-//! fixture that cannot be made ends its test with a sentence, so this crate may panic. Nothing here is part of the product.
+//! Test fixtures: a manual clock, databases on a private PostgreSQL, upstream services, the real binary as a process.
+//!
+//! Not part of the product. A fixture that cannot be set up panics with a message.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,8 +1,7 @@
-//! The vault: sealing and unsealing of material, and the key providers behind it.
+//! The vault: sealing and unsealing of material, and the key providers.
 //!
-//! This room is the only place that sees a master key or a data key; none of them leaves it, not even in an error. It
-//! refuses storage (the ledger keeps what is sealed here), authority (who may unseal is the gate's question) and any
-//! knowledge of what a secret is used for.
+//! The only crate that handles master keys and data keys; none leaves it, not even in an error. The ledger stores the
+//! sealed material, and the gate decides who may unseal it.
 
 mod envelope;
 pub mod key_provider;

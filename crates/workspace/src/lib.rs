@@ -1,7 +1,6 @@
-//! The local tools of a coding agent: files and processes below one root directory.
+//! The local tools of a coding agent: files and processes below one root directory, and the sandbox for commands.
 //!
-//! This room owns the seven workspace tools and the sandbox in which commands run. It refuses to decide: it knows no
-//! protocol, no ledger and no approval, and does what it is called for within the root and the limits.
+//! Enforces the root and the limits only. Knows no protocol, no ledger and no approvals.
 
 mod arguments;
 mod error;
