@@ -244,7 +244,7 @@ impl Authenticator {
         let removed = principal.removed_at.is_some();
         let caller = Caller { principal: Arc::new(principal), key, generation };
         let stands = match self.require_key(&caller).await {
-            Err(refusal) if refusal.code() != Code::KeyRevoked => return Err(refusal),
+            Err(refusal) if !matches!(refusal.code(), Code::KeyExpired | Code::KeyRevoked) => return Err(refusal),
             Ok(()) if removed => Err(Refusal::new(Code::KeyRevoked, format!("`{id}` was removed"))),
             stands => stands,
         };
