@@ -166,8 +166,11 @@ impl Collecting<'_> {
     }
 
     fn collect_hex(&mut self, secret: &[u8]) {
-        let digits = |byte: &u8| [hex_digit(byte >> 4, b'a'), hex_digit(byte & 0xf, b'a')];
-        self.form(Kind::Hex, secret.iter().flat_map(digits));
+        self.encoded(Kind::Hex, secret.len() * 2, |out| {
+            for byte in secret {
+                out.extend_from_slice(&[hex_digit(byte >> 4, b'a'), hex_digit(byte & 0xf, b'a')]);
+            }
+        });
     }
 
     /// Base64 writes six bits as a character. For each of the three ways in which the secret can lie in a longer text, the
@@ -175,29 +178,45 @@ impl Collecting<'_> {
     fn collect_base64(&mut self, secret: &[u8]) {
         for (skipped, before) in [(0, false), (4, true), (2, true)] {
             let characters = (secret.len() * 8).saturating_sub(skipped) / 6;
-            let bits = skipped + characters * 6;
-            let character = |number: usize| {
-                let bit = skipped + number * 6;
-                let byte = |place: usize| u16::from(secret.get(place).copied().unwrap_or_default());
-                let pair = (byte(bit / 8) << 8) | byte(bit / 8 + 1);
-                let six = (pair >> (10 - bit % 8)) & 0x3f;
-                BASE64.get(usize::from(six)).copied().unwrap_or_default()
-            };
-            let kind = Kind::Base64 { before, after: bits < secret.len() * 8 };
-            self.form(kind, (0..characters).map(character));
+            let kind = Kind::Base64 { before, after: skipped + characters * 6 < secret.len() * 8 };
+            self.encoded(kind, characters, |out| {
+                // The bits that are not written yet; those that are skipped count as written.
+                let (mut pending, mut bits) = (0_u32, 0);
+                for (position, byte) in secret.iter().enumerate() {
+                    pending = (pending << 8) | u32::from(*byte);
+                    bits += if position == 0 { 8 - skipped } else { 8 };
+                    while bits >= 6 {
+                        bits -= 6;
+                        let six = usize::try_from((pending >> bits) & 0x3f).unwrap_or_default();
+                        out.push(BASE64.get(six).copied().unwrap_or_default());
+                    }
+                }
+            });
         }
+    }
+
+    /// Adds one form of at most so many bytes.
+    fn encoded(&mut self, kind: Kind, most: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        self.forms.reserve(most);
+        let start = self.forms.bytes.len();
+        write(&mut self.forms.bytes);
+        self.end_form(kind, start);
     }
 
     /// Adds one form, unless it would be found everywhere.
     fn form(&mut self, kind: Kind, bytes: impl Iterator<Item = u8>) {
-        let (position, start) = (self.forms.forms.len(), self.forms.bytes.len());
+        let start = self.forms.bytes.len();
         for byte in bytes {
             if self.forms.bytes.len() == self.forms.bytes.capacity() {
                 self.forms.reserve(start.max(BYTES_PER_BYTE));
             }
             self.forms.bytes.push(byte);
         }
-        let end = self.forms.bytes.len();
+        self.end_form(kind, start);
+    }
+
+    fn end_form(&mut self, kind: Kind, start: usize) {
+        let (position, end) = (self.forms.forms.len(), self.forms.bytes.len());
         let first = self.forms.bytes.get(start).copied().filter(|first| !first.is_ascii_whitespace());
         // INVARIANT: no material has forms by the billion.
         let (Some(first), Ok(place), Ok(range_start), Ok(range_end)) =
