@@ -18,9 +18,9 @@ const PACKAGES: [&str; 4] =
 pub fn prepare() -> Result<PathBuf, String> {
     let environment = root().join("target/python");
     let python = environment.join("bin/python");
-    let audit = environment.join("installed");
+    let marker = environment.join("installed");
     let wanted = PACKAGES.join(" ");
-    if fs::read_to_string(&audit).is_ok_and(|installed| installed == wanted) && python.exists() {
+    if fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) && python.exists() {
         println!("{wanted}: all there");
         return Ok(python);
     }
@@ -31,7 +31,7 @@ pub fn prepare() -> Result<PathBuf, String> {
     }
     let arguments = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
     run(program(&python.to_string_lossy(), &arguments).args(PACKAGES).env_remove("PYTHONPATH"))?;
-    fs::write(&audit, &wanted).map_err(|error| format!("{}: {error}", audit.display()))?;
+    fs::write(&marker, &wanted).map_err(|error| format!("{}: {error}", marker.display()))?;
     Ok(python)
 }
 
