@@ -38,6 +38,8 @@ use crate::secret::{Material, Secret};
 const MARKERS: [&str; 3] = ["[REDACTED]", "[***]", ""];
 /// The same in arguments.
 const ARGUMENT_MARKERS: [&str; 3] = [REDACTED, "[***]", ""];
+/// A text with fewer signs of escapes than this is never ambiguous.
+const FEWEST_SIGNS: usize = 128;
 /// A replacement can put the last character of a marker before the rest of a secret, so the result is looked at again.
 const PASSES: usize = 8;
 
@@ -99,6 +101,24 @@ impl Redactor {
         let mut redacted = arguments.clone();
         search.redact_json(&mut redacted);
         Cow::Owned(redacted)
+    }
+
+    /// Whether arguments hold a text that cannot be searched, so that [`Redactor::arguments`] withholds it as a whole. A call
+    /// with such arguments must be refused: otherwise its caller could hide what it does from approvers and from the record.
+    pub fn withholds(&self, arguments: &Value) -> bool {
+        let is_ambiguous = |text: &str| {
+            let signs = text.bytes().filter(|byte| is_introducer(*byte)).count();
+            signs >= FEWEST_SIGNS && Readings::of(text.as_bytes()).is_ambiguous()
+        };
+        !self.forms.is_empty()
+            && match arguments {
+                Value::Null | Value::Bool(_) | Value::Number(_) => false,
+                Value::String(text) => is_ambiguous(text),
+                Value::Array(items) => items.iter().any(|item| self.withholds(item)),
+                Value::Object(members) => {
+                    members.iter().any(|(name, member)| is_ambiguous(name) || self.withholds(member))
+                }
+            }
     }
 
     fn search(&self) -> Search<'_> {

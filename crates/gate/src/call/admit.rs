@@ -112,6 +112,7 @@ impl Pipeline {
             // Here the call would end in an error: no other runtime is told that it may make it.
             return Err(refusal.clone());
         }
+        require_shown(decided.modified.as_ref().unwrap_or(&call.parameters), &opened)?;
         let command = Arc::new(self.command(call, &eligible, decided, &opened));
         match self.calls.admit(Arc::clone(&command)).await? {
             Admission::Admitted => {
@@ -204,6 +205,18 @@ pub(super) fn shown<'a>(parameters: &'a Value, opened: &Opened) -> Cow<'a, Value
         Some(Err(_)) => Cow::Owned(Value::Object(Map::new())),
         Some(Ok(unsealed)) => unsealed.redactor.arguments(parameters),
         None => Cow::Borrowed(parameters),
+    }
+}
+
+/// Refuses arguments of which nothing could be shown: an approver and the record must see what is sent.
+pub(super) fn require_shown(parameters: &Value, opened: &Opened) -> Result<(), Refusal> {
+    match opened {
+        Some(Ok(unsealed)) if unsealed.redactor.withholds(parameters) => {
+            let reason = "a parameter has more nested escapes than can be searched for the secret of the credential; send it \
+                          with fewer";
+            Err(Refusal::new(Code::ParametersInvalid, reason))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -83,3 +83,12 @@ async fn without_a_ledger_nothing_is_admitted() {
     bench.memory.down.store(true, std::sync::atomic::Ordering::SeqCst);
     assert_eq!(admit(&bench, json!({"id": "7"})).await.err().unwrap().code(), Code::LedgerUnavailable);
 }
+
+#[tokio::test]
+async fn arguments_of_which_nothing_could_be_shown_are_refused() {
+    let bench = Bench::with_grant();
+    let call = bench.call("crm.read", json!({"id": "7", "note": format!("delete everything{}", "\\".repeat(1000))}));
+    let mut state = crate::call::RunState::default();
+    let outcome = bench.pipeline.run_stages(&Arc::new(call), &mut state).await;
+    assert_eq!(outcome.err().map(|refusal| refusal.code()), Some(Code::ParametersInvalid));
+}

@@ -137,6 +137,7 @@ impl<'a> Need<'a> {
         if let Some(Err(refusal)) = &opened {
             return Err(refusal.clone());
         }
+        admit::require_shown(self.parameters(), &opened)?;
         let shown = |arguments: &Value| admit::shown(arguments, &opened).into_owned();
         let (tool, name) = (&eligible.candidate.tool, eligible.candidate.tool_name());
         let arguments = shown(self.parameters());
