@@ -8,7 +8,7 @@ use toolgate_model::certificate::CertificateName;
 use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::permission::PermissionSet;
-use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId, ToolRateLimits};
+use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind, TenantId, ToolRateLimits};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
@@ -128,6 +128,20 @@ pub struct AgentRequest {
 
 impl RequestBody for AgentRequest {}
 
+impl From<AgentRequest> for PrincipalChanges {
+    fn from(request: AgentRequest) -> Self {
+        Self {
+            name: Some(request.name),
+            scopes: Some(request.scopes),
+            permissions: request.permissions,
+            rate_limits: Some(request.rate_limits),
+            tool_allowlist: Some(request.tool_allowlist),
+            labels: Some(request.labels),
+            detach_calls: Some(request.detach_calls),
+        }
+    }
+}
+
 /// What is absent stays as it is; `null` removes what can be missing.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -159,6 +173,20 @@ pub struct AgentChanges {
 }
 
 impl RequestBody for AgentChanges {}
+
+impl From<AgentChanges> for PrincipalChanges {
+    fn from(changes: AgentChanges) -> Self {
+        Self {
+            name: changes.name,
+            scopes: changes.scopes,
+            permissions: changes.permissions,
+            rate_limits: changes.rate_limits,
+            tool_allowlist: changes.tool_allowlist,
+            labels: changes.labels,
+            detach_calls: changes.detach_calls,
+        }
+    }
+}
 
 /// The only tools that exist for a principal, whatever its grants say.
 #[derive(JsonSchema)]
@@ -199,7 +227,7 @@ impl From<Principal> for Agent {
             permissions: principal.permissions,
             rate_limits: principal.rate_limits,
             labels: principal.labels,
-            detach_calls: principal.detaches,
+            detach_calls: principal.detach_calls,
             tool_allowlist: principal.tool_allowlist,
             revision: principal.revision,
             created_at: principal.created_at,

@@ -2,14 +2,18 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use toolgate_model::id::{ApprovalId, InvocationId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
+use crate::document::merge;
 use crate::endpoint::endpoints;
 use crate::parameters::{Cursor, Limit};
 use crate::reply::NextCursor;
+use crate::schemas::Schemas;
+use crate::tools::{CallStep, SucceededCall, describe_endings, detached_response};
 
 endpoints! {
     tag "detached" = "Calls that outlive their connection.";
@@ -22,6 +26,64 @@ endpoints! {
         query: DetachedQuery,
         reply: OK DetachedPage = "A page.",
     }
+
+    /// Fetch the result of a detached call
+    ///
+    /// The response that the call would have had on its connection, status included; 202 while it has not ended. With
+    /// `Accept: application/x-ndjson` the response is a stream of steps.
+    FetchResult = GET "/api/v1/invocations/{invocation_id}/result" as "fetch_result" {
+        path: InvocationId,
+        query: ResultQuery,
+        reply: OK SucceededCall = "The call was executed.",
+        stream: Lines CallStep = "Lines of JSON, each one step.",
+        errors: [
+            Conflict = "The call was refused, or its outcome is unknown.",
+            Gone = "The result is not kept."
+        ],
+        amend: describe_endings,
+    }
+
+    /// Delete the result of a detached call that has ended
+    DeleteResult = DELETE "/api/v1/invocations/{invocation_id}/result" as "delete_result" {
+        path: InvocationId,
+        reply: OK DetachedChange = "It is deleted.",
+        errors: [Gone = "The result is not kept."],
+    }
+
+    /// Cancel a detached call that is not admitted yet
+    CancelCall = POST "/api/v1/invocations/{invocation_id}/cancel" as "cancel_call" {
+        path: InvocationId,
+        reply: OK DetachedChange = "It was cancelled, and is recorded as `denied`.",
+        errors: [Gone = "The result is not kept."],
+        amend: describe_cancel,
+    }
+}
+
+fn describe_cancel(operation: &mut Value, schemas: &mut Schemas) {
+    merge(operation, json!({"responses": {"202": detached_response(schemas)}}));
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResultQuery {
+    /// How long to wait for the end of the call; at most 600. `Prefer: wait=SECONDS` means the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_seconds: Option<u32>,
+}
+
+/// What was done to a detached call.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DetachedChange {
+    pub status: DetachedChangeStatus,
+    pub invocation_id: InvocationId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum DetachedChangeStatus {
+    Cancelled,
+    Deleted,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +104,7 @@ pub struct DetachedPage {
 }
 
 /// A call that outlives its connection.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedCall {
     pub id: InvocationId,
     /// The same as `id`.

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::endpoint::{Authentication, Endpoint, ErrorStatus, Group, RequestBody};
+use crate::endpoint::{Authentication, Endpoint, ErrorResponse, ErrorStatus, Group, RequestBody};
 use crate::schemas::Schemas;
 
+pub(crate) use self::base::refusal;
+pub use self::base::{ErrorFormat, Heading};
+
+mod base;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +21,7 @@ mod tests;
 pub enum DocumentError {
     #[error("there are two different schemas `{0}`; give one of the types another name")]
     Contradiction(String),
-    #[error("`{0}` is described twice; remove it from the hand-written part of the document")]
+    #[error("`{0}` is described twice; declare it once, and give a type another name")]
     Twice(String),
     #[error("the endpoints at {0} disagree about its parameter; give them the same `path` type")]
     PathParameter(String),
@@ -35,11 +40,10 @@ const REFUSALS: [(&str, &str); 6] = [
 /// The responses that every operation which changes something may have besides.
 const REFUSALS_OF_CHANGES: [(&str, &str); 3] = [("409", "Conflict"), ("413", "TooLarge"), ("415", "WrongType")];
 
-/// The document of these endpoints. `base` has what does not follow from them: the head of the document, the security
-/// schemes and the shared responses.
-pub fn document(base: Value, groups: &[Group]) -> Result<Value, DocumentError> {
-    let mut document = base;
+/// The document of these endpoints.
+pub fn document(heading: &Heading<'_>, groups: &[Group]) -> Result<Value, DocumentError> {
     let mut schemas = Schemas::default();
+    let mut document = base::base(heading, &mut schemas);
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for group in groups {
         merge(&mut document, json!({"tags": [{"name": group.tag, "description": group.description}]}));
@@ -50,7 +54,7 @@ pub fn document(base: Value, groups: &[Group]) -> Result<Value, DocumentError> {
                 return Err(DocumentError::Twice(format!("{} {}", operation.method, operation.path)));
             }
             if let Some(schema) = (operation.path_parameter)(&mut schemas) {
-                let parameters = json!([path_parameter(operation.path, &schema)]);
+                let parameters = json!([path_parameter(operation.path, operation.path_description, &schema)]);
                 if item.get("parameters").is_some_and(|others| *others != parameters) {
                     return Err(DocumentError::PathParameter(operation.path.to_owned()));
                 }
@@ -59,12 +63,8 @@ pub fn document(base: Value, groups: &[Group]) -> Result<Value, DocumentError> {
         }
     }
     let schemas = schemas.finish()?;
-    let known = |place: &str| document.pointer(place).and_then(Value::as_object);
-    let twice = |place: &str, name: &str| known(place).is_some_and(|members| members.contains_key(name));
-    if let Some(path) = paths.keys().find(|path| twice("/paths", path)) {
-        return Err(DocumentError::Twice((*path).to_owned()));
-    }
-    if let Some(name) = schemas.keys().find(|name| twice("/components/schemas", name)) {
+    let known = document.pointer("/components/schemas").and_then(Value::as_object);
+    if let Some(name) = schemas.keys().find(|name| known.is_some_and(|known| known.contains_key(*name))) {
         return Err(DocumentError::Twice(name.clone()));
     }
     merge(&mut document, json!({"paths": paths, "components": {"schemas": schemas}}));
@@ -92,6 +92,13 @@ pub(crate) fn replace_content(operation: &mut Value, content: Value) {
     }
 }
 
+/// Leaves the stream as the only media type of the success.
+pub(crate) fn only_stream(operation: &mut Value) {
+    if let Some(content) = operation.pointer_mut("/responses/200/content").and_then(Value::as_object_mut) {
+        content.remove("application/json");
+    }
+}
+
 /// The operation of an endpoint, without what follows from its kind.
 pub(crate) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Value {
     let (summary, description) = E::DOC.split_once("\n\n").unwrap_or((E::DOC, ""));
@@ -102,10 +109,18 @@ pub(crate) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Value {
         "responses": {
             E::STATUS.as_str(): {
                 "description": E::REPLY_DOC,
-                "content": {"application/json": {"schema": schemas.reply::<E::Reply>()}},
             },
         },
     });
+    if E::STATUS != StatusCode::NO_CONTENT {
+        let mut content = json!({"application/json": {"schema": schemas.reply::<E::Reply>()}});
+        if let Some(stream) = E::STREAM {
+            let schema = json!({"type": "string", "description": stream.description});
+            let item = schemas.reply::<E::Item>();
+            merge(&mut content, json!({stream.kind.media_type(): {"schema": schema, "x-item-schema": item}}));
+        }
+        merge(&mut operation, json!({"responses": {E::STATUS.as_str(): {"content": content}}}));
+    }
     if !description.trim().is_empty() {
         merge(&mut operation, json!({"description": sentence(description)}));
     }
@@ -132,11 +147,17 @@ pub(crate) fn describe<E: Endpoint>(schemas: &mut Schemas) -> Value {
     operation
 }
 
-fn error_response(error: ErrorStatus) -> Value {
-    match error {
-        ErrorStatus::NotFound => json!({"404": {"$ref": "#/components/responses/NotFound"}}),
-        ErrorStatus::Gone => json!({"410": {"$ref": "#/components/responses/Gone"}}),
-        ErrorStatus::TooMany => json!({"429": {"$ref": "#/components/responses/TooMany"}}),
+fn error_response(error: ErrorResponse) -> Value {
+    let (status, shared) = match error.status {
+        ErrorStatus::Conflict => ("409", "Conflict"),
+        ErrorStatus::Gone => ("410", "Gone"),
+        ErrorStatus::NotFound => ("404", "NotFound"),
+        ErrorStatus::TooMany => ("429", "TooMany"),
+    };
+    let schema = json!({"$ref": "#/components/schemas/Error"});
+    match error.description {
+        Some(description) => json!({status: base::refusal(description, &schema)}),
+        None => json!({status: {"$ref": format!("#/components/responses/{shared}")}}),
     }
 }
 
@@ -145,12 +166,13 @@ fn sentence(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn path_parameter(path: &str, schema: &Value) -> Value {
+fn path_parameter(path: &str, description: Option<&str>, schema: &Value) -> Value {
     let name = path.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map_or("", |(name, _)| name);
-    let description = match name.strip_suffix("_id") {
+    let usual = || match name.strip_suffix("_id") {
         Some(noun) => format!("The id of the {}.", noun.replace('_', " ")),
         None => format!("The name of the {}.", name.replace('_', " ")),
     };
+    let description = description.map_or_else(usual, str::to_owned);
     json!({"name": name, "in": "path", "required": true, "description": description, "schema": schema})
 }
 

@@ -26,12 +26,16 @@ pub trait Endpoint: 'static {
     /// What the response to a success is.
     const REPLY_DOC: &'static str;
     /// Errors besides those that follow from method, path and authentication.
-    const ERRORS: &'static [ErrorStatus];
+    const ERRORS: &'static [ErrorResponse];
+    /// The response that is a stream, where a client can ask for one.
+    const STREAM: Option<Stream>;
 
     type Path: PathParameter;
     type Query: JsonSchema + Serialize + DeserializeOwned;
     type Body: RequestBody;
-    type Reply: JsonSchema + Serialize + DeserializeOwned;
+    type Reply: JsonSchema + Serialize;
+    /// One line or event of the stream.
+    type Item: JsonSchema + Serialize;
 
     /// A request body for the document.
     fn example() -> Option<Value> {
@@ -51,10 +55,41 @@ pub enum Authentication {
 
 /// An error that only some endpoints return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorResponse {
+    pub status: ErrorStatus,
+    /// In place of what is said about the status everywhere.
+    pub description: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorStatus {
-    NotFound,
+    Conflict,
     Gone,
+    NotFound,
     TooMany,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    pub kind: StreamKind,
+    pub description: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamKind {
+    /// Server-sent events.
+    Events,
+    /// Lines of JSON.
+    Lines,
+}
+
+impl StreamKind {
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Events => "text/event-stream",
+            Self::Lines => "application/x-ndjson",
+        }
+    }
 }
 
 /// A JSON body, which is an object.
@@ -86,6 +121,7 @@ pub struct Operation {
     pub authentication: Authentication,
     pub(crate) describe: fn(&mut Schemas) -> Value,
     pub(crate) path_parameter: fn(&mut Schemas) -> Option<Value>,
+    pub(crate) path_description: Option<&'static str>,
 }
 
 impl Operation {
@@ -97,6 +133,7 @@ impl Operation {
             authentication: E::AUTHENTICATION,
             describe: describe::<E>,
             path_parameter: |schemas| E::Path::schema(schemas),
+            path_description: E::Path::DESCRIPTION,
         }
     }
 }
@@ -115,7 +152,8 @@ impl Operation {
 ///         query: Paging,                          where there are parameters
 ///         body: NewVault = {"name": "main"},      with an example, or without
 ///         reply: CREATED Vault = "The vault.",
-///         errors: [NotFound],                     besides the usual ones
+///         stream: Lines Step = "Lines of JSON.",  where the response can be a stream of them
+///         errors: [NotFound, Gone = "Deleted."],  besides the usual ones
 ///         open: true,                             where no key is needed
 ///         amend: amend_create,                    a function as `Endpoint::amend`
 ///     }
@@ -131,7 +169,8 @@ macro_rules! endpoints {
                 $(query: $Query:ty,)?
                 $(body: $Body:ty $(= $example:tt)?,)?
                 reply: $status:ident $Reply:ty = $said:literal,
-                $(errors: [$($error:ident),+],)?
+                $(stream: $stream:ident $Item:ty = $streamed:literal,)?
+                $(errors: [$($error:ident $(= $why:literal)?),+],)?
                 $(open: $open:tt,)?
                 $(amend: $amend:path,)?
             }
@@ -150,13 +189,21 @@ macro_rules! endpoints {
                 const AUTHENTICATION: $crate::endpoint::Authentication = $crate::endpoint::endpoints!(@auth $($open)?);
                 const STATUS: http::StatusCode = http::StatusCode::$status;
                 const REPLY_DOC: &'static str = $said;
-                const ERRORS: &'static [$crate::endpoint::ErrorStatus] =
-                    &[$($($crate::endpoint::ErrorStatus::$error),+)?];
+                const ERRORS: &'static [$crate::endpoint::ErrorResponse] = &[$($($crate::endpoint::ErrorResponse {
+                    status: $crate::endpoint::ErrorStatus::$error,
+                    description: $crate::endpoint::endpoints!(@option $($why)?),
+                }),+)?];
+                const STREAM: Option<$crate::endpoint::Stream> =
+                    $crate::endpoint::endpoints!(@option $($crate::endpoint::Stream {
+                        kind: $crate::endpoint::StreamKind::$stream,
+                        description: $streamed,
+                    })?);
 
                 type Path = $crate::endpoint::endpoints!(@or (), $($Path)?);
                 type Query = $crate::endpoint::endpoints!(@or $crate::parameters::Nothing, $($Query)?);
                 type Body = $crate::endpoint::endpoints!(@or $crate::parameters::Nothing, $($Body)?);
                 type Reply = $Reply;
+                type Item = $crate::endpoint::endpoints!(@or $crate::parameters::Nothing, $($Item)?);
 
                 $($(fn example() -> Option<serde_json::Value> {
                     Some(serde_json::json!($example))
@@ -178,6 +225,8 @@ macro_rules! endpoints {
     };
     (@auth) => { $crate::endpoint::Authentication::Key };
     (@auth true) => { $crate::endpoint::Authentication::Open };
+    (@option) => { None };
+    (@option $given:expr) => { Some($given) };
     (@or $default:ty $(,)?) => { $default };
     (@or $default:ty, $given:ty) => { $given };
 }

@@ -18,7 +18,7 @@ use crate::detached::DetachedCall;
 use crate::endpoint::{RequestBody, endpoints};
 use crate::parameters::{Cursor, Limit};
 use crate::reading::optional_object;
-use crate::reply::{Dollars, NextCursor};
+use crate::reply::{Digest, Dollars, NextCursor};
 
 endpoints! {
     tag "invocations" = "The records of calls, refused ones included.";
@@ -269,12 +269,6 @@ impl From<toolgate_model::invocation::Invocation> for Invocation {
         }
     }
 }
-
-/// A SHA-256 in hexadecimal.
-#[derive(JsonSchema)]
-#[schemars(extend("pattern" = "^[0-9a-f]{64}$"))]
-#[expect(dead_code, reason = "only its schema is used")]
-struct Digest(String);
 
 /// Why a call did not succeed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -3,8 +3,11 @@
 //!
 //! Depends on the model only; contains no handlers, no IO and no decisions.
 
+use serde_json::Value;
+
 pub mod document;
 pub mod endpoint;
+pub mod error;
 pub mod json_text;
 pub mod parameters;
 pub mod reading;
@@ -12,12 +15,14 @@ pub mod reply;
 mod schemas;
 
 pub mod agents;
+pub mod approvals;
 pub mod audit;
 pub mod credentials;
 pub mod detached;
 pub mod grants;
 pub mod invocations;
 pub mod master_keys;
+pub mod openwop;
 pub mod operations;
 pub mod policies;
 pub mod services;
@@ -25,8 +30,8 @@ pub mod tenants;
 pub mod tools;
 pub mod vaults;
 
-pub use self::document::{DocumentError, document};
-pub use self::endpoint::{Authentication, Endpoint, ErrorStatus, Group, Operation, RequestBody};
+pub use self::document::{DocumentError, ErrorFormat, Heading, document};
+pub use self::endpoint::{Authentication, Endpoint, ErrorResponse, ErrorStatus, Group, Operation, RequestBody};
 pub use self::parameters::{Nothing, PathParameter};
 
 /// All endpoints under `/api/v1` and those for operators, in the order of the document's tags.
@@ -40,10 +45,39 @@ pub fn groups() -> Vec<Group> {
         services::group(),
         tools::group(),
         policies::group(),
+        approvals::group(),
         invocations::group(),
         detached::group(),
         audit::group(),
         master_keys::group(),
         operations::group(),
     ]
+}
+
+/// The document of what is served under `/api/v1` and to operators.
+pub fn toolgate_document(version: &str, codes: &[&str]) -> Result<Value, DocumentError> {
+    let heading = Heading {
+        title: "Toolgate",
+        summary: "The gateway between AI agents and the tools that they call.",
+        description: "OpenIntent RFC-0014, the registry and administration. What is not described here is refused, not \
+            ignored.",
+        version,
+        codes,
+        errors: ErrorFormat::OpenIntent,
+    };
+    document(&heading, &groups())
+}
+
+/// The document of what is served under `/v1`.
+pub fn openwop_document(version: &str, codes: &[&str]) -> Result<Value, DocumentError> {
+    let heading = Heading {
+        title: "Toolgate, OpenWOP",
+        summary: "The catalog of tools and the content-free trail of calls.",
+        description: "OpenWOP major 1: RFC 0078 (tool catalog) and RFC 0064 (tool hooks). What is not described here is \
+            refused, not ignored.",
+        version,
+        codes,
+        errors: ErrorFormat::OpenWop,
+    };
+    document(&heading, &openwop::groups())
 }

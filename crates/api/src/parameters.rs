@@ -1,16 +1,16 @@
 //! What a request carries in its URL.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolgate_model::approval::{LinkToken, SessionName};
 use toolgate_model::context::ContextId;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::hook::RunId;
-use toolgate_model::id::{
-    ApprovalId, CredentialId, GrantId, InvocationId, KeyId, SessionId, StandingApprovalId, VaultId,
-};
+use toolgate_model::id::{ApprovalId, CredentialId, GrantId, InvocationId, KeyId, StandingApprovalId, VaultId};
 use toolgate_model::principal::{PrincipalId, TenantId};
 
 use crate::policies::PolicyVersionNumber;
@@ -24,6 +24,9 @@ pub struct Nothing {}
 
 /// What stands for the placeholder of a path.
 pub trait PathParameter {
+    /// In place of what follows from the name of the placeholder.
+    const DESCRIPTION: Option<&'static str> = None;
+
     fn schema(schemas: &mut Schemas) -> Option<Value>;
 
     /// The path with this value in it.
@@ -41,8 +44,10 @@ impl PathParameter for () {
 }
 
 macro_rules! path_parameters {
-    ($($kind:ty),+ $(,)?) => {$(
+    ($($kind:ty $(= $description:literal)?),+ $(,)?) => {$(
         impl PathParameter for $kind {
+            $(const DESCRIPTION: Option<&'static str> = Some($description);)?
+
             fn schema(schemas: &mut Schemas) -> Option<Value> {
                 Some(schemas.request::<Self>())
             }
@@ -56,11 +61,67 @@ macro_rules! path_parameters {
 
 path_parameters! {
     ApprovalId, ContextId, CredentialId, GrantId, InvocationId, KeyId, PolicyVersionNumber, PrincipalId, RunId,
-    ServiceName, SessionId, StandingApprovalId, TenantId, VaultId,
+    ServiceName, SessionName = "The caller's name for the session. The same name of another caller is another session.",
+    StandingApprovalId, TenantId, VaultId,
+}
+
+impl PathParameter for LinkToken {
+    const DESCRIPTION: Option<&'static str> = Some("The end of a one-time link.");
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        Some(schemas.request::<Self>())
+    }
+
+    fn fill(&self, path: &str) -> String {
+        replace_placeholder(path, &self.expose())
+    }
+}
+
+/// A text that should be a `T`, as it was sent: the handler refuses one that is not like a `T` that does not exist.
+#[derive(Debug, Clone)]
+pub struct PathText<T> {
+    pub text: String,
+    kind: PhantomData<T>,
+}
+
+impl<T> PathText<T> {
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), kind: PhantomData }
+    }
+}
+
+/// What is said in documents about a [`PathText`].
+pub trait DescribedPath: JsonSchema {
+    const DESCRIPTION: &'static str;
+}
+
+impl<T: DescribedPath> PathParameter for PathText<T> {
+    const DESCRIPTION: Option<&'static str> = Some(T::DESCRIPTION);
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        Some(schemas.request::<T>())
+    }
+
+    fn fill(&self, path: &str) -> String {
+        replace_placeholder(path, &escaped(&self.text))
+    }
+}
+
+/// One segment of a path, or one value of a query, with everything but plain characters escaped.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
 }
 
 /// INVARIANT: the ids above consist of characters that stand for themselves in a path.
-fn replace_placeholder(path: &str, value: &impl Display) -> String {
+pub fn replace_placeholder(path: &str, value: &impl Display) -> String {
     match (path.split_once('{'), path.split_once('}')) {
         (Some((before, _)), Some((_, after))) => format!("{before}{value}{after}"),
         _ => path.to_owned(),
@@ -107,7 +168,7 @@ impl From<Cursor> for String {
 /// A schema that stands where it is used and not under a name of its own.
 macro_rules! inline_schema {
     ($type:ty, $name:literal, $schema:expr) => {
-        impl JsonSchema for $type {
+        impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 std::borrow::Cow::Borrowed($name)
             }
@@ -116,8 +177,8 @@ macro_rules! inline_schema {
                 true
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                Schema::try_from($schema).unwrap_or_default()
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::Schema::try_from($schema).unwrap_or_default()
             }
         }
     };

@@ -4,21 +4,20 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate_model::hook::RunId;
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
-use crate::document::merge;
 use crate::endpoint::{RequestBody, endpoints};
 use crate::parameters::Paging;
 use crate::reading::Object;
-use crate::schemas::Schemas;
 
 pub use self::replies::{
     ActivePolicies, CheckedPolicies, PolicyProblem, PolicyRule, PolicySchema, PolicyTest, PolicyVersion,
     PolicyVersionFiles, PolicyVersionPage, PolicyVersionRules, RecordedVerdict, Reevaluation, RejudgedVerdict, Replay,
-    ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, Verdict, VerdictChange,
+    ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationResponse, SimulationStep, Verdict,
+    VerdictChange,
 };
 
 mod replies;
@@ -104,7 +103,7 @@ endpoints! {
             "since": "2099-03-01T00:00:00Z"
         },
         reply: OK Simulation = "What would have been decided otherwise.",
-        amend: describe_simulation,
+        stream: Lines SimulationStep = "Lines of JSON: the progress, and at the end the result.",
     }
 
     /// List the versions, newest first
@@ -130,11 +129,6 @@ endpoints! {
         path: RunId,
         reply: OK Replay = "Each decision of the policies, as recorded and as re-evaluated.",
     }
-}
-
-fn describe_simulation(operation: &mut Value, _: &mut Schemas) {
-    let lines = json!({"type": "string", "description": "Lines of JSON: `progress`, and at the end `answered`."});
-    merge(operation, json!({"responses": {"200": {"content": {"application/x-ndjson": {"schema": lines}}}}}));
 }
 
 /// The number of a version.

@@ -34,6 +34,12 @@ inline_schema!(
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Dollars(#[schemars(range(min = 0, max = 1_000_000_000))] f64);
 
+/// A SHA-256 in hexadecimal.
+#[derive(JsonSchema)]
+#[schemars(extend("pattern" = "^[0-9a-f]{64}$"))]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct Digest(String);
+
 /// What was refused. The document lists the codes where the gate says which there are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

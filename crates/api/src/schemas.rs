@@ -1,5 +1,7 @@
 //! The schemas of one document: requests as they are read, replies as they are written, in one namespace.
 
+use std::collections::BTreeSet;
+
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{ReplaceBoolSchemas, RestrictFormats, Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
@@ -28,25 +30,28 @@ impl Default for Schemas {
 impl Schemas {
     /// The schema of what a client sends, or a reference to it.
     pub fn request<T: JsonSchema>(&mut self) -> Value {
-        polished(self.requests.subschema_for::<T>())
+        polished(self.requests.subschema_for::<T>(), Side::Request)
     }
 
     /// The schema of what the gate sends, or a reference to it.
     pub fn reply<T: JsonSchema>(&mut self) -> Value {
-        polished(self.replies.subschema_for::<T>())
+        polished(self.replies.subschema_for::<T>(), Side::Reply)
     }
 
     /// The schema of a query, whose properties are parameters and never a schema of the document.
     pub(crate) fn query<T: JsonSchema>(&mut self) -> Value {
-        polished(T::json_schema(&mut self.requests))
+        polished(T::json_schema(&mut self.requests), Side::Request)
     }
 
     /// The schemas by name. A type that differs between requests and replies must be two types.
     pub(crate) fn finish(mut self) -> Result<Map<String, Value>, DocumentError> {
         let mut all: Map<String, Value> = Map::new();
-        let requests = self.requests.take_definitions(false).into_iter();
-        for (name, schema) in requests.chain(self.replies.take_definitions(false)) {
-            let schema = polished(Schema::try_from(schema).unwrap_or_default());
+        let requests = self.requests.take_definitions(false);
+        let replies = self.replies.take_definitions(false);
+        let read: BTreeSet<String> = requests.keys().cloned().collect();
+        for (name, schema) in requests.into_iter().chain(replies) {
+            let side = if read.contains(&name) { Side::Request } else { Side::Reply };
+            let schema = polished(Schema::try_from(schema).unwrap_or_default(), side);
             if all.get(&name).is_some_and(|other| *other != schema) {
                 return Err(DocumentError::Contradiction(name));
             }
@@ -62,7 +67,7 @@ impl Schemas {
 }
 
 /// Removes what generators of clients and schemathesis do not understand, or what the server does not check.
-fn polished(mut schema: Schema) -> Value {
+fn polished(mut schema: Schema, side: Side) -> Value {
     Bounds.transform(&mut schema);
     let mut formats = RestrictFormats::default();
     formats.infer_from_meta_schema = false;
@@ -71,7 +76,7 @@ fn polished(mut schema: Schema) -> Value {
     let mut bools = ReplaceBoolSchemas::default();
     bools.skip_additional_properties = true;
     bools.transform(&mut schema);
-    Polish.transform(&mut schema);
+    Polish(side).transform(&mut schema);
     schema.to_value()
 }
 
@@ -94,13 +99,21 @@ impl Transform for Bounds {
     }
 }
 
-struct Polish;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Request,
+    Reply,
+}
+
+struct Polish(Side);
 
 impl Transform for Polish {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(members) = schema.as_object_mut() {
-            // A set is read from a list with repetitions.
-            members.remove("uniqueItems");
+            // A set is read from a list with repetitions, and written without.
+            if self.0 == Side::Request {
+                members.remove("uniqueItems");
+            }
             if let Some(Value::Array(required)) = members.get_mut("required") {
                 required.sort_by_key(|name| name.as_str().map(str::to_owned));
             }

@@ -19,10 +19,20 @@ use toolgate_model::service::{ServiceVersion, ToolDefinition, ToolName};
 use toolgate_model::text::Line;
 use toolgate_model::time::Timestamp;
 
+use crate::detached::DetachedCall;
+use crate::document::{merge, refusal};
 use crate::endpoint::endpoints;
+use crate::error::ErrorBody;
 use crate::grants::GrantSource;
 use crate::reply::{Dollars, ErrorCode};
 use crate::schemas::Schemas;
+
+pub use self::calls::{
+    AskedApproval, BriefApproval, CallContext, CallFailure, CallRequest, CallResponse, CallStep, FailedCall,
+    SucceededCall,
+};
+
+mod calls;
 
 endpoints! {
     tag "tools" = "Discovery of tools, and calls.";
@@ -52,6 +62,69 @@ endpoints! {
         reply: OK Explanation = "What would become of the call.",
         amend: describe_parameters,
     }
+
+    /// Call a tool
+    ///
+    /// Needs `tools.invoke`. The gate resolves tool and grant, checks the call, waits for an approver where it needs one,
+    /// adds the credential and calls the service. With `Accept: application/x-ndjson` the response is a stream of steps.
+    /// With `Prefer: respond-async` the call is detached: the response is 202, or, with `wait=SECONDS` beside it, the
+    /// result if the call ends in that time.
+    InvokeTool = POST "/api/v1/tools/invoke" as "invoke_tool" {
+        body: CallRequest = {"tool": "stripe.charges.read", "parameters": {"id": "ch_1"}},
+        reply: OK SucceededCall = "It was executed.",
+        stream: Lines CallStep = "Lines of JSON, each one step.",
+        errors: [NotFound],
+        amend: describe_call,
+    }
+}
+
+/// What a call can end with besides success.
+fn describe_call(operation: &mut Value, schemas: &mut Schemas) {
+    describe_endings(operation, schemas);
+    let either = json!({"anyOf": [schemas.reply::<ErrorBody>(), schemas.reply::<FailedCall>()]});
+    let replayed = json!({"description": "`true` where it was executed before.", "schema": {"type": "string"}});
+    merge(
+        operation,
+        json!({"responses": {
+            "200": {"headers": {"Idempotent-Replayed": replayed}},
+            "403": refusal("The call, or its result, is not allowed.", &either),
+            "409": refusal("It is not possible in the current state.", &either),
+        }}),
+    );
+}
+
+/// What a call and the result of a detached call have in common.
+pub(crate) fn describe_endings(operation: &mut Value, schemas: &mut Schemas) {
+    let failed = schemas.reply::<FailedCall>();
+    let prefer = json!({
+        "name": "Prefer",
+        "in": "header",
+        "description": "RFC 7240: `respond-async` and `wait=SECONDS`. Others are ignored.",
+        "schema": {"type": "string"},
+    });
+    merge(
+        operation,
+        json!({
+            "parameters": [prefer],
+            "responses": {
+                "202": detached_response(schemas),
+                "502": refusal("The service, or the connection to it, failed.", &failed),
+                "504": refusal("The service did not respond in time.", &failed),
+            },
+        }),
+    );
+}
+
+/// The response about a detached call that has not ended.
+pub(crate) fn detached_response(schemas: &mut Schemas) -> Value {
+    json!({
+        "description": "The call has not ended.",
+        "headers": {
+            "Location": {"description": "The URL of the call.", "schema": {"type": "string"}},
+            "Retry-After": {"description": "When to ask again, in seconds.", "schema": {"type": "integer"}},
+        },
+        "content": {"application/json": {"schema": schemas.reply::<DetachedCall>()}},
+    })
 }
 
 /// The query parameter `parameters` is JSON.

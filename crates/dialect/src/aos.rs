@@ -3,7 +3,7 @@
 //! them is written.
 
 pub use self::ask::ask;
-pub use self::guardian_response::{GuardianDecision, GuardianResponse, read_response};
+pub use self::guardian_response::read_response;
 pub use self::request::{HookQuestion, Incoming, Message, Ping, read};
 pub use self::response::{ModifiedForm, Response, write, write_error, write_pong};
 

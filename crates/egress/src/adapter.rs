@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_gate::ports::source::{FailureKind, Renewal, SourceFailure};
+use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::connection::{AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::AuthType;
@@ -47,6 +48,7 @@ pub(crate) struct OutboundCall<'a> {
     pub(crate) now: Timestamp,
     pub(crate) material: Material,
     pub(crate) renewal: &'a dyn Renewal,
+    pub(crate) traced: Option<&'a TracedCall>,
 }
 
 /// Sends calls of one kind.
@@ -93,6 +95,7 @@ impl OutboundCall<'_> {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable("a header's name"))?;
             headers.insert(name, HeaderValue::from_str(value).map_err(|_| unusable("a header's value"))?);
         }
+        add_trace(&mut headers, self.traced);
         Ok(headers)
     }
 
@@ -120,6 +123,21 @@ impl OutboundCall<'_> {
     }
 }
 
+/// Tells the service which trace the call belongs to, unless the request has a `traceparent` of its own.
+pub(crate) fn add_trace(headers: &mut HeaderMap, traced: Option<&TracedCall>) {
+    const PARENT: HeaderName = HeaderName::from_static("traceparent");
+    const STATE: HeaderName = HeaderName::from_static("tracestate");
+    let Some(traced) = traced.filter(|_| !headers.contains_key(PARENT)) else { return };
+    // INVARIANT: hexadecimal digits and hyphens.
+    let Ok(parent) = HeaderValue::from_str(&traced.context.to_string()) else { return };
+    headers.insert(PARENT, parent);
+    match traced.state.as_deref().map(HeaderValue::from_str) {
+        Some(Ok(state)) => headers.insert(STATE, state),
+        // What the request says about another trace does not belong to this one.
+        _ => headers.remove(STATE),
+    };
+}
+
 /// What is told about an exchange that brought no answer.
 pub(crate) fn failure(error: &SendError) -> SourceFailure {
     SourceFailure {
@@ -139,15 +157,7 @@ pub(crate) fn failure(error: &SendError) -> SourceFailure {
 
 /// What is told about a call that cannot become a request.
 pub(crate) fn not_executable(reason: impl Into<String>) -> SourceFailure {
-    SourceFailure {
-        kind: FailureKind::NotExecutable,
-        reason: reason.into(),
-        http_status: None,
-        result: None,
-        truncated: false,
-        sent: false,
-        timed_out: false,
-    }
+    SourceFailure::not_sent(FailureKind::NotExecutable, reason)
 }
 
 fn unusable(what: &str) -> SourceFailure {

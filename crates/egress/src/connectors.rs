@@ -10,13 +10,14 @@ use http::header;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use toolgate_gate::call::{Admitted, AdmittedAction};
+use toolgate_gate::call::{Admitted, CallCredential};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::source::{
     Access, Execution, FailureKind, Reservation, ServiceResponse, Source, SourceFailure,
 };
-use toolgate_gate::{Code, Refusal};
+use toolgate_gate::{Action, Code, Refusal};
 use toolgate_model::connection::AdapterName;
+use toolgate_model::service::RenderedRequest;
 use toolgate_model::strict_json;
 
 use crate::adapter::{Adapter, OAuth2, OutboundCall, Rest, Webhook, not_executable};
@@ -56,6 +57,10 @@ impl Connectors {
 
 #[async_trait]
 impl Source for Connectors {
+    fn executes(&self, action: Action) -> bool {
+        matches!(action, Action::Http | Action::Fetch)
+    }
+
     fn reserve(&self) -> Result<Reservation, Refusal> {
         Arc::clone(&self.places).try_acquire_owned().map(Reservation::from).map_err(|_| {
             let reason = format!(
@@ -68,57 +73,59 @@ impl Source for Connectors {
     }
 
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
-        match (call.action(), access) {
-            (
-                Some(AdmittedAction::Connector { credential, connection, adapter: name, placement, request }),
-                Some(access),
-            ) => {
-                let mut redactor = access.redactor;
-                let hosts = call.allowed_hosts();
-                let deadline = deadline_after(call.deadline());
-                let outbound = OutboundCall {
-                    invocation: call.invocation().id,
-                    credential: credential.id,
-                    auth_type: credential.auth_type,
-                    connection,
-                    placement,
-                    tool: call.tool(),
-                    parameters: call.parameters(),
-                    request,
-                    hosts: &hosts,
-                    deadline,
-                    now: self.clock.now(),
-                    material: access.material,
-                    renewal: access.renewal,
-                };
-                let outcome = adapter(name).carry_out(&self.client, outbound, &mut redactor).await;
-                match outcome {
-                    Ok(response) => judge(call, response, redactor, deadline, &self.offload).await,
-                    Err(mut failure) => {
-                        redactor.redact_text(&mut failure.reason);
-                        if let Some(result) = &mut failure.result {
-                            redactor.redact_json(result);
-                        }
-                        Err(failure)
-                    }
-                }
+        let deadline = deadline_after(call.deadline());
+        match (call.action(), call.request(), call.credential().zip(access)) {
+            (Action::Http, Some(request), Some((used, access))) => {
+                self.send(call, request, used, access, deadline).await
             }
-            (Some(AdmittedAction::Fetch(request)), _) => {
+            (Action::Fetch, Some(request), _) => {
                 let invocation = call.invocation();
                 let pool = PoolKey::of_agent(&invocation.tenant, &invocation.agent);
-                fetch::fetch(&self.client, pool, request, deadline_after(call.deadline())).await
+                fetch::fetch(&self.client, pool, request, call.traced(), deadline).await
             }
-            (Some(AdmittedAction::Conformance { fails: false }), _) => Ok(ServiceResponse::said(json!({}))),
-            (Some(AdmittedAction::Conformance { fails: true }), _) => {
-                let failure = SourceFailure { sent: true, ..not_executable("the tool was asked to fail") };
-                Err(SourceFailure { kind: FailureKind::Service, ..failure })
-            }
-            // INVARIANT: the gate gives these to others.
-            (Some(AdmittedAction::Workspace | AdmittedAction::Question { .. } | AdmittedAction::External), _) => {
-                Err(not_executable("it is no tool of a service"))
-            }
-            (None | Some(AdmittedAction::Connector { .. }), _) => {
-                Err(not_executable("the credential's metadata is wrong"))
+            // INVARIANT: the gate passes a request, and the secret of its credential where the action needs one.
+            _ => Err(not_executable("the credential's metadata is wrong")),
+        }
+    }
+}
+
+impl Connectors {
+    /// Sends a request with its credential, through the adapter of the credential.
+    async fn send(
+        &self,
+        call: &Admitted,
+        request: &RenderedRequest,
+        used: CallCredential<'_>,
+        access: Access<'_>,
+        deadline: Instant,
+    ) -> Execution {
+        let CallCredential { credential, connection, adapter: name, placement } = used;
+        let mut redactor = access.redactor;
+        let hosts = call.allowed_hosts();
+        let outbound = OutboundCall {
+            invocation: call.invocation().id,
+            credential: credential.id,
+            auth_type: credential.auth_type,
+            connection,
+            placement,
+            tool: call.tool(),
+            parameters: call.parameters(),
+            request,
+            hosts: &hosts,
+            deadline,
+            now: self.clock.now(),
+            material: access.material,
+            renewal: access.renewal,
+            traced: call.traced(),
+        };
+        match adapter(name).carry_out(&self.client, outbound, &mut redactor).await {
+            Ok(response) => judge(call, response, redactor, deadline, &self.offload).await,
+            Err(mut failure) => {
+                redactor.redact_text(&mut failure.reason);
+                if let Some(result) = &mut failure.result {
+                    redactor.redact_json(result);
+                }
+                Err(failure)
             }
         }
     }
@@ -155,13 +162,11 @@ async fn judge(
         return Ok(ServiceResponse { http_status: status, result, truncated });
     }
     Err(SourceFailure {
-        kind: FailureKind::Service,
-        reason: format!("the service answered with status {status}"),
         http_status: Some(status),
         result: Some(result).filter(|result| !result.is_null()),
         truncated,
         sent: true,
-        timed_out: false,
+        ..SourceFailure::not_sent(FailureKind::Service, format!("the service answered with status {status}"))
     })
 }
 
@@ -170,15 +175,7 @@ fn unreadable(status: u16, why: Late) -> SourceFailure {
         Late::Deadline => "the time for this call was over while the service's answer was redacted; ask for less",
         Late::Broken => "the service's answer could not be read",
     };
-    SourceFailure {
-        kind: FailureKind::Proxy,
-        reason: reason.to_owned(),
-        http_status: Some(status),
-        result: None,
-        truncated: false,
-        sent: true,
-        timed_out: false,
-    }
+    SourceFailure { http_status: Some(status), sent: true, ..SourceFailure::not_sent(FailureKind::Proxy, reason) }
 }
 
 /// What the service said, without the secret: JSON as it is, anything else wrapped. So is JSON that cannot be kept as it

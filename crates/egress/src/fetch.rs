@@ -6,9 +6,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use toolgate_gate::ports::source::{ServiceResponse, SourceFailure};
+use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::service::RenderedRequest;
 
-use crate::adapter::{failure, not_executable};
+use crate::adapter::{add_trace, failure, not_executable};
 use crate::body::DEFAULT_BODY_LIMIT;
 use crate::client::{GuardedClient, OutboundRequest};
 use crate::connectors::result;
@@ -20,6 +21,7 @@ pub(crate) async fn fetch(
     client: &GuardedClient,
     pool: PoolKey,
     request: &RenderedRequest,
+    traced: Option<&TracedCall>,
     deadline: Instant,
 ) -> Result<ServiceResponse, SourceFailure> {
     let unusable = |_| not_executable("the request cannot be written");
@@ -28,6 +30,7 @@ pub(crate) async fn fetch(
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable(()))?;
         headers.insert(name, HeaderValue::from_str(value).map_err(|_| unusable(()))?);
     }
+    add_trace(&mut headers, traced);
     let body = match &request.body {
         Some(body) => {
             let kind = HeaderValue::from_str(&body.content_type).map_err(|_| unusable(()))?;

@@ -6,6 +6,7 @@ mod adapter;
 pub mod address;
 pub mod body;
 pub mod client;
+pub mod collector;
 mod connector;
 pub mod connectors;
 pub mod destination;

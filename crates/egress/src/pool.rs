@@ -40,6 +40,8 @@ pub enum PoolKey {
     Notices,
     /// The gate's own questions to a guardian, over a client that asks no other.
     Guardian,
+    /// The gate's own telemetry, over a client that sends nothing else.
+    Collector,
 }
 
 impl PoolKey {

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_model::approval::Category;
@@ -19,7 +18,8 @@ use toolgate_model::scope::Scope;
 use toolgate_model::service::{FieldRule, LoggingRule, ToolDefinition, ToolName};
 use toolgate_model::text::{Label, Line};
 
-use crate::catalog::{Tool, ToolKind};
+use crate::action::Action;
+use crate::catalog::Tool;
 use crate::settings::MachineTools;
 
 /// The name of the guarded fetch, without the scope of its id.
@@ -30,8 +30,6 @@ pub const HTTP_FETCH_SCOPE: &str = "http:fetch";
 pub const WORKSPACE: &str = "toolgate-workspace";
 /// What stands before their names in a call.
 const WORKSPACE_PREFIX: &str = "x-host-toolgate-workspace.";
-/// The longest that one of them may take.
-const MAX_WORKSPACE_CALL: Duration = Duration::from_secs(660);
 /// The methods that it takes.
 pub const HTTP_FETCH_METHODS: [&str; 6] = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"];
 
@@ -135,13 +133,17 @@ fn workspace_tool(stated: &WorkspaceTool) -> Option<Builtin> {
         approval: Some(if stated.is_question { ApprovalNeed::Always } else { ApprovalNeed::Conditional }),
         egress: Some(Egress::HostOwned),
         parameters: Some(stated.parameters.clone()),
-        // The tool has limits of its own; this one is for when they fail.
-        timeout: Some(MAX_WORKSPACE_CALL),
+        timeout: Some(Action::Workspace.longest()),
         ..ToolDefinition::of_scope(Scope::parse("workspace").ok()?)
     };
-    let kind = if stated.is_question { ToolKind::Question } else { ToolKind::Workspace(stated.category) };
+    let (action, category) = match stated.is_question {
+        true => (Action::Question, Category::Info),
+        false => (Action::Workspace, stated.category),
+    };
     let (service, name) = (ServiceName::parse(WORKSPACE).ok()?, ToolName::parse(stated.name).ok()?);
-    let tool = Tool::built_in(service, name, Arc::new(definition), kind).of_source(SourceKind::HostExtension);
+    let tool = Tool::built_in(service, name, Arc::new(definition), action)
+        .of_source(SourceKind::HostExtension)
+        .of_category(category);
     let mut fields = tool.descriptor().ok()?.fields().clone();
     if let Some(auth) = &mut fields.auth {
         auth.credential_ref = false;
@@ -215,7 +217,7 @@ fn http_fetch() -> Option<Builtin> {
     // What the log calls it is the two together, with a dot between.
     let (service, short) = HTTP_FETCH.split_once('.')?;
     let (service, short) = (ServiceName::parse(service).ok()?, ToolName::parse(short).ok()?);
-    let tool = Tool::built_in(service, short, Arc::new(definition), ToolKind::Fetch);
+    let tool = Tool::built_in(service, short, Arc::new(definition), Action::Fetch).of_source(SourceKind::NodePack);
     Some(Builtin { tool: Arc::new(tool), descriptor: Arc::new(descriptor.ok()?) })
 }
 

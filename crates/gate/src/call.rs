@@ -13,10 +13,12 @@ use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::principal::TenantId;
 
 use crate::identify::Caller;
+use crate::ports::clock::Clock;
 use crate::ports::ledger::{DetachedState, Freshness};
 use crate::refusal::{Code, Refusal, Stage};
+use crate::request_context::in_current_request;
 
-pub use self::admit::{Admitted, AdmittedAction};
+pub use self::admit::{Admitted, CallCredential};
 pub use self::conformance::{Conformance, ConformanceCall};
 pub use self::denial::Denial;
 pub use self::detached::{DetachedReader, DetachedView, Follower};
@@ -28,20 +30,21 @@ pub use self::presence::{Presence, Waiting};
 pub use self::progress::{Modified, Observer, Progress};
 pub use self::request::CallRequest;
 pub use self::settle::{CallError, CallOutcome, CallResult};
+pub use self::timing::{StageTime, StageTimes, Wait};
 
 pub(crate) use self::request::{AskedHook, Call, ToolStanding};
 use self::request::{CallOptions, require_permitted};
 
-mod action;
 mod admit;
 mod approve;
 pub(crate) mod authorize;
+mod binding;
 mod conformance;
 mod constrain;
 mod denial;
 pub(crate) mod detached;
 mod eligible;
-mod execute;
+pub(crate) mod execute;
 mod explain;
 mod external;
 mod guard;
@@ -52,6 +55,7 @@ mod presence;
 mod progress;
 pub(crate) mod refused;
 mod renewals;
+mod report;
 mod request;
 mod resolve;
 mod sessions;
@@ -60,6 +64,8 @@ mod stored;
 mod tally;
 #[cfg(test)]
 mod testing;
+mod timing;
+mod trace;
 mod turns;
 
 /// How often a call is decided on when what it rests on changes between the decision and the admission.
@@ -73,6 +79,14 @@ struct RunState {
     found: Option<eligible::Candidate>,
     grant: Option<GrantId>,
     decision: Option<Box<HookDecision>>,
+    times: StageTimes,
+}
+
+impl RunState {
+    /// Of a run that begins now.
+    fn start(clock: &dyn Clock) -> Self {
+        Self { times: StageTimes::start(clock), ..Self::default() }
+    }
 }
 
 /// What came of a call that may become detached.
@@ -181,7 +195,7 @@ impl Pipeline {
         };
         let ran = match waiting {
             None => AssertUnwindSafe(running).catch_unwind().await.ok(),
-            Some(_waiting) => tokio::spawn(running).await.ok(),
+            Some(_waiting) => tokio::spawn(in_current_request(running)).await.ok(),
         };
         match ran {
             Some(ran) => Ok(ran),
@@ -190,12 +204,12 @@ impl Pipeline {
     }
 
     async fn run(self: &Arc<Self>, mut call: Call, permitted: Result<(), Refusal>) -> RunOutcome {
+        let mut run_state = RunState::start(&*self.clock);
         let permitted = match permitted.and_then(|()| self.refused_calls.check(&call.caller, call.arrived)) {
             Ok(()) => self.join_session(&mut call).await,
             refused => refused,
         };
         let call = Arc::new(call);
-        let mut run_state = RunState::default();
         let outcome = match permitted {
             Ok(()) => self.run_stages(&call, &mut run_state).await,
             Err(refusal) => Err(refusal.at(Stage::Identify)),
@@ -206,19 +220,25 @@ impl Pipeline {
             Ok(PassOutcome::Parked | PassOutcome::Again { .. }) => Ok(RunOutcome::Parked(call.id)),
             Err(refusal) => Err(refusal),
         };
-        match outcome {
+        let ran = match outcome {
             Ok(ran) => ran,
-            Err(refusal) => RunOutcome::refused(self.record_denial(&call, run_state, refusal).await),
+            Err(refusal) => RunOutcome::refused(self.record_denial(&call, &mut run_state, refusal).await),
+        };
+        if let RunOutcome::Done(outcome) = &ran {
+            self.report(&call, &mut run_state, outcome);
         }
+        ran
     }
 
     /// What is said of a call that broke off by a fault of the gate: the ledger knows whether it was admitted.
     async fn broke_off(&self, tenant: &TenantId, id: InvocationId) -> Denial {
         let fault = Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
-        match self.invocations.invocation(tenant, id).await {
+        let denial = match self.invocations.invocation(tenant, id).await {
             Ok(None) => Denial::unrecorded(fault),
             Ok(Some(_)) | Err(_) => Denial::unsettled(id, &fault),
-        }
+        };
+        self.report_broken(tenant, id, &denial);
+        denial
     }
 
     /// Runs the stages; a refusal comes from before the admission.
@@ -292,10 +312,13 @@ impl Pipeline {
         retry_state: &mut RetryState,
         run_state: &mut RunState,
     ) -> Result<PassOutcome, Refusal> {
+        let clock = &*self.clock;
         run_state.grant = alternative.first.candidate.grant();
+        run_state.times.enter(Stage::Guard, clock);
         let guarded =
             self.guard(call, alternative, freshness, run_state).await.map_err(|refusal| refusal.at(Stage::Guard))?;
-        let approved = match self.approve(call, guarded, is_first, retry_state).await {
+        run_state.times.enter(Stage::Approve, clock);
+        let approved = match self.approve(call, guarded, is_first, retry_state, &mut run_state.times).await {
             Ok(approve::Step::Approved(approved)) => *approved,
             // Time has passed: what holds now is what counts.
             Ok(approve::Step::Again) => return Ok(PassOutcome::Again { counted: false }),
@@ -311,7 +334,9 @@ impl Pipeline {
             Modified { parameters, reason, policy }
         });
         call.require_present().map_err(|refusal| refusal.at(Stage::Admit))?;
-        let (admitted, opened) = match self.admit(call, approved).await.map_err(|refusal| refusal.at(Stage::Admit))? {
+        run_state.times.enter(Stage::Admit, clock);
+        let admission = self.admit(call, approved, &mut run_state.times).await;
+        let (admitted, opened) = match admission.map_err(|refusal| refusal.at(Stage::Admit))? {
             admit::Outcome::Admitted(admitted, opened) => {
                 if let Some(modified) = modified {
                     call.notify(|| Progress::Modified(Box::new(modified)));
@@ -328,16 +353,25 @@ impl Pipeline {
         // The next call of the agent may be judged while this one is executed.
         retry_state.turn = None;
         // From here on the call goes on to its settlement, even when the caller is gone.
-        Ok(PassOutcome::Done(Box::new(self.carry_out(admitted, opened).await)))
+        Ok(PassOutcome::Done(Box::new(self.carry_out(admitted, opened, &mut run_state.times).await)))
     }
 
     /// Everything after the admission. No failure in here is a refusal: the call may have been carried out.
-    async fn carry_out(&self, admitted: Admitted, opened: execute::Opened) -> Result<CallResult, Denial> {
+    async fn carry_out(
+        &self,
+        admitted: Admitted,
+        opened: execute::Opened,
+        times: &mut StageTimes,
+    ) -> Result<CallResult, Denial> {
         let id = admitted.invocation().id;
+        let _in_flight = self.admitted.token();
+        times.enter(Stage::Execute, &*self.clock);
         let execution = self.execute(&admitted, opened).await;
+        times.enter(Stage::Inspect, &*self.clock);
         let inspected = self.inspect(&admitted, execution).await;
         let never_sent = inspected.never_sent;
-        self.settle(admitted, inspected).await.map_err(|failure| match never_sent {
+        times.enter(Stage::Settle, &*self.clock);
+        self.settle(admitted, inspected, times).await.map_err(|failure| match never_sent {
             true => Denial::never_sent(id, failure),
             false => Denial::unsettled(id, &failure),
         })
@@ -349,10 +383,14 @@ impl Pipeline {
         freshness: Freshness,
         run_state: &mut RunState,
     ) -> Result<constrain::Constrained, Refusal> {
+        let clock = &*self.clock;
+        run_state.times.enter(Stage::Resolve, clock);
         let resolved = self.resolve(call, freshness).await.map_err(|refusal| refusal.at(Stage::Resolve))?;
         run_state.found = resolved.first();
+        run_state.times.enter(Stage::Authorize, clock);
         let authorized = self.authorize(call, resolved).map_err(|refusal| refusal.at(Stage::Authorize))?;
         run_state.grant = authorized.preferred();
+        run_state.times.enter(Stage::Constrain, clock);
         self.constrain(call, authorized).map_err(|refusal| refusal.at(Stage::Constrain))
     }
 }

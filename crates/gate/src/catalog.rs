@@ -9,154 +9,104 @@ use toolgate_model::approval::Category;
 use toolgate_model::connection::BaseUrl;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::{DescriptorError, SafetyTier, SourceKind, ToolDescriptor, ToolId};
-use toolgate_model::hook::Transport;
 use toolgate_model::principal::{Principal, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::schema::{Schema, SchemaError, SchemaViolation};
 use toolgate_model::scope::Scope;
-use toolgate_model::service::{ServiceVersion, ToolDefinition, ToolName};
+use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
 
+use crate::action::Action;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{Freshness, RegisteredService, Registry, Services};
 use crate::refusal::Refusal;
 
-/// What executes a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolKind {
-    /// A service over HTTP, with a credential that a grant opens.
-    Connector,
-    /// The guarded client, for whoever may fetch: no credential, no grant.
-    Fetch,
-    /// A tool of the machine that the gate runs on, for whoever holds its scope: no credential, no grant.
-    Workspace(Category),
-    /// A person, who is asked a question.
-    Question,
-    /// Whoever asks carries it out: the gate only says whether it may.
-    External(Category),
-    /// Nothing: a tool of the conformance endpoints, which returns by itself.
-    Conformance {
-        /// Whether it answers with a failure.
-        fails: bool,
-    },
-}
-
-impl ToolKind {
-    /// How the tool is reached.
-    pub fn transport(self) -> Transport {
-        match self {
-            Self::Connector | Self::Fetch => Transport::Http,
-            Self::Workspace(_) | Self::Question | Self::External(_) | Self::Conformance { .. } => Transport::Native,
-        }
-    }
-}
-
 /// A tool that can be called.
 #[derive(Debug)]
 pub struct Tool {
-    /// Its service.
     pub service: ServiceName,
     /// The version of the service's definition; `None` for a tool that a credential defines.
     pub version: Option<ServiceVersion>,
     /// Its name in the service.
     pub name: ToolName,
-    /// What is known of it.
     pub definition: Arc<ToolDefinition>,
     /// Where the service is, as its definition says.
     pub base_url: Option<BaseUrl>,
-    /// What carries it out.
-    pub kind: ToolKind,
-    /// What would carry it out if it were called through the gate; `None` where `backing` says so.
-    governed_as: Option<ToolKind>,
+    /// What a call of it does here. A client may execute it instead: see `Candidate::action`.
+    pub action: Action,
     /// What backs it, in the words of the catalog.
     pub source: SourceKind,
+    /// What kind of a call one of it is, for the mode of approvals.
+    pub category: Category,
     /// The scopes that the agent itself must hold, as they were written.
     pub required_scopes: Vec<String>,
+    qualified_name: String,
     schema: OnceLock<Result<Schema, SchemaError>>,
     descriptor: OnceLock<Result<Arc<ToolDescriptor>, DescriptorError>>,
 }
 
 impl Tool {
-    /// A tool that a credential defines.
-    pub fn implicit(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>) -> Self {
+    /// A tool of a service, which is called over HTTP.
+    fn new(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>) -> Self {
         Self {
             required_scopes: required(&definition),
+            qualified_name: service.with_tool(name.as_str()),
+            // A service says of its tools what it likes: nothing less than this is believed.
+            category: if definition.tier() == SafetyTier::Exec { Category::Exec } else { Category::Mcp },
             service,
             version: None,
             name,
             definition,
             base_url: None,
-            kind: ToolKind::Connector,
-            governed_as: None,
+            action: Action::Http,
             source: SourceKind::Connector,
             schema: OnceLock::new(),
             descriptor: OnceLock::new(),
         }
     }
 
-    /// A tool that needs no grant.
-    pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, kind: ToolKind) -> Self {
-        Self { kind, ..Self::implicit(service, name, definition) }
+    /// A tool that a credential defines.
+    pub fn implicit(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>) -> Self {
+        Self::new(service, name, definition)
     }
 
-    /// The same, carried out by another runtime. It keeps its id, and whatever is checked before the gate would carry
-    /// it out is checked all the same.
-    pub fn as_external(&self) -> Self {
+    /// A tool that a registered service defines.
+    fn registered(service: &ServiceDefinition, name: &ToolName, definition: &ToolDefinition) -> Self {
         Self {
-            service: self.service.clone(),
-            version: self.version.clone(),
-            name: self.name.clone(),
-            definition: Arc::clone(&self.definition),
-            base_url: self.base_url.clone(),
-            kind: ToolKind::External(self.category()),
-            governed_as: Some(self.governed_as()),
-            source: self.source,
-            required_scopes: self.required_scopes.clone(),
-            schema: OnceLock::new(),
-            descriptor: OnceLock::new(),
+            version: Some(service.version.clone()),
+            base_url: service.base_url.clone(),
+            action: Action::of_service(service.source),
+            source: service.source,
+            ..Self::new(service.service.clone(), name.clone(), Arc::new(definition.clone()))
         }
     }
 
-    /// The same, of another source.
+    /// A tool that needs no grant.
+    pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, action: Action) -> Self {
+        Self { action, ..Self::new(service, name, definition) }
+    }
+
     pub fn of_source(self, source: SourceKind) -> Self {
         Self { source, ..self }
     }
 
-    /// The same, requiring these scopes.
+    pub fn of_category(self, category: Category) -> Self {
+        Self { category, ..self }
+    }
+
     pub fn requiring(self, required_scopes: Vec<String>) -> Self {
         Self { required_scopes, ..self }
     }
 
-    /// What carries it out when it is called through the gate.
-    pub fn governed_as(&self) -> ToolKind {
-        self.governed_as.unwrap_or(self.kind)
+    /// `service.tool`: its name in calls, limits, approvals and the log.
+    pub fn qualified_name(&self) -> &str {
+        &self.qualified_name
     }
 
-    /// Its id: that of the catalog, or for a tool that only another runtime has, the one under which an allowlist can
-    /// name it. `None` for a tool of the conformance endpoints.
+    /// Its id: that of the catalog, or for a tool that only a client has, the one under which an allowlist can name it.
     pub fn id(&self) -> Option<ToolId> {
-        match self.governed_as() {
-            ToolKind::Connector => ToolId::of_service(self.source, &self.service, &self.name),
-            ToolKind::Fetch => ToolId::parse("openwop:http.fetch").ok(),
-            ToolKind::Workspace(_) | ToolKind::Question | ToolKind::External(_) => {
-                ToolId::of_service(SourceKind::HostExtension, &self.service, &self.name)
-            }
-            ToolKind::Conformance { .. } => None,
-        }
-    }
-
-    /// Whether somebody else carries it out.
-    pub fn is_external(&self) -> bool {
-        matches!(self.kind, ToolKind::External(_))
-    }
-
-    /// What kind of a call one of it is.
-    pub fn category(&self) -> Category {
-        match self.kind {
-            ToolKind::Workspace(category) | ToolKind::External(category) => category,
-            ToolKind::Question => Category::Info,
-            _ if self.definition.tier() == SafetyTier::Exec => Category::Exec,
-            // What is somebody else's says of itself what it likes.
-            ToolKind::Connector | ToolKind::Fetch | ToolKind::Conformance { .. } => Category::Mcp,
+        match self.source {
+            SourceKind::NodePack => ToolName::parse(&self.qualified_name).ok().map(|name| ToolId::core(&name)),
+            source => ToolId::of_service(source, &self.service, &self.name),
         }
     }
 
@@ -164,11 +114,8 @@ impl Tool {
     pub(crate) fn is_listed_for(&self, agent: Option<&Principal>) -> bool {
         // Only who has an allowlist pays for it.
         let Some(agent) = agent.filter(|agent| agent.tool_allowlist.is_some()) else { return true };
-        match self.kind {
-            ToolKind::Conformance { .. } => true,
-            // What has no id cannot be on any list.
-            _ => self.id().is_some_and(|id| agent.may_see(&id)),
-        }
+        // What has no id cannot be on any list.
+        !self.action.is_listed() || self.id().is_some_and(|id| agent.may_see(&id))
     }
 
     /// Whether this agent's allowlist and own scopes leave it the tool, or why not; grants are another matter. What cannot
@@ -232,19 +179,7 @@ impl Service {
         let mut tools = BTreeMap::new();
         let mut by_scope: HashMap<Scope, Vec<Arc<Tool>>> = HashMap::new();
         for (name, tool) in &definition.tools {
-            let tool = Arc::new(Tool {
-                required_scopes: required(tool),
-                service: definition.service.clone(),
-                version: Some(definition.version.clone()),
-                name: name.clone(),
-                definition: Arc::new(tool.clone()),
-                base_url: definition.base_url.clone(),
-                kind: ToolKind::Connector,
-                governed_as: None,
-                source: definition.source,
-                schema: OnceLock::new(),
-                descriptor: OnceLock::new(),
-            });
+            let tool = Arc::new(Tool::registered(definition, name, tool));
             by_scope.entry(tool.definition.scope.clone()).or_default().push(Arc::clone(&tool));
             tools.insert(name.clone(), tool);
         }
@@ -272,14 +207,18 @@ impl Service {
 pub struct Catalog {
     /// The revision of the registry that it was built from.
     pub revision: u64,
-    services: BTreeMap<ServiceName, Vec<Service>>,
+    services: BTreeMap<ServiceName, Vec<Arc<Service>>>,
 }
 
 impl Catalog {
-    fn new(registry: &Registry) -> Self {
-        let mut services: BTreeMap<ServiceName, Vec<Service>> = BTreeMap::new();
+    /// Takes over what has not changed since the previous catalog, with the schemas that are compiled already.
+    fn new(registry: &Registry, previous: Option<&Self>) -> Self {
+        let mut services: BTreeMap<ServiceName, Vec<Arc<Service>>> = BTreeMap::new();
         for registered in &registry.services {
-            services.entry(registered.definition.service.clone()).or_default().push(Service::new(registered));
+            let known = previous.into_iter().flat_map(|catalog| catalog.versions(&registered.definition.service));
+            let same = known.into_iter().find(|service| service.registered == *registered);
+            let service = same.map_or_else(|| Arc::new(Service::new(registered)), Arc::clone);
+            services.entry(registered.definition.service.clone()).or_default().push(service);
         }
         Self { revision: registry.revision, services }
     }
@@ -291,16 +230,17 @@ impl Catalog {
             None => versions.first(),
             Some(version) => versions.iter().find(|service| service.registered.definition.version == *version),
         }
+        .map(|service| &**service)
     }
 
     /// All versions of a service, the one registered last first.
-    pub fn versions(&self, name: &ServiceName) -> &[Service] {
+    pub fn versions(&self, name: &ServiceName) -> &[Arc<Service>] {
         self.services.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// All versions of all services, each service's newest first.
     pub fn services(&self) -> impl Iterator<Item = &Service> {
-        self.services.values().flatten()
+        self.services.values().flatten().map(|service| &**service)
     }
 }
 
@@ -320,10 +260,11 @@ impl Catalogs {
     pub(crate) async fn of(&self, tenant: &TenantId, freshness: Freshness) -> Result<Arc<Catalog>, Refusal> {
         let registry = self.services.registry(tenant, self.clock.now(), freshness).await?;
         let known = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).cloned();
-        if let Some(catalog) = known.filter(|catalog| catalog.revision == registry.revision) {
-            return Ok(catalog);
-        }
-        let catalog = Arc::new(Catalog::new(&registry));
+        let known = match known {
+            Some(catalog) if catalog.revision == registry.revision => return Ok(catalog),
+            known => known,
+        };
+        let catalog = Arc::new(Catalog::new(&registry, known.as_deref()));
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         built.insert(tenant.clone(), Arc::clone(&catalog));
         Ok(catalog)
@@ -333,7 +274,6 @@ impl Catalogs {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolgate_model::service::ServiceDefinition;
     use toolgate_model::time::Timestamp;
 
     use super::*;
@@ -361,6 +301,30 @@ mod tests {
         assert_eq!(names("read"), ["list", "show"]);
         assert_eq!(names("write"), ["send"]);
         assert_eq!(names("delete"), [""; 0]);
+    }
+
+    #[test]
+    fn a_tool_that_did_not_change_keeps_its_compiled_schema() {
+        let definition = |service: &str, scope: &str| {
+            let parameters = json!({"id": {"type": "string", "required": true}});
+            let tools = json!({"list": {"scope": scope, "parameters": parameters}});
+            let definition = json!({"service": service, "version": "1", "tools": tools});
+            let time = Timestamp::from_millis(0).unwrap();
+            let definition = ServiceDefinition::from_json(&definition).unwrap();
+            RegisteredService { tenant: TenantId::default_tenant(), definition, created_at: time, updated_at: time }
+        };
+        let registry = |revision, services| Registry { revision, services };
+        let first = Catalog::new(&registry(1, vec![definition("mail", "read"), definition("files", "read")]), None);
+        let changed = registry(2, vec![definition("mail", "read"), definition("files", "write")]);
+        let second = Catalog::new(&changed, Some(&first));
+        let tool = |catalog: &Catalog, service: &str| {
+            let service = catalog.service(&ServiceName::parse(service).unwrap(), None).unwrap();
+            Arc::clone(service.tool("list").unwrap())
+        };
+        assert!(tool(&first, "mail").check(&json!({"id": "7"})).is_ok());
+        assert!(tool(&second, "mail").schema.get().is_some(), "compiled for the catalog before");
+        assert!(tool(&second, "files").schema.get().is_none(), "another definition");
+        assert_eq!((first.revision, second.revision), (1, 2));
     }
 
     #[test]

@@ -21,7 +21,8 @@ use crate::ports::guardian::Guardian;
 use crate::ports::ledger::Ledger;
 use crate::ports::policy_book::PolicyBook;
 use crate::ports::sealer::Sealer;
-use crate::ports::source::Source;
+use crate::ports::source::Sources;
+use crate::ports::telemetry::Telemetry;
 use crate::settings::Settings;
 
 /// What the gate is put together from.
@@ -32,14 +33,15 @@ pub struct Ports {
     pub sealer: Arc<dyn Sealer>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Carries out calls.
-    pub source: Arc<dyn Source>,
+    pub sources: Sources,
     /// Gives verdicts.
     pub guardian: Arc<dyn Guardian>,
     /// Reads policies.
     pub policy_book: Arc<dyn PolicyBook>,
     /// Brings people's answers.
     pub approver: Arc<dyn Approver>,
+    /// Is told of finished calls.
+    pub telemetry: Arc<dyn Telemetry>,
     /// The process that this is, among those that share the ledger.
     pub process: ProcessId,
 }

@@ -11,7 +11,7 @@ use crate::identify::Authenticator;
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{
-    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, MasterKeys, Tenants, ToolSessions,
+    AuditLog, Calls, Credentials, Grants, Keys, LedgerState, LedgerStatistics, MasterKeys, Tenants, ToolSessions,
 };
 use crate::ports::sealer::{SealError, Sealer};
 use crate::refusal::{Code, Refusal};
@@ -67,6 +67,11 @@ impl Maintenance {
     /// Checks that the ledger takes writes.
     pub async fn check_ledger(&self) -> Result<(), Refusal> {
         self.state.check().await
+    }
+
+    /// Returns figures of the ledger for metrics.
+    pub async fn ledger_statistics(&self) -> Result<LedgerStatistics, Refusal> {
+        self.state.statistics().await
     }
 
     /// Checks that the key provider seals and unseals.

@@ -9,3 +9,4 @@ pub mod ledger;
 pub mod policy_book;
 pub mod sealer;
 pub mod source;
+pub mod telemetry;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use toolgate_model::approval::{Attendance, DEFAULT_WAIT, Mode, Workspace};
+use toolgate_model::id::InvocationId;
 use toolgate_model::principal::TenantId;
 
 use crate::builtin::WorkspaceTool;
@@ -32,6 +33,24 @@ pub struct Settings {
     pub stored_results: u64,
     /// How many streams of events one principal may have open.
     pub streams_of_principal: usize,
+    /// Which calls are exported as traces; `None` where none are.
+    pub traces: Option<SampleRatio>,
+}
+
+/// A share of all calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleRatio(u32);
+
+impl SampleRatio {
+    /// So many of a million.
+    pub const fn per_million(count: u32) -> Self {
+        Self(count)
+    }
+
+    /// Whether this call is in it. Decided by the random part of its id, which no caller can choose.
+    pub(crate) fn includes(self, call: InvocationId) -> bool {
+        u64::from_be_bytes(call.low_bytes()) % 1_000_000 < u64::from(self.0)
+    }
 }
 
 /// What an operator decides about detached calls.
@@ -120,6 +139,7 @@ impl Default for Settings {
             sessions_of_principal: SESSIONS_OF_PRINCIPAL,
             stored_results: STORED_RESULTS,
             streams_of_principal: STREAMS_OF_PRINCIPAL,
+            traces: None,
         }
     }
 }

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
+use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling, Subject};
+use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::guard::{Content, Dialect, GuardMode, PolicyRef, Verdict, VerdictKind, WouldBe};
+use toolgate_model::principal::TenantId;
 
 pub use self::alarm::{Alarm, LogAlarm};
 use self::consultation::Consultation;
@@ -32,6 +34,14 @@ const DEFAULT_BUDGET: Duration = Duration::from_secs(2);
 /// Judges within this process, by the gate's own policies.
 #[async_trait]
 pub trait InProcess: Send + Sync {
+    /// The policies by which no rule applies to such an event; `None` where one may.
+    async fn unconcerned(
+        &self,
+        tenant: &TenantId,
+        subject: &Subject<'_>,
+        freshness: Freshness,
+    ) -> Result<Option<PolicyBasis>, Refusal>;
+
     /// An event, as if it had this content. A refusal means that the policies are not known, which is a no.
     async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal>;
 }
@@ -89,6 +99,19 @@ impl Guardians {
 
 #[async_trait]
 impl Guardian for Guardians {
+    async fn unconcerned(
+        &self,
+        tenant: &TenantId,
+        subject: &Subject<'_>,
+        freshness: Freshness,
+    ) -> Result<Option<PolicyBasis>, Refusal> {
+        let selects = |guardian: &RemoteGuardian| guardian.settings().selector.selects_subject(tenant, subject, None);
+        if self.remote.iter().any(selects) {
+            return Ok(None);
+        }
+        self.policy.unconcerned(tenant, subject, freshness).await
+    }
+
     async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
         let started = now();
         let first = self.policy.judge(hooked, &hooked.event.content).await?;

@@ -2,7 +2,6 @@
 
 pub use self::book::CedarBook;
 pub use self::engine::{MARKS_LAST, PolicyEngine};
-pub use self::entities::Subject;
 pub use self::facts::Facts;
 pub use self::judge::{Judgement, judge};
 pub use self::known::{Missing, Replayed, judge_known};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use toolgate_dialect::aos::{GuardianDecision, GuardianResponse, ask, read_response};
+use toolgate_dialect::{GuardianDecision, GuardianResponse, ask, read_response};
 use toolgate_gate::ports::guardian_link::{Link, LinkFailure, LinkResponse};
 use toolgate_model::guard::{Content, Dialect, FailureClass, GuardMode, HookEvent, OnFailure, PolicyRef};
 
@@ -175,7 +175,7 @@ impl RemoteGuardian {
         let unwritable = Failed { class: FailureClass::Malformed, by_question: true };
         let outgoing = self.filter.outgoing(event, secrets).ok_or(unwritable)?;
         let id = self.next_id(event);
-        let body = ask(&outgoing.event, &id, self.settings.dialect).ok_or(unwritable)?.to_string().into_bytes();
+        let body = ask(self.settings.dialect, &outgoing.event, &id).ok_or(unwritable)?.to_string().into_bytes();
         if body.len() > self.settings.max_request_bytes {
             return Err(Failed { class: FailureClass::Oversize, by_question: true });
         }
@@ -196,7 +196,8 @@ impl RemoteGuardian {
         let place = timeout_at(deadline, self.places.acquire()).await;
         let Ok(Ok(_place)) = place else { return Err(FailureClass::Busy.into()) };
         let exchanged = timeout_at(deadline, self.exchange(body, deadline)).await.unwrap_or(Err(FailureClass::Timeout));
-        let given = exchanged.and_then(|response| read_response(&response.body, &id, &outgoing.event));
+        let given =
+            exchanged.and_then(|response| read_response(self.settings.dialect, &response.body, &id, &outgoing.event));
         match &given {
             // One that says what cannot be used is there all the same: leaving it alone could turn its no into a pass.
             Err(class) if !class.always_denies() => turn.failed(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use thiserror::Error;
-use toolgate_gate::ports::guardian::Hooked;
+use toolgate_gate::ports::guardian::{Hooked, HookedTool, Subject};
 use toolgate_model::descriptor::SafetyTier;
 use toolgate_model::guard::Hook;
 use toolgate_model::principal::TenantId;
@@ -35,30 +35,27 @@ pub struct Selector {
 impl Selector {
     /// Whether this event is among them.
     pub fn selects(&self, hooked: &Hooked<'_>) -> bool {
-        let labels = hooked.principal.map(|principal| &principal.labels);
-        holds(&self.hooks, |hooks| hooks.contains(&hooked.event.hook))
-            && holds(&self.tenants, |tenants| tenants.contains(hooked.tenant))
-            && (self.agents.is_empty() || self.agents.iter().any(|agent| agent.fits(hooked.agent.as_str())))
-            && holds(&self.principal_labels, |wanted| labels.is_some_and(|labels| !wanted.is_disjoint(labels)))
-            && self.selects_tool(hooked)
+        self.selects_subject(hooked.tenant, &hooked.subject(), hooked.event.tool.as_deref())
     }
 
-    fn selects_tool(&self, hooked: &Hooked<'_>) -> bool {
-        let definition = hooked.tool.map(|tool| tool.definition);
-        let is_about_one = hooked.tool.is_some() || hooked.event.tool.is_some();
+    /// The same by what decides it. Where the event is not about a tool of the catalog, `named` is the one that it names.
+    pub(crate) fn selects_subject(&self, tenant: &TenantId, subject: &Subject<'_>, named: Option<&str>) -> bool {
+        let labels = subject.principal.map(|principal| &principal.labels);
+        holds(&self.hooks, |hooks| hooks.contains(&subject.hook))
+            && holds(&self.tenants, |tenants| tenants.contains(tenant))
+            && (self.agents.is_empty() || self.agents.iter().any(|agent| agent.fits(subject.agent.as_str())))
+            && holds(&self.principal_labels, |wanted| labels.is_some_and(|labels| !wanted.is_disjoint(labels)))
+            && self.selects_tool(subject.tool, named)
+    }
+
+    fn selects_tool(&self, tool: Option<HookedTool<'_>>, named: Option<&str>) -> bool {
+        let definition = tool.map(|tool| tool.definition);
+        let name = tool.map(|tool| tool.name).or(named);
         // A tool of which nothing is known is taken to write, as everywhere.
         let tier = definition.map_or(SafetyTier::Write, |definition| definition.tier());
-        holds(&self.tiers, |tiers| is_about_one && tiers.contains(&tier))
+        holds(&self.tiers, |tiers| name.is_some() && tiers.contains(&tier))
             && holds(&self.tool_labels, |wanted| definition.is_some_and(|tool| !wanted.is_disjoint(&tool.labels)))
-            && (self.tools.is_empty() || self.names_tool(hooked))
-    }
-
-    fn names_tool(&self, hooked: &Hooked<'_>) -> bool {
-        let fits = |name: &str| self.tools.iter().any(|tool| tool.fits(name));
-        match hooked.tool {
-            Some(tool) => fits(&tool.service.with_tool(tool.name.as_str())),
-            None => hooked.event.tool.as_deref().is_some_and(fits),
-        }
+            && (self.tools.is_empty() || name.is_some_and(|name| self.tools.iter().any(|tool| tool.fits(name))))
     }
 }
 

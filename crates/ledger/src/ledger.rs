@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use toolgate_gate::ports::ledger::{
-    ActivePolicies, Admission, Admit, Generation, HeldGrants, Ledger, Registry, SealedVersion, Settle,
+    ActivePolicies, Admission, Admit, EngineStatistics, Generation, HeldGrants, Ledger, Registry, SealedVersion, Settle,
 };
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::id::CredentialId;
@@ -37,6 +37,9 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Settles a call, together with others that come at the same time.
     fn settle(&self, command: Arc<Settle>) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Returns figures of the engine.
+    fn statistics(&self) -> impl Future<Output = Result<EngineStatistics, Refusal>> + Send;
 
     /// Runs an operation that only reads, on one consistent and current state.
     fn read<O: Operation>(&self, operation: O) -> impl Future<Output = Result<O::Output, Refusal>> + Send;

@@ -4,6 +4,7 @@
 //! that both engines accept. It checks preconditions in its transaction and records the event; permissions are decided
 //! in the gate.
 
+mod batch_sizes;
 pub mod cache;
 mod known_heads;
 pub mod ledger;

@@ -28,6 +28,9 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 13, sql: include_str!("../migrations/sqlite/0013_ended_rates.sql") },
     Migration { number: 14, sql: include_str!("../migrations/sqlite/0014_detached_calls.sql") },
     Migration { number: 15, sql: include_str!("../migrations/sqlite/0015_sessions_of_principal.sql") },
+    Migration { number: 16, sql: include_str!("../migrations/sqlite/0016_event_batches.sql") },
+    Migration { number: 17, sql: include_str!("../migrations/sqlite/0017_calls_in_flight.sql") },
+    Migration { number: 18, sql: include_str!("../migrations/sqlite/0018_principal_attributes.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -47,6 +50,9 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 13, sql: include_str!("../migrations/postgres/0013_ended_rates.sql") },
     Migration { number: 14, sql: include_str!("../migrations/postgres/0014_detached_calls.sql") },
     Migration { number: 15, sql: include_str!("../migrations/postgres/0015_sessions_of_principal.sql") },
+    Migration { number: 16, sql: include_str!("../migrations/postgres/0016_event_batches.sql") },
+    Migration { number: 17, sql: include_str!("../migrations/postgres/0017_calls_in_flight.sql") },
+    Migration { number: 18, sql: include_str!("../migrations/postgres/0018_principal_attributes.sql") },
 ];
 
 /// The ledger was written by a program that knows more than this one.

@@ -9,7 +9,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 use tokio_postgres::{Config, IsolationLevel, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
-use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
+use toolgate_gate::ports::ledger::{Admission, Admit, EngineStatistics, Generation, Settle};
 use toolgate_gate::refusal::{Code, Refusal};
 
 use self::address::DatabaseAddress;
@@ -142,6 +142,15 @@ impl Connections {
         transaction.commit().await.map_err(failed)
     }
 
+    /// The size of the database in bytes.
+    async fn size(&self) -> Result<u64, Refusal> {
+        let failed = |error: SqlError| Failure::Sql(error).into_refusal();
+        let client = self.client().await.map_err(failed)?;
+        let row = client.query_one("SELECT pg_database_size(current_database())", &[]).await;
+        let bytes: i64 = row.map_err(|error| failed(sql_error(&error)))?.get(0);
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
     async fn client(&self) -> Result<deadpool_postgres::Object, SqlError> {
         self.pool.get().await.map_err(|error| SqlError::Unavailable(self.address.failure(&error)))
     }
@@ -270,6 +279,19 @@ impl Engine for PostgresEngine {
 
     async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         self.connections.read(operation).await
+    }
+
+    async fn statistics(&self) -> Result<EngineStatistics, Refusal> {
+        let pool = self.connections.pool.status();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        Ok(EngineStatistics {
+            bytes: self.connections.size().await?,
+            wal_bytes: None,
+            queued: self.admissions.queued().saturating_add(self.settlements.queued()),
+            batches: self.admissions.sizes().with(&self.settlements.sizes()),
+            pool_connections: count(pool.max_size),
+            pool_connections_in_use: count(pool.size.saturating_sub(pool.available)),
+        })
     }
 
     async fn admit(&self, command: Arc<Admit>) -> Result<Admission, Refusal> {

@@ -1,20 +1,22 @@
 //! The values that go into and come out of statements, the same for both engines, and what can go wrong on the way.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_model::id::IdText;
 use toolgate_model::time::Timestamp;
 
-/// One parameter or column.
+/// One parameter or column. Parameters borrow what they are made of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Value {
-    /// Bytes.
-    Blob(Vec<u8>),
-    /// A whole number; every number and time in the schema is one.
+pub enum Value<'a> {
+    Blob(Cow<'a, [u8]>),
+    Id(IdText),
+    /// Every number and time in the schema is one.
     Integer(i64),
-    /// Nothing.
     Null,
-    /// Text; every id and every JSON in the schema is one.
-    Text(String),
+    /// Every JSON in the schema is one.
+    Text(Cow<'a, str>),
 }
 
 /// A statement that failed.
@@ -79,11 +81,11 @@ pub fn unavailable() -> Refusal {
 
 /// One row of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row(Vec<Value>);
+pub struct Row(Vec<Value<'static>>);
 
 impl Row {
     /// From its columns.
-    pub fn new(columns: Vec<Value>) -> Self {
+    pub fn new(columns: Vec<Value<'static>>) -> Self {
         Self(columns)
     }
 
@@ -160,7 +162,7 @@ impl Row {
     fn unexpected(&self, column: usize) -> SqlError {
         // The first column is an id in every statement: it names the row without showing what is in it.
         let row = match self.0.first() {
-            Some(Value::Text(id)) => id.clone(),
+            Some(Value::Text(id)) => id.clone().into_owned(),
             Some(Value::Integer(id)) => id.to_string(),
             _ => "a row".to_owned(),
         };
@@ -170,14 +172,9 @@ impl Row {
 
 macro_rules! text_values {
     ($($name:ty),+ $(,)?) => {$(
-        impl From<&$name> for Value {
-            fn from(id: &$name) -> Self {
-                Self::Text(id.to_string())
-            }
-        }
-        impl From<$name> for Value {
-            fn from(id: $name) -> Self {
-                Self::Text(id.to_string())
+        impl<'a> From<&'a $name> for Value<'a> {
+            fn from(name: &'a $name) -> Self {
+                Self::Text(Cow::Borrowed(name.as_str()))
             }
         }
     )+};
@@ -186,6 +183,28 @@ macro_rules! text_values {
 text_values!(
     toolgate_model::context::ContextId,
     toolgate_model::credential::ServiceName,
+    toolgate_model::principal::PrincipalId,
+    toolgate_model::principal::TenantId,
+    toolgate_model::service::ServiceVersion,
+    toolgate_model::text::Line,
+);
+
+macro_rules! id_values {
+    ($($name:ty),+ $(,)?) => {$(
+        impl From<&$name> for Value<'_> {
+            fn from(id: &$name) -> Self {
+                Self::from(*id)
+            }
+        }
+        impl From<$name> for Value<'_> {
+            fn from(id: $name) -> Self {
+                Self::Id(IdText::from(id))
+            }
+        }
+    )+};
+}
+
+id_values!(
     toolgate_model::id::ApprovalId,
     toolgate_model::id::CredentialId,
     toolgate_model::id::GrantId,
@@ -195,64 +214,61 @@ text_values!(
     toolgate_model::id::SessionId,
     toolgate_model::id::StandingApprovalId,
     toolgate_model::id::VaultId,
-    toolgate_model::principal::PrincipalId,
-    toolgate_model::principal::TenantId,
-    toolgate_model::service::ServiceVersion,
 );
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::from(text.to_owned())
+impl From<Vec<u8>> for Value<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Blob(Cow::Owned(bytes))
     }
 }
 
 /// PostgreSQL keeps no NUL in a text. What a caller wrote may hold one, and the record of it must not fail for that: the
 /// sign for NUL stands in its place, on both engines.
-impl From<String> for Value {
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        if text.contains('\0') { Self::from(text.to_owned()) } else { Self::Text(Cow::Borrowed(text)) }
+    }
+}
+
+impl From<String> for Value<'_> {
     fn from(text: String) -> Self {
-        Self::Text(if text.contains('\0') { text.replace('\0', "\u{2400}") } else { text })
+        Self::Text(Cow::Owned(if text.contains('\0') { text.replace('\0', "\u{2400}") } else { text }))
     }
 }
 
-impl From<&toolgate_model::text::Line> for Value {
-    fn from(line: &toolgate_model::text::Line) -> Self {
-        Self::Text(line.as_str().to_owned())
-    }
-}
-
-impl From<Timestamp> for Value {
+impl From<Timestamp> for Value<'_> {
     fn from(time: Timestamp) -> Self {
         Self::Integer(time.as_millis())
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for Value<'_> {
     fn from(count: u32) -> Self {
         Self::Integer(i64::from(count))
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for Value<'_> {
     fn from(count: u64) -> Self {
         Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for Value<'_> {
     fn from(truth: bool) -> Self {
         Self::Integer(i64::from(truth))
     }
 }
 
-impl From<&[u8]> for Value {
-    fn from(bytes: &[u8]) -> Self {
-        Self::Blob(bytes.to_vec())
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Blob(Cow::Borrowed(bytes))
     }
 }
 
-impl<T> From<Option<T>> for Value
+impl<'a, T> From<Option<T>> for Value<'a>
 where
-    Value: From<T>,
+    Value<'a>: From<T>,
 {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Self::from)
@@ -260,6 +276,7 @@ where
 }
 
 /// JSON as it is stored.
-pub fn json_text(value: &impl serde::Serialize) -> Result<Value, SqlError> {
-    serde_json::to_string(value).map(Value::Text).map_err(|error| SqlError::Corrupt(error.to_string()))
+pub fn json_text(value: &impl serde::Serialize) -> Result<Value<'static>, SqlError> {
+    let text = serde_json::to_string(value).map_err(|error| SqlError::Corrupt(error.to_string()))?;
+    Ok(Value::Text(Cow::Owned(text)))
 }

@@ -3,12 +3,12 @@
 //! Operations that wait while the disk flushes are taken into the next transaction together: each is acknowledged only
 //! after the flush that made it durable, and fails alone where the domain refuses it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
 use thiserror::Error;
-use toolgate_gate::ports::ledger::{Admission, Admit, Generation, Settle};
+use toolgate_gate::ports::ledger::{Admission, Admit, EngineStatistics, Generation, Settle};
 use toolgate_gate::refusal::Refusal;
 
 use self::connection::{connect, sql_error};
@@ -51,6 +51,7 @@ pub enum OpenError {
 
 /// A ledger in one file.
 pub struct SqliteEngine {
+    path: PathBuf,
     writer: Writer,
     readers: Readers,
     // Held for as long as the ledger is open: a second process would not see what this one keeps in memory.
@@ -72,7 +73,7 @@ impl SqliteEngine {
         let identity = Identity::of(path).map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
         let writer = Writer::start(connection, second, identity)
             .map_err(|error| failed(&SqlError::Unavailable(error.to_string())))?;
-        Ok(Self { writer, readers, _owner: owner })
+        Ok(Self { path: path.to_owned(), writer, readers, _owner: owner })
     }
 }
 
@@ -95,6 +96,22 @@ impl Engine for SqliteEngine {
 
     async fn write<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         self.writer.run(operation).await
+    }
+
+    async fn statistics(&self) -> Result<EngineStatistics, Refusal> {
+        let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let mut wal = self.path.as_os_str().to_owned();
+        wal.push("-wal");
+        let (pool_connections, pool_connections_in_use) = self.readers.connections();
+        let (queued, batches) = self.writer.statistics();
+        Ok(EngineStatistics {
+            bytes: bytes(&self.path),
+            wal_bytes: Some(bytes(Path::new(&wal))),
+            queued,
+            batches,
+            pool_connections,
+            pool_connections_in_use,
+        })
     }
 
     async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
@@ -124,13 +141,13 @@ fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
 fn migrate(connection: &mut Connection, failed: &impl Fn(&SqlError) -> OpenError) -> Result<(), OpenError> {
     let failed = |error: rusqlite::Error| failed(&sql_error(&error));
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    // All of them or none: what fails half-way leaves the ledger as the program before knows it.
+    let transaction = connection.transaction().map_err(failed)?;
     for migration in outstanding(SQLITE, found)? {
-        let transaction = connection.transaction().map_err(failed)?;
         transaction.execute_batch(migration.sql).map_err(failed)?;
         transaction.pragma_update(None, "user_version", migration.number).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
     }
-    Ok(())
+    transaction.commit().map_err(failed)
 }
 
 /// Runs an operation whose statements never wait.
@@ -178,15 +195,17 @@ mod tests {
         let newer = Connection::open(&path).unwrap();
         let read = |tenant: &str| -> Vec<String> {
             let mut statement =
-                newer.prepare("SELECT canonical FROM events WHERE tenant = ?1 ORDER BY sequence").unwrap();
-            statement.query_map([tenant], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+                newer.prepare("SELECT events FROM event_batches WHERE tenant = ?1 ORDER BY first").unwrap();
+            let text = |row: &rusqlite::Row<'_>| Ok(String::from_utf8(row.get(0)?).unwrap());
+            let texts = statement.query_map([tenant], text).unwrap();
+            texts.map(|text| text.unwrap().split_once('\n').unwrap().1.to_owned()).collect()
         };
         assert_eq!(
             (read("a"), read("b")),
             (vec!["2".into(), "0".into(), "3".into(), "5".into()], vec!["4".into(), "1".into()])
         );
-        let gaps = "SELECT COUNT(*) FROM (SELECT sequence, row_number() OVER (PARTITION BY tenant ORDER BY sequence) - 1 \
-             AS place FROM events) WHERE sequence <> place";
+        let gaps = "SELECT COUNT(*) FROM (SELECT first, row_number() OVER (PARTITION BY tenant ORDER BY first) - 1 \
+             AS place FROM event_batches) WHERE first <> place";
         assert_eq!(newer.query_row(gaps, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     }
 

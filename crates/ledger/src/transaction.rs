@@ -18,10 +18,12 @@ macro_rules! values {
 pub(crate) use values;
 
 /// A statement that answers rows, with its parameters.
-pub type Query = (String, Vec<Value>);
+pub type Query<'a> = (String, Vec<Value<'a>>);
 
 /// One transaction, or one consistent read.
 pub trait Transaction: Send {
+    /// What an INSERT begins with.
+    const INSERT: &'static str;
     /// Appended to a SELECT: nobody may change these rows until this transaction ends. Empty where only one transaction
     /// writes at a time.
     const FOR_SHARE: &'static str;
@@ -35,10 +37,11 @@ pub trait Transaction: Send {
     const ORDERS_EVENTS: bool;
 
     /// Runs a statement and answers its rows.
-    fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send;
+    fn query(&mut self, sql: &str, parameters: &[Value<'_>])
+    -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send;
 
     /// Runs statements in this order and answers the rows of each. Where there is a way to go, all go it together.
-    fn query_each(&mut self, queries: &[Query]) -> impl Future<Output = Result<Vec<Vec<Row>>, SqlError>> + Send {
+    fn query_each(&mut self, queries: &[Query<'_>]) -> impl Future<Output = Result<Vec<Vec<Row>>, SqlError>> + Send {
         async move {
             let mut results = Vec::with_capacity(queries.len());
             for (sql, parameters) in queries {
@@ -49,19 +52,22 @@ pub trait Transaction: Send {
     }
 
     /// Runs a statement and answers how many rows it changed.
-    fn execute(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<u64, SqlError>> + Send;
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> impl Future<Output = Result<u64, SqlError>> + Send;
 
     /// Runs one statement for each set of parameters and answers how many rows each changed.
     fn execute_many(
         &mut self,
         sql: &str,
-        parameters: &[Vec<Value>],
+        parameters: &[Vec<Value<'_>>],
     ) -> impl Future<Output = Result<Vec<u64>, SqlError>> + Send;
+
+    /// Runs a statement that reads these rows as a table, and returns how many rows it changed.
+    fn execute_with(&mut self, table: Table<'_>, sql: &str) -> impl Future<Output = Result<u64, SqlError>> + Send;
 
     /// Inserts rows.
     fn insert(&mut self, rows: Rows<'_>) -> impl Future<Output = Result<(), SqlError>> + Send;
 
-    /// Makes changes in this order and answers for each how many rows its statements changed; nothing for what inserts.
+    /// Makes changes in this order and returns for each how many rows its statements changed; inserts may say nothing.
     /// Where there is a way to go, all go it together.
     fn change_each(&mut self, changes: &[Change<'_>]) -> impl Future<Output = Result<Vec<Vec<u64>>, SqlError>> + Send {
         async move {
@@ -70,6 +76,7 @@ pub trait Transaction: Send {
                 changed.push(match change {
                     Change::Insert(rows) => self.insert(*rows).await.map(|()| Vec::new())?,
                     Change::Each(sql, parameters) => self.execute_many(sql, parameters).await?,
+                    Change::With(table, sql) => vec![self.execute_with(*table, sql).await?],
                 });
             }
             Ok(changed)
@@ -77,7 +84,11 @@ pub trait Transaction: Send {
     }
 
     /// Inserts many rows of the same columns; `into` is the table with its columns, as in `keys (id, tenant)`.
-    fn insert_many(&mut self, into: &str, rows: &[Vec<Value>]) -> impl Future<Output = Result<(), SqlError>> + Send {
+    fn insert_many(
+        &mut self,
+        into: &str,
+        rows: &[Vec<Value<'_>>],
+    ) -> impl Future<Output = Result<(), SqlError>> + Send {
         async move { self.insert(Rows::new(into, rows)).await }
     }
 
@@ -95,7 +106,7 @@ pub trait Transaction: Send {
     fn query_optional(
         &mut self,
         sql: &str,
-        parameters: &[Value],
+        parameters: &[Value<'_>],
     ) -> impl Future<Output = Result<Option<Row>, SqlError>> + Send {
         async { Ok(self.query(sql, parameters).await?.into_iter().next()) }
     }
@@ -107,7 +118,35 @@ pub enum Change<'a> {
     /// Rows are inserted.
     Insert(Rows<'a>),
     /// One statement for each set of parameters.
-    Each(&'a str, &'a [Vec<Value>]),
+    Each(&'a str, &'a [Vec<Value<'a>>]),
+    /// One statement that reads rows as a table.
+    With(Table<'a>, &'a str),
+}
+
+/// Rows that a statement reads as a table.
+#[derive(Clone, Copy)]
+pub struct Table<'a> {
+    /// Its name in the statement.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: &'static [(&'static str, ColumnType)],
+    /// Its rows. The statement is not run if there are none.
+    pub rows: &'a [Vec<Value<'a>>],
+}
+
+/// What is in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnType {
+    Integer,
+    Text,
+}
+
+impl Table<'_> {
+    /// The statement, with its rows given by this expression.
+    pub(crate) fn statement(&self, rows: &str, sql: &str) -> String {
+        let columns: Vec<&str> = self.columns.iter().map(|(column, _)| *column).collect();
+        format!("WITH {} ({}) AS ({rows}) {sql}", self.name, columns.join(", "))
+    }
 }
 
 /// Rows of the same columns that are to be inserted.
@@ -116,9 +155,7 @@ pub struct Rows<'a> {
     /// The table with its columns, as in `keys (id, tenant)`.
     pub into: &'a str,
     /// The rows.
-    pub rows: &'a [Vec<Value>],
-    /// For each row what stands in the last of the columns, where that is not in the row itself; else none.
-    pub numbers: &'a [i64],
+    pub rows: &'a [Vec<Value<'a>>],
     /// What happens to rows that are there, as in `ON CONFLICT (id) DO NOTHING`: then they must differ in what may
     /// conflict. Empty where all must be new.
     pub otherwise: &'static str,
@@ -126,13 +163,13 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Rows that must all be new, with everything in them.
-    pub fn new(into: &'a str, rows: &'a [Vec<Value>]) -> Self {
-        Self { into, rows, numbers: &[], otherwise: "" }
+    pub fn new(into: &'a str, rows: &'a [Vec<Value<'a>>]) -> Self {
+        Self { into, rows, otherwise: "" }
     }
 
     /// How many columns are written.
     pub(crate) fn columns(&self) -> usize {
-        self.rows.first().map_or(0, Vec::len) + usize::from(!self.numbers.is_empty())
+        self.rows.first().map_or(0, Vec::len)
     }
 }
 

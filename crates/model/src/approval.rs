@@ -114,6 +114,10 @@ pub enum AskSource {
     Question,
 }
 
+impl AskSource {
+    pub(crate) const ALL: [Self; 5] = [Self::Tool, Self::Mode, Self::Guardian, Self::Protected, Self::Question];
+}
+
 /// One approval, with all that a person is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Approval {

@@ -68,8 +68,13 @@ impl Event {
     /// The event as it is hashed, stored and shown: canonical JSON without the sequence, which is its place in the log.
     pub fn to_canonical(&self) -> Result<Vec<u8>, CanonicalError> {
         let mut out = Vec::with_capacity(1024);
-        write_serialized(self, &mut out)?;
+        self.write_canonical(&mut out)?;
         Ok(out)
+    }
+
+    /// Appends [`Event::to_canonical`].
+    pub fn write_canonical(&self, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
+        write_serialized(self, out)
     }
 }
 

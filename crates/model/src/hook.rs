@@ -11,6 +11,7 @@ use crate::id::{EventId, InvocationId, SessionId};
 use crate::invocation::Invocation;
 use crate::principal::PrincipalId;
 use crate::text::identifiers;
+use crate::trace_context::TraceId;
 
 #[cfg(test)]
 mod tests;
@@ -67,6 +68,8 @@ pub struct CallTrace {
     pub by_agent: bool,
     /// How the tool is reached.
     pub transport: Transport,
+    /// The distributed trace that the call belongs to. Only its events say so.
+    pub trace_id: Option<TraceId>,
 }
 
 impl Invocation {

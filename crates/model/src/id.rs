@@ -27,6 +27,37 @@ pub struct IdError {
     prefix: &'static str,
 }
 
+/// The text of an id, without an allocation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IdText {
+    bytes: [u8; Self::LONGEST],
+    length: u8,
+}
+
+impl IdText {
+    const LONGEST: usize = "standing_".len() + DIGITS;
+
+    fn new(text: &[u8]) -> Self {
+        let mut bytes = [0; Self::LONGEST];
+        // INVARIANT: no prefix is longer than `standing`; a test makes an id of each kind.
+        for (byte, of_text) in bytes.iter_mut().zip(text) {
+            *byte = *of_text;
+        }
+        Self { bytes, length: u8::try_from(text.len().min(Self::LONGEST)).unwrap_or(0) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        let text = self.bytes.get(..usize::from(self.length)).unwrap_or_default();
+        std::str::from_utf8(text).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for IdText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)+) => {$(
         $(#[$doc])*
@@ -54,6 +85,12 @@ macro_rules! ids {
                     .and_then(decode)
                     .map(Self)
                     .ok_or(IdError { prefix: $prefix })
+            }
+        }
+
+        impl From<$name> for IdText {
+            fn from(id: $name) -> Self {
+                Self::new(&id.text())
             }
         }
 
@@ -114,6 +151,18 @@ ids! {
     StandingApprovalId = "standing";
     /// One life of a gate's process.
     ProcessId = "process";
+}
+
+impl InvocationId {
+    /// The whole id.
+    pub fn bytes(self) -> [u8; 16] {
+        self.0.into_bytes()
+    }
+
+    /// The second half, which is random except for two bits and never zero.
+    pub fn low_bytes(self) -> [u8; 8] {
+        self.0.as_u64_pair().1.to_be_bytes()
+    }
 }
 
 impl EventId {

@@ -21,7 +21,9 @@ use crate::service::{ServiceVersion, ToolName};
 use crate::text::{Label, Line};
 use crate::time::Timestamp;
 
+mod approvals;
 mod grants;
+mod openwop;
 mod principals;
 mod services;
 

@@ -42,3 +42,4 @@ pub mod strict_json;
 pub mod strict_yaml;
 pub mod text;
 pub mod time;
+pub mod trace_context;

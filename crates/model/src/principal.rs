@@ -107,7 +107,7 @@ pub struct Principal {
     /// What policies and guardians know it by, besides its id.
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
-    pub detaches: bool,
+    pub detach_calls: bool,
     /// Counts its changes: one when it is registered, one more with each.
     pub revision: u64,
     /// When it was registered.
@@ -135,7 +135,7 @@ impl Principal {
             rate_limits: ToolRateLimits::default(),
             tool_allowlist: None,
             labels: BTreeSet::new(),
-            detaches: false,
+            detach_calls: false,
             revision: 1,
             created_at,
             removed_at: None,

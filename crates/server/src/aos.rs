@@ -1,9 +1,9 @@
 //! OWASP AOS 0.1.0, and AOS as Joch speaks it, at `/v1/hooks/aos`: the runtimes of other agents ask at each point of an
 //! agent's loop whether it may go on. Whoever has shown a key is answered in JSON-RPC with status 200, whatever was sent.
 
-use axum::routing::post;
-use http::Method;
+use toolgate_api::openwop::hooks::AnswerHooks;
 
+use crate::mount::special;
 use crate::router::Route;
 
 pub use self::profile::{HookProfile, HookSettings};
@@ -16,5 +16,5 @@ mod response;
 
 /// The routes of this protocol, which need a key.
 pub fn routes() -> Vec<Route> {
-    vec![Route { method: Method::POST, path: "/v1/hooks/aos", handler: post(endpoint::serve) }]
+    vec![special::<AnswerHooks, _, _>(endpoint::serve)]
 }

@@ -17,24 +17,13 @@ use crate::openintent::error::Denied;
 use crate::router::App;
 
 pub use toolgate_api::Nothing;
-pub(crate) use toolgate_api::reading::{Object, optional_object};
+pub(crate) use toolgate_api::reading::Object;
 
 /// How long a body may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A JSON body.
 pub struct Body<T>(pub T);
-
-impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for OptionalBody<T> {
-    type Rejection = Denied;
-
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Denied> {
-        Ok(Self(json_or(request, app.max_body, || Some(T::default())).await?))
-    }
-}
-
-/// A JSON body that may be left out.
-pub struct OptionalBody<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Denied;
@@ -150,6 +139,8 @@ pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_api::reading::optional_object;
+
     use super::*;
 
     #[derive(Debug, serde::Deserialize)]

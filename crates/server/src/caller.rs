@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_gate::request_context::RequestContext;
 use toolgate_model::certificate::CertificateName;
 use toolgate_model::key::{KeyDigest, digest_of};
 use toolgate_model::principal::PrincipalId;
@@ -31,6 +32,8 @@ pub struct Peer {
     slot: Option<Arc<Slot>>,
     /// The certificate of its own that it presented on this connection.
     pub(crate) certificate: Option<Arc<VerifiedCertificate>>,
+    /// The request; `None` until its head was read.
+    pub(crate) request: Option<RequestContext>,
 }
 
 /// What a request is identified by, before anybody has looked it up.
@@ -59,13 +62,13 @@ impl<'a> Credential<'a> {
 
 impl Peer {
     pub(crate) fn new(address: IpAddr, slot: Arc<Slot>) -> Self {
-        Self { address, slot: Some(slot), certificate: None }
+        Self { address, slot: Some(slot), certificate: None, request: None }
     }
 
     /// One without a connection.
     #[cfg(test)]
     pub(crate) fn at(address: IpAddr) -> Self {
-        Self { address, slot: None, certificate: None }
+        Self { address, slot: None, certificate: None, request: None }
     }
 
     fn certificate(&self) -> Option<&CertificateName> {
@@ -129,12 +132,18 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        let (caller, agent) = identify(parts, app, Freshness::Newest).await?;
-        if let Some(agent) = agent {
-            caller.require_acting_for(&agent)?;
-        }
+        let caller = identify_acting(parts, app).await?;
         Ok(Self(caller, parameters::query(&parts.uri)?))
     }
+}
+
+/// The caller of a request, which may act for the agent that its headers name.
+pub(crate) async fn identify_acting(parts: &mut Parts, app: &App) -> Result<Caller, Refusal> {
+    let (caller, agent) = identify(parts, app, Freshness::Newest).await?;
+    if let Some(agent) = agent {
+        caller.require_acting_for(&agent)?;
+    }
+    Ok(caller)
 }
 
 /// Finds out who asks, and for whom they say they do.

@@ -2,16 +2,16 @@
 //! read when the client has taken the one before, so a slow client costs no memory; between two pages nothing of the
 //! ledger is held. An idle stream reads nothing: it is woken when there may be events for it.
 
-use std::io;
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use axum::response::sse::Event;
+use axum::response::{IntoResponse, Response, Sse};
 use futures_util::{StreamExt, stream};
 use http::header;
+use serde_json::Value;
 use toolgate_gate::Caller;
 use toolgate_gate::followers::Follower;
 use toolgate_gate::refusal::Refusal;
@@ -21,8 +21,10 @@ use crate::router::App;
 
 /// After how long a comment shows that the connection lives.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
-const KEEPALIVE: &str = ": keepalive\n\n";
-const END_OF_STREAM: &str = ": the stream ends here; come back with the id of the last event\n\n";
+const KEEPALIVE: &str = "keepalive";
+const END_OF_STREAM: &str = "the stream ends here; come back with the id of the last event";
+/// How long a client should wait before it comes back.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// What is followed, and how far.
 pub(crate) trait Following: Send + 'static {
@@ -41,30 +43,45 @@ pub(crate) trait Following: Send + 'static {
         app: &App,
         caller: &Caller,
         page: Self::Page,
-    ) -> impl Future<Output = Result<String, Refusal>> + Send;
+    ) -> impl Future<Output = Result<Vec<Event>, Refusal>> + Send;
 }
 
-/// Begins with this text and goes on with what is followed. The follower was there before anything was read.
+/// An event with its id, type and data.
+pub(crate) fn event(id: &str, kind: &str, data: &Value) -> Event {
+    // INVARIANT: neither has a line break, which `Event` does not take: ids are tokens, and types are names.
+    let line = |text: &str| text.replace(['\r', '\n', '\0'], "");
+    Event::default().id(line(id)).event(line(kind)).data(data.to_string())
+}
+
+/// What a stream begins with: when to come back, and behind which event.
+pub(crate) fn greeting(id: Option<&str>) -> Event {
+    let greeting = Event::default().retry(RETRY);
+    match id {
+        Some(id) => greeting.id(id),
+        None => greeting,
+    }
+}
+
+/// Begins with these events and goes on with what is followed. The follower was there before anything was read.
 pub(crate) fn open<F: Following>(
     app: Arc<App>,
     caller: Caller,
     follower: Follower,
     following: F,
-    beginning: String,
+    beginning: Vec<Event>,
 ) -> Response {
     let streaming = Streaming { app, caller, follower, following, up_to_date: false, ended: false };
-    let begun = stream::once(async move { Ok::<_, io::Error>(Bytes::from(beginning)) });
     let rest = stream::unfold(streaming, |mut streaming| async move {
-        let text = streaming.next().await?;
-        Some((Ok(Bytes::from(text)), streaming))
+        let events = streaming.next().await?;
+        Some((events, streaming))
     });
+    let events = stream::iter([beginning]).chain(rest).flat_map(stream::iter).map(Ok::<_, Infallible>);
     let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
         // Proxies that gather answers before they pass them on would hold a stream up for ever.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    (headers, Body::from_stream(begun.chain(rest))).into_response()
+    (headers, Sse::new(events)).into_response()
 }
 
 struct Streaming<F> {
@@ -79,22 +96,22 @@ struct Streaming<F> {
 
 impl<F: Following> Streaming<F> {
     /// What is sent next; `None` after the end.
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Vec<Event>> {
         if self.ended {
             return None;
         }
         match self.events_or_sign().await {
-            Ok(Some(text)) => Some(text),
+            Ok(Some(events)) => Some(events),
             // A refusal is told by the answer to the request with which the client comes back.
             Ok(None) | Err(_) => {
                 self.ended = true;
-                Some(END_OF_STREAM.to_owned())
+                Some(vec![Event::default().comment(END_OF_STREAM)])
             }
         }
     }
 
     /// Waits for events, but not for ever; `None` when the stream is to end.
-    async fn events_or_sign(&mut self) -> Result<Option<String>, Refusal> {
+    async fn events_or_sign(&mut self) -> Result<Option<Vec<Event>>, Refusal> {
         let shutdown = Arc::clone(&self.app.shutdown);
         let mut sign_due = pin!(shutdown.drains_within(KEEPALIVE_INTERVAL));
         loop {
@@ -113,10 +130,10 @@ impl<F: Following> Streaming<F> {
             }
         }
         self.caller = self.app.gate.streams.identify_follower(&self.caller).await?;
-        Ok(Some(KEEPALIVE.to_owned()))
+        Ok(Some(vec![Event::default().comment(KEEPALIVE)]))
     }
 
-    async fn shown(&mut self, page: F::Page) -> Result<Option<String>, Refusal> {
+    async fn shown(&mut self, page: F::Page) -> Result<Option<Vec<Event>>, Refusal> {
         // INVARIANT: looked at after the events were read, so that none from after the end of a key is ever sent.
         let now = self.app.gate.authenticator.identify_again(&self.caller).await?;
         let same_view = now.may(F::SEES_MORE) == self.caller.may(F::SEES_MORE);

@@ -19,6 +19,7 @@ pub mod openwop;
 pub mod operations;
 pub mod parameters;
 pub mod policies;
+mod request_context;
 pub mod router;
 pub mod shutdown;
 pub mod workers;

@@ -17,6 +17,7 @@ use self::connection::Shared;
 use self::slots::{NoSlot, Slots};
 use self::stream::{Stream, Transport};
 use crate::caller::Peer;
+use crate::operations::metrics::OpenConnections;
 use crate::shutdown::{Phase, Shutdown};
 use crate::workers::WorkerRuntimes;
 
@@ -98,18 +99,20 @@ pub struct Serving {
     pub proxies: TrustedProxies,
     /// Tells when to end.
     pub shutdown: Arc<Shutdown>,
+    /// Counts the open connections.
+    pub connections: OpenConnections,
 }
 
 /// Serves until the shutdown drains, then lets the requests in flight finish.
 pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, workers: &WorkerRuntimes) {
-    let Serving { router, limits, proxies, shutdown } = serving;
+    let Serving { router, limits, proxies, shutdown, connections } = serving;
     let mut builder = Builder::new(TokioExecutor::new());
     // The connection itself watches its deadlines, in every protocol alike.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_headers(100);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(100).max_header_list_size(32 * 1024);
     builder.http2().keep_alive_interval(limits.idle_timeout / 3).keep_alive_timeout(limits.head_timeout);
     let shared = Arc::new(Shared { router, builder, shutdown: Arc::clone(&shutdown), proxies });
-    let slots = Arc::new(Slots::new(limits.connections, limits.connections_of_address));
+    let slots = Arc::new(Slots::new(limits.connections, limits.connections_of_address, connections));
     let timeouts = Timeouts { head: limits.head_timeout, idle: limits.idle_timeout };
     let accepting = endpoints.into_iter().map(|endpoint| {
         let bound_endpoint =

@@ -4,18 +4,17 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::handler::Handler;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
-use http::Method;
+use http::{HeaderMap, Method, StatusCode};
 use toolgate_api::{Endpoint, RequestBody};
 use toolgate_gate::Caller;
+use toolgate_gate::refusal::Refusal;
 
-use crate::body;
-use crate::caller::Asked;
-use crate::openintent::error::Denied;
-use crate::parameters::{FromPath, Id};
 use crate::router::{App, Route};
+use crate::{body, caller, parameters};
 
 /// A request to an endpoint that needs a key. Its caller has been identified before anything else was read.
 pub struct TypedRequest<E: Endpoint> {
@@ -24,39 +23,59 @@ pub struct TypedRequest<E: Endpoint> {
     pub path: E::Path,
     pub query: E::Query,
     pub body: E::Body,
+    pub headers: HeaderMap,
 }
 
-/// The route of an endpoint whose every success has the reply and the status of its declaration.
-pub fn endpoint<E, H, F>(handler: H) -> Route
+/// The route of an endpoint whose every success has the reply and the status of its declaration. Refusals have the format
+/// that the handler returns.
+pub fn endpoint<E, H, F, R>(handler: H) -> Route
 where
-    E: Endpoint<Path: FromPath + Send, Query: Send, Reply: Send>,
+    E: Endpoint<Path: parameters::FromPath + Send, Query: Send, Reply: Send>,
     H: Fn(TypedRequest<E>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Result<E::Reply, Denied>> + Send + 'static,
+    F: Future<Output = Result<E::Reply, R>> + Send + 'static,
+    R: From<Refusal> + IntoResponse + Send + 'static,
 {
-    special::<E, _, _>(move |request: TypedRequest<E>| {
+    responding::<E, _, _, _>(move |request: TypedRequest<E>| {
         let reply = handler(request);
-        async move { reply.await.map(|reply| (E::STATUS, Json(reply))) }
+        async move {
+            reply.await.map(|reply| match E::STATUS {
+                StatusCode::NO_CONTENT => StatusCode::NO_CONTENT.into_response(),
+                status => (status, Json(reply)).into_response(),
+            })
+        }
     })
 }
 
-/// The route of an endpoint that needs more of the request, or has more kinds of responses, than the types of its
-/// declaration say.
+/// The route of an endpoint that has more kinds of responses than the types of its declaration say.
+pub fn responding<E, H, F, R>(handler: H) -> Route
+where
+    E: Endpoint<Path: parameters::FromPath + Send, Query: Send>,
+    H: Fn(TypedRequest<E>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Result<Response, R>> + Send + 'static,
+    R: From<Refusal> + IntoResponse + Send + 'static,
+{
+    special::<E, _, _>(move |State(app): State<Arc<App>>, request: Request| async move {
+        let request = TypedRequest::read(&app, request).await?;
+        handler(request).await
+    })
+}
+
+/// The route of an endpoint whose handler reads the request itself.
 pub fn special<E: Endpoint, H: Handler<T, Arc<App>>, T: 'static>(handler: H) -> Route {
     // INVARIANT: all methods that endpoints have are among those that axum knows.
     let filter = MethodFilter::try_from(E::METHOD).unwrap_or(MethodFilter::GET);
     Route { method: E::METHOD, path: E::PATH, handler: on(filter, handler) }
 }
 
-impl<E> FromRequest<Arc<App>> for TypedRequest<E>
-where
-    E: Endpoint<Path: FromPath + Send, Query: Send>,
-{
-    type Rejection = Denied;
-
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Denied> {
+impl<E: Endpoint<Path: parameters::FromPath>> TypedRequest<E> {
+    async fn read(app: &Arc<App>, request: Request) -> Result<Self, Refusal> {
         let (mut parts, body) = request.into_parts();
-        let Asked(caller, query) = Asked::<E::Query>::from_request_parts(&mut parts, app).await?;
-        let Id(path) = Id::<E::Path>::from_request_parts(&mut parts, app).await?;
+        let caller = caller::identify_acting(&mut parts, app).await?;
+        let query = parameters::query(&parts.uri)?;
+        // A path that is not UTF-8 is no id.
+        let text = Path::<String>::from_request_parts(&mut parts, app).await.map(|Path(text)| text);
+        let path = parameters::id(&text.unwrap_or_default())?;
+        let headers = parts.headers.clone();
         let request = Request::from_parts(parts, body);
         // The body of a GET is not read.
         let absent = E::Body::absent().filter(|_| E::METHOD == Method::GET);
@@ -64,6 +83,6 @@ where
             Some(absent) => absent,
             None => body::json_or(request, app.max_body, E::Body::absent).await?,
         };
-        Ok(Self { app: Arc::clone(app), caller, path, query, body })
+        Ok(Self { app: Arc::clone(app), caller, path, query, body, headers })
     }
 }

@@ -1,13 +1,11 @@
 //! OpenIntent RFC-0014 under `/api/v1`: vaults, credentials, grants and delegation in the RFC's shapes and in those of its
 //! Python SDK, and the administration that both leave open (agents, keys, tenants, the audit log).
 
-use axum::routing::{MethodRouter, delete, get, post};
-use http::Method;
 use toolgate_api::audit::ExportLog;
 use toolgate_api::services::{CreateService, ReplaceService};
-use toolgate_api::tools::ExplainCall;
+use toolgate_api::tools::{ExplainCall, InvokeTool};
 
-use crate::mount::{endpoint, special};
+use crate::mount::{endpoint, responding, special};
 use crate::router::Route;
 
 mod agents;
@@ -28,7 +26,6 @@ mod why;
 
 /// Every route of this protocol.
 pub fn routes() -> Vec<Route> {
-    let route = |method: Method, path: &'static str, handler: MethodRouter<_>| Route { method, path, handler };
     vec![
         endpoint(tenants::create),
         endpoint(tenants::list),
@@ -71,13 +68,13 @@ pub fn routes() -> Vec<Route> {
         endpoint(tools::granted),
         special::<ExplainCall, _, _>(why::explain),
         endpoint(tools::of_service),
-        route(Method::POST, "/api/v1/tools/invoke", post(invoke::invoke)),
+        special::<InvokeTool, _, _>(invoke::invoke),
         endpoint(invocations::report),
         endpoint(invocations::list),
         endpoint(invocations::show),
-        route(Method::GET, "/api/v1/invocations/{invocation_id}/result", get(detached::result)),
-        route(Method::DELETE, "/api/v1/invocations/{invocation_id}/result", delete(detached::forget)),
-        route(Method::POST, "/api/v1/invocations/{invocation_id}/cancel", post(detached::cancel)),
+        responding(detached::result),
+        endpoint(detached::forget),
+        responding(detached::cancel),
         endpoint(detached::list),
         endpoint(invocations::of_grant),
         endpoint(invocations::of_intent),

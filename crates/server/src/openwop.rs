@@ -1,9 +1,9 @@
 //! OpenWOP, major 1, under `/v1`: what this host can do, the catalog of RFC 0078, and the content-free trail of RFC 0064
 //! as events, of the whole log or of one run. Toolgate runs no workflows; a run is what its callers tie calls together by.
 
-use axum::routing::{MethodRouter, delete, get, post};
-use http::Method;
+use toolgate_api::openwop::discovery::{ShowCapabilities, ShowOpenWopOpenApi};
 
+use crate::mount::{endpoint, responding, special};
 use crate::openapi;
 use crate::router::Route;
 
@@ -41,16 +41,16 @@ pub enum ToolList {
 /// The routes that need a key.
 pub fn routes() -> Vec<Route> {
     vec![
-        route(Method::GET, "/v1/tools", get(tools::list)),
-        route(Method::GET, "/v1/tools/{toolId}", get(tools::show)),
-        route(Method::POST, "/v1/runs", post(runs::create)),
-        route(Method::GET, "/v1/runs/{runId}", get(runs::show)),
-        route(Method::GET, "/v1/runs/{runId}/events", get(runs::events)),
-        route(Method::GET, "/v1/runs/{runId}/events/poll", get(runs::poll)),
-        route(Method::GET, "/v1/events", get(events::list)),
-        route(Method::POST, "/v1/tool-sessions", post(sessions::open)),
-        route(Method::GET, "/v1/tool-sessions/{sessionId}", get(sessions::show)),
-        route(Method::DELETE, "/v1/tool-sessions/{sessionId}", delete(sessions::close)),
+        endpoint(tools::list),
+        endpoint(tools::show),
+        responding(runs::create),
+        endpoint(runs::show),
+        responding(runs::events),
+        endpoint(runs::poll),
+        responding(events::list),
+        endpoint(sessions::open),
+        endpoint(sessions::show),
+        endpoint(sessions::close),
     ]
 }
 
@@ -61,12 +61,5 @@ pub fn conformance_routes() -> Vec<Route> {
 
 /// The routes that need no key: they tell nothing about tenants.
 pub fn open_routes() -> Vec<Route> {
-    vec![
-        route(Method::GET, "/.well-known/openwop", get(discovery::show)),
-        route(Method::GET, "/v1/openapi.json", get(openapi::show_openwop)),
-    ]
-}
-
-fn route(method: Method, path: &'static str, handler: MethodRouter<std::sync::Arc<crate::App>>) -> Route {
-    Route { method, path, handler }
+    vec![special::<ShowCapabilities, _, _>(discovery::show), special::<ShowOpenWopOpenApi, _, _>(openapi::show_openwop)]
 }

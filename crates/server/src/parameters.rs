@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Path, Query};
 use http::Uri;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
-use toolgate_api::parameters::Limit;
+use toolgate_api::parameters::{Limit, PathText};
 use toolgate_gate::ports::ledger::PageRequest;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::text::check_identifier;
@@ -68,6 +68,15 @@ impl FromPath for () {
     }
 }
 
+impl<T> FromPath for PathText<T> {
+    const MISSING: Code = Code::RouteNotFound;
+    const SHAPE: &'static str = "any text is accepted";
+
+    fn from_path(text: &str) -> Option<Self> {
+        Some(Self::new(text))
+    }
+}
+
 macro_rules! path_ids {
     ($($kind:ty => $code:ident, $shape:literal;)+) => {$(
         impl FromPath for $kind {
@@ -82,6 +91,7 @@ macro_rules! path_ids {
 }
 
 path_ids! {
+    toolgate_model::approval::LinkToken => ApprovalNotFound, "a link ends with 64 digits from 0 to 9 and a to f";
     toolgate_model::approval::SessionName => SessionNotFound, "the name of a session has letters, digits and . _ : @ -";
     toolgate_model::id::ApprovalId => ApprovalNotFound, "the id of an approval is appr_ and 26 letters and digits";
     toolgate_model::id::StandingApprovalId => StandingApprovalNotFound, "the id of a standing approval is standing_ and 26 letters and digits";

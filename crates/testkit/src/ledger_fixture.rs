@@ -43,7 +43,7 @@ impl LedgerFixture {
 
     /// A ledger on PostgreSQL.
     pub async fn postgres() -> Self {
-        Self::open(Home::Postgres(TestDatabase::create().await)).await
+        Self::open(Home::Postgres(TestDatabase::migrated().await)).await
     }
 
     /// The ledger that is kept there, or a new one.

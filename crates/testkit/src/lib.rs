@@ -11,6 +11,7 @@
 
 pub mod clock;
 pub mod cluster;
+pub mod collector;
 pub mod gate_process;
 pub mod http;
 pub mod ledger_fixture;

@@ -3,8 +3,11 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
+use std::time::Duration;
 
+use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
+use toolgate_ledger::PostgresEngine;
 
 pub use crate::cluster::{Durability, PrivateCluster};
 
@@ -23,16 +26,26 @@ impl TestDatabase {
     pub async fn create() -> Self {
         let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
         execute(&format!("CREATE DATABASE {name}")).await.expect("a database for the test");
-        let (server, _) = SERVER.rsplit_once('/').expect("a URL that ends with a database's name");
-        let url = format!("{server}/{name}");
+        let url = server_url(&name);
         Self { name, url }
+    }
+
+    /// A database with the tables of an empty ledger: a copy of one that is migrated once on the server.
+    pub async fn migrated() -> Self {
+        static TEMPLATE: OnceCell<()> = OnceCell::const_new();
+        TEMPLATE.get_or_init(migrate_template).await;
+        Self::copy_of(TEMPLATE_NAME).await
     }
 
     /// A copy of it as it is now, under a name of its own. Nobody may be connected.
     pub async fn copy(&self) -> Self {
+        Self::copy_of(&self.name).await
+    }
+
+    async fn copy_of(template: &str) -> Self {
         let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
-        execute(&format!("CREATE DATABASE {name} TEMPLATE {}", self.name)).await.expect("a copy of the database");
-        let url = self.url.replace(&self.name, &name);
+        execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).await.expect("a copy of the database");
+        let url = server_url(&name);
         Self { name, url }
     }
 
@@ -69,6 +82,37 @@ static OWN_CLUSTER: LazyLock<PrivateCluster> = LazyLock::new(|| {
     PrivateCluster::create(Durability::Memory)
         .unwrap_or_else(|error| panic!("{error}: run cargo xtask test, which installs PostgreSQL"))
 });
+
+/// The database that [`TestDatabase::migrated`] copies; it ends with the cluster.
+const TEMPLATE_NAME: &str = "migrated_ledger";
+/// The lock under which test programs on one server migrate it once.
+const TEMPLATE_LOCK: i64 = 0x7467_7465_7374;
+
+fn server_url(database: &str) -> String {
+    let (server, _) = SERVER.rsplit_once('/').expect("a URL that ends with a database's name");
+    format!("{server}/{database}")
+}
+
+async fn migrate_template() {
+    let (client, connection) = tokio_postgres::connect(&SERVER, NoTls).await.expect("the server of the tests");
+    let connection = tokio::spawn(connection);
+    client.execute("SELECT pg_advisory_lock($1)", &[&TEMPLATE_LOCK]).await.expect("the lock of the template");
+    let exists = client.query("SELECT 1 FROM pg_database WHERE datname = $1", &[&TEMPLATE_NAME]).await;
+    if exists.expect("the databases of the server").is_empty() {
+        // Under another name until it is complete: a program that dies meanwhile leaves nothing that would be used.
+        let begun = format!("{TEMPLATE_NAME}_begun");
+        let leftover = format!("DROP DATABASE IF EXISTS {begun} WITH (FORCE)");
+        client.batch_execute(&leftover).await.expect("what another program has left");
+        client.batch_execute(&format!("CREATE DATABASE {begun}")).await.expect("the template");
+        drop(PostgresEngine::open(&server_url(&begun), 4, Duration::from_secs(60)).await.expect("a migration"));
+        let disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1";
+        client.execute(disconnect, &[&begun]).await.expect("the end of its connections");
+        let rename = format!("ALTER DATABASE {begun} RENAME TO {TEMPLATE_NAME}");
+        client.batch_execute(&rename).await.expect("a finished template");
+    }
+    drop(client);
+    let _ = connection.await;
+}
 
 async fn execute(statement: &str) -> Result<(), tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(&SERVER, NoTls).await?;

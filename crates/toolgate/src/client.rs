@@ -11,16 +11,19 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client as HttpClient, Error as HttpError};
 use hyper_util::rt::TokioExecutor;
-use serde_json::Value;
 use thiserror::Error;
 use toolgate_model::secret::Secret;
 use zeroize::Zeroizing;
 
-mod flow;
-mod steps;
+mod events;
+mod lines;
+mod refused;
 mod typed;
 
-pub use self::steps::answered;
+pub use self::events::Events;
+pub use self::lines::{answered, refused};
+pub use self::refused::Refused;
+pub use self::typed::{Outcome, TypedRequest};
 
 /// Where a gate listens unless it is told otherwise.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:7300";
@@ -36,12 +39,11 @@ const RESPONSE_LIMIT: usize = 64 * 1024 * 1024;
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// The gate says no.
-    #[error("{}", said(.body))]
+    #[error("{} [{}]", .body.message(), .body.code())]
     Refused {
         /// With which status.
         status: StatusCode,
-        /// Its error object.
-        body: Box<Value>,
+        body: Box<Refused>,
     },
     /// What answers is no gate.
     #[error("{url} answered {status}, but not as a Toolgate does; check --url or TOOLGATE_URL")]
@@ -125,53 +127,11 @@ impl Client {
         Self { timeout, ..self }
     }
 
-    /// Asks for something.
-    pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
-        Ok(self.send(Method::GET, path, None).await?.1)
-    }
-
-    /// Changes something.
-    pub async fn change(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
-        Ok(self.exchange(method, path, body).await?.1)
-    }
-
-    /// Changes something, and also tells the status of the success.
-    pub async fn exchange(
+    async fn download(
         &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<(StatusCode, Value), ClientError> {
-        self.send(method, path, body.map(|body| Zeroizing::new(body.to_string().into_bytes()))).await
-    }
-
-    /// Begins something that goes on without this connection (`Prefer: respond-async`).
-    pub async fn begin(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
-        let prefer = (HeaderName::from_static("prefer"), HeaderValue::from_static("respond-async"));
-        let body = Zeroizing::new(body.to_string().into_bytes());
-        let answer = self.open_with(Some(prefer), Method::POST, path, Some(body)).await?;
-        let status = answer.status();
-        let bytes = self.in_time(self.collect(answer.into_body())).await?;
-        serde_json::from_slice(&bytes).map_err(|_| ClientError::UnexpectedServer { url: self.url.clone(), status })
-    }
-
-    /// Changes something with a body that holds secrets.
-    pub async fn change_secretly(
-        &self,
-        method: Method,
-        path: &str,
-        body: Zeroizing<Vec<u8>>,
-    ) -> Result<Value, ClientError> {
-        Ok(self.send(method, path, Some(body)).await?.1)
-    }
-
-    /// Asks for something long, which is handed on piece by piece.
-    pub async fn download(
-        &self,
-        path: &str,
+        mut body: Incoming,
         mut sink: impl FnMut(&[u8]) -> std::io::Result<()>,
     ) -> Result<(), DownloadError> {
-        let mut body = self.open(Method::GET, path, None).await?.into_body();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| self.broken_off(&error.to_string()))?;
             if let Some(data) = frame.data_ref() {
@@ -181,46 +141,17 @@ impl Client {
         Ok(())
     }
 
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<Zeroizing<Vec<u8>>>,
-    ) -> Result<(StatusCode, Value), ClientError> {
-        let answer = async {
-            let answer = self.open(method, path, body).await?;
-            Ok((answer.status(), self.collect(answer.into_body()).await?))
-        };
-        let (status, bytes) = self.in_time(answer).await?;
-        if bytes.is_empty() {
-            return Ok((status, Value::Null));
-        }
-        let value = serde_json::from_slice(&bytes);
-        let value = value.map_err(|_| ClientError::UnexpectedServer { url: self.url.clone(), status })?;
-        Ok((status, value))
-    }
-
-    /// Sends a request; answers a success whose body is still to come.
+    /// Sends a request; returns a success whose body is still to come.
     async fn open(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<Zeroizing<Vec<u8>>>,
-    ) -> Result<Response<Incoming>, ClientError> {
-        self.open_with(None, method, path, body).await
-    }
-
-    /// The same with one more header.
-    async fn open_with(
         &self,
         more: Option<(HeaderName, HeaderValue)>,
         method: Method,
-        path: &str,
+        target: &str,
         body: Option<Zeroizing<Vec<u8>>>,
     ) -> Result<Response<Incoming>, ClientError> {
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("{}{path}", self.url))
+            .uri(format!("{}{target}", self.url))
             .header(header::AUTHORIZATION, self.authorization.clone())
             .header(header::USER_AGENT, concat!("toolgate/", env!("CARGO_PKG_VERSION")));
         if body.is_some() {
@@ -238,11 +169,9 @@ impl Client {
             return Ok(answer);
         }
         let bytes = self.in_time(self.collect(answer.into_body())).await?;
-        match serde_json::from_slice::<Value>(&bytes) {
-            Ok(body) if body.pointer("/error/code").is_some() => {
-                Err(ClientError::Refused { status, body: Box::new(body) })
-            }
-            _ => Err(ClientError::UnexpectedServer { url: self.url.clone(), status }),
+        match serde_json::from_slice::<Refused>(&bytes) {
+            Ok(body) => Err(ClientError::Refused { status, body: Box::new(body) }),
+            Err(_) => Err(ClientError::UnexpectedServer { url: self.url.clone(), status }),
         }
     }
 
@@ -296,26 +225,6 @@ pub fn is_exposed(url: &str) -> bool {
     uri.scheme_str() == Some("http") && !local
 }
 
-/// One segment of a path, or one value of a query, with everything else than plain letters escaped.
-pub fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
-}
-
-/// A path with those parameters that have a value.
-pub fn with_query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
-    let given = parameters.iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value.as_deref()?))));
-    let query = given.collect::<Vec<_>>().join("&");
-    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
-}
-
 /// The URL without a slash at its end.
 pub fn checked_url(url: &str) -> Result<String, ClientError> {
     let refused = || ClientError::Url(url.to_owned());
@@ -324,11 +233,6 @@ pub fn checked_url(url: &str) -> Result<String, ClientError> {
     // A name and a password in the URL would end up in messages.
     let plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@')) && uri.query().is_none();
     if known && plain { Ok(url.trim_end_matches('/').to_owned()) } else { Err(refused()) }
-}
-
-fn said(body: &Value) -> String {
-    let text = |path: &str| body.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    format!("{} [{}]", text("/error/message"), text("/error/code"))
 }
 
 #[cfg(test)]
@@ -356,14 +260,5 @@ mod tests {
         ] {
             assert_eq!(is_exposed(url), exposed, "{url}");
         }
-    }
-
-    #[test]
-    fn what_people_type_cannot_change_the_path() {
-        assert_eq!(escaped("a/../b?c#d e%"), "a%2F..%2Fb%3Fc%23d%20e%25");
-        assert_eq!(escaped("user:ann@acme.eu-1_x"), "user:ann@acme.eu-1_x");
-        let path = with_query("/x", &[("a", None), ("b", Some("1&2".to_owned())), ("c", Some("é".to_owned()))]);
-        assert_eq!(path, "/x?b=1%262&c=%C3%A9");
-        assert_eq!(with_query("/x", &[("a", None)]), "/x");
     }
 }

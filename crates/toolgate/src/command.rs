@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 use toolgate_model::audit_export::VerifyError;
 
-use crate::client::{ClientError, DownloadError};
+use crate::client::{ClientError, DownloadError, Refused};
 use crate::composition::StartError;
 use crate::configuration::ConfigurationError;
 use crate::output::{self, Report, clean_lines};
@@ -149,9 +149,15 @@ impl Failure {
         Self::Io { what: what.into(), reason }
     }
 
+    /// A refusal of the gate that the command can explain.
+    pub(crate) fn explained(text: String, body: &Refused) -> Self {
+        Self::Explained { text, body: Box::new(json!(body)) }
+    }
+
     fn to_json(&self) -> Value {
         match self {
-            Self::Client(ClientError::Refused { body, .. }) | Self::Explained { body, .. } => body.as_ref().clone(),
+            Self::Client(ClientError::Refused { body, .. }) => json!(body),
+            Self::Explained { body, .. } => body.as_ref().clone(),
             Self::NotVerified(error) => json!({
                 "status": "failed",
                 "verified": false,

@@ -10,6 +10,7 @@ use toolgate_approval::ApprovalBroker;
 use toolgate_approval::coverage::is_protected_place;
 use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
+use toolgate_egress::collector::CollectorError;
 use toolgate_egress::connectors::Connectors;
 use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
@@ -18,6 +19,7 @@ use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::ports::source::Sources;
 use toolgate_gate::refusal::Code;
 use toolgate_gate::{Gate, MachineTools, Ports, Refusal};
 use toolgate_guardian::policy::CedarBook;
@@ -37,15 +39,17 @@ use self::endpoints::Endpoints;
 use self::history::Known;
 use crate::audit_key::AuditKeyError;
 use crate::configuration::{Configuration, KeySource, Store};
+use crate::conformance_source::ConformanceSource;
 use crate::descriptors;
 use crate::heads_file::HeadsFileError;
 use crate::links::FileLinks;
 use crate::maintenance::{Maintenance, Work};
 use crate::output;
 use crate::private_file::{PrivateFileError, create_directory, require_own, require_own_with_directory};
-use crate::sources::{Sources, workspace_tools};
+use crate::telemetry::{CallTelemetry, Exporter};
 use crate::watched_clock::WatchedClock;
 use crate::webhooks::Webhooks;
+use crate::workspace_source::{WorkspaceSource, workspace_tools};
 
 /// The ledger's file in the data directory.
 const LEDGER_FILE: &str = "ledger.sqlite3";
@@ -54,6 +58,7 @@ mod endpoints;
 mod guardians;
 mod history;
 mod keys;
+mod telemetry;
 
 #[cfg(test)]
 mod tests;
@@ -125,6 +130,9 @@ pub enum StartError {
         /// What the system said.
         reason: std::io::Error,
     },
+    /// A collector that cannot be exported to.
+    #[error("telemetry: {0}")]
+    Collector(#[from] CollectorError),
     /// A guardian that cannot be asked.
     #[error("guardian `{name}`: {reason}")]
     Guardian {
@@ -201,7 +209,7 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
 
 /// Starts the gate: it listens, and nobody is answered yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, broker, webhooks, metrics, known } = open_gate(configuration).await?;
+    let Opened { gate, broker, webhooks, metrics, exporter, known } = open_gate(configuration).await?;
     gate.maintenance.check_key_provider().await?;
     let rollback = known.compare(configuration, &gate).await?;
 
@@ -251,7 +259,9 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),
     });
-    let work = Work { webhooks, tls: endpoints.tls.clone(), integrate_every: configuration.integrate_every, heads };
+    let exporter = exporter.map(Arc::new);
+    let tls = endpoints.tls.clone();
+    let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter };
     let maintenance = Maintenance::start(&app, &broker, work);
     let proxies = configuration.network.proxies.clone();
     Ok((Started { app, limits, proxies, endpoints, maintenance }, bootstrap))
@@ -300,8 +310,13 @@ impl Started {
             // So would calls that wait for a person: nobody answers a gate that ends.
             app.gate.pipeline.close_approvals().await;
         };
-        let serving =
-            Serving { router: router(Arc::clone(&app)), limits, proxies, shutdown: Arc::clone(&app.shutdown) };
+        let serving = Serving {
+            router: router(Arc::clone(&app)),
+            limits,
+            proxies,
+            shutdown: Arc::clone(&app.shutdown),
+            connections: app.metrics.connections(),
+        };
         tokio::join!(serve(all, serving, workers), stopped);
         drop(socket);
         // Calls whose callers have gone away are still to be settled.
@@ -325,6 +340,8 @@ struct Opened {
     /// Whom approvals are told to, where anybody is.
     webhooks: Option<Arc<Webhooks>>,
     metrics: Arc<Metrics>,
+    /// Exports traces and metrics, where anybody takes them.
+    exporter: Option<Exporter>,
     /// What is known of the ledger from before.
     known: Known,
 }
@@ -367,18 +384,28 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let (calls, waiting) = descriptors::outbound(configuration.max_outbound, configuration.network.limits.connections);
     let client = guarded_client(configuration).keeping(waiting);
     let metrics = Arc::new(Metrics::default());
+    let (spans, exporter) = telemetry::open(configuration, &metrics, process, clock.now())?.unzip();
     let guardians = guardians::open(configuration, ledger.clone(), clock.clone(), Arc::clone(&metrics))?;
+    let mut sources = Sources::default().with(Connectors::new(client, clock.clone(), calls));
+    if let Some(workspace) = workspace {
+        sources = sources.with(WorkspaceSource(workspace));
+    }
+    if configuration.openwop.conformance {
+        sources = sources.with(ConformanceSource);
+    }
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),
-        source: Arc::new(Sources::new(Connectors::new(client, clock.clone(), calls), workspace)),
+        sources,
         clock,
         guardian: Arc::new(guardians),
         policy_book: Arc::new(CedarBook),
         approver: Arc::clone(&broker) as Arc<dyn Approver>,
+        telemetry: Arc::new(CallTelemetry::new(Arc::clone(&metrics), configuration.call_log, spans)),
         process,
     };
-    Ok(Opened { gate: Gate::new(ports, Arc::new(audit_key), settings), broker, webhooks, metrics, known })
+    let gate = Gate::new(ports, Arc::new(audit_key), settings);
+    Ok(Opened { gate, broker, webhooks, metrics, exporter, known })
 }
 
 /// A way out that reaches what the operator allows.

@@ -18,12 +18,15 @@ use toolgate_server::openwop::{self, ToolList};
 use toolgate_workspace::{Bounds, SandboxRequirement};
 use tracing_subscriber::filter::Targets;
 
+use crate::telemetry::CallLog;
+
 pub use self::environment::Environment;
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
 use self::keys::Key;
 pub use self::network::NetworkSettings;
 use self::resolve::{Resolved, resolve};
+pub use self::telemetry::TelemetrySettings;
 pub use self::webhook::WebhookSettings;
 
 pub mod environment;
@@ -33,6 +36,7 @@ mod guardians;
 pub mod keys;
 mod network;
 mod resolve;
+mod telemetry;
 pub mod value;
 mod webhook;
 
@@ -131,6 +135,10 @@ pub struct Configuration {
     pub log_format: LogFormat,
     /// What is logged.
     pub log_level: Targets,
+    /// Where traces and metrics are exported to.
+    pub telemetry: Option<TelemetrySettings>,
+    /// Which calls are logged.
+    pub call_log: CallLog,
     /// The administrator's token for the first start.
     pub admin_token: Option<Secret>,
 }
@@ -237,6 +245,7 @@ impl Loaded {
 impl Configuration {
     fn build(mut resolved: Resolved, environment: &mut Environment) -> Result<Self, ConfigurationError> {
         let network = network::read(&mut resolved)?;
+        let telemetry = telemetry::read(&mut resolved, environment)?;
         let day = Duration::from_secs(24 * 60 * 60);
         let days = u32::try_from(resolved.integer(&keys::GRANT_LIFETIME)?).unwrap_or(u32::MAX);
         let settings = Settings {
@@ -250,6 +259,7 @@ impl Configuration {
             sessions_of_principal: u32::try_from(resolved.integer(&keys::SESSIONS_PER_PRINCIPAL)?).unwrap_or(u32::MAX),
             stored_results: resolved.integer(&keys::STORED_RESULTS)?.saturating_mul(1024 * 1024),
             streams_of_principal: resolved.count(&keys::MAX_STREAMS_PER_PRINCIPAL)?,
+            traces: telemetry.as_ref().map(|telemetry| telemetry.traces),
         };
         let tool_list = match resolved.text(&keys::OPENWOP_TOOL_LIST)?.as_str() {
             "object" => ToolList::Object,
@@ -259,6 +269,11 @@ impl Configuration {
             "human" => LogFormat::Human,
             "json" => LogFormat::Json,
             _ => LogFormat::Auto,
+        };
+        let call_log = match resolved.text(&keys::LOG_CALLS)?.as_str() {
+            "off" => CallLog::Off,
+            "all" => CallLog::All,
+            _ => CallLog::Refused,
         };
         let log_level = resolved.text(&keys::LOG_LEVEL)?.parse().map_err(|_| missing(&keys::LOG_LEVEL))?;
         let guardians = match resolved.optional_path(&keys::GUARDIANS_FILE) {
@@ -289,6 +304,8 @@ impl Configuration {
             openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },
             log_format,
             log_level,
+            telemetry,
+            call_log,
             admin_token: take_secret(environment, "TOOLGATE_ADMIN_TOKEN")?,
         })
     }

@@ -10,6 +10,7 @@ mod client;
 mod command;
 mod composition;
 mod configuration;
+mod conformance_source;
 mod descriptors;
 mod durations;
 mod heads_file;
@@ -23,9 +24,10 @@ mod output;
 mod private_file;
 mod prompt;
 mod siem;
-mod sources;
+mod telemetry;
 mod watched_clock;
 mod webhooks;
+mod workspace_source;
 
 /// A call makes many small allocations on several threads, which this one serves in about half the time.
 #[global_allocator]

@@ -20,6 +20,7 @@ use toolgate_server::operations::tasks::Tasks;
 use toolgate_server::shutdown::Phase;
 
 use crate::heads_file::HeadsKeeper;
+use crate::telemetry::{Exporter, process_figures};
 use crate::webhooks::{POLL_INTERVAL, WebhookDeliveries, Webhooks};
 
 /// How long after its end a task is started again.
@@ -33,6 +34,7 @@ const REAP_INTERVAL: Duration = Duration::from_secs(30);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 const FLUSH_KEY_USES_INTERVAL: Duration = Duration::from_secs(15);
 const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
+const STATISTICS_INTERVAL: Duration = Duration::from_secs(5);
 const REKEY_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What there is to do beside what every gate does.
@@ -45,6 +47,8 @@ pub struct Work {
     pub integrate_every: Duration,
     /// Keeps the newest signed heads.
     pub heads: Arc<HeadsKeeper>,
+    /// Exports traces and metrics.
+    pub exporter: Option<Arc<Exporter>>,
 }
 
 /// The background work of one gate.
@@ -57,12 +61,13 @@ pub struct Maintenance {
 impl Maintenance {
     /// Starts it.
     pub fn start(app: &Arc<App>, broker: &Arc<ApprovalBroker>, work: Work) -> Self {
-        let Work { webhooks, tls, integrate_every, heads } = work;
+        let Work { webhooks, tls, integrate_every, heads, exporter } = work;
         let (stop, stopped) = watch::channel(false);
         let mut tasks = Supervisor { app: Arc::clone(app), stopped, loops: JoinSet::new() };
         tasks.start("integrate", move |app, stopped| integrate(app, integrate_every, stopped));
         let kept = Arc::clone(&heads);
         tasks.start("heads", move |app, stopped| keep_heads(app, Arc::clone(&kept), stopped));
+        tasks.start("statistics", sample_statistics);
         tasks.start("sweep", sweep);
         tasks.start("key-uses", flush_key_uses);
         let shared_broker = Arc::clone(broker);
@@ -79,6 +84,14 @@ impl Maintenance {
             tasks.start("certificates", move |app, stopped| reload_certificates(app, Arc::clone(&tls), stopped));
         }
         tasks.start("rekey", rekey);
+        if let Some(exporter) = exporter {
+            if let Some(interval) = exporter.metrics_interval {
+                let exporter = Arc::clone(&exporter);
+                let export = move |app, stopped| export_metrics(app, Arc::clone(&exporter), interval, stopped);
+                tasks.start("metrics-export", export);
+            }
+            tasks.start("trace-export", move |app, stopped| export_spans(app, Arc::clone(&exporter), stopped));
+        }
         Self { tasks, stop, heads }
     }
 
@@ -95,7 +108,7 @@ impl Maintenance {
         let mut last = Watched::new(&app, "the last work before the end");
         last.note(app.gate.authenticator.flush_key_uses().await);
         last.note(app.gate.maintenance.sum_up_refusals(true).await);
-        last.note(app.gate.audit.integrate().await.map(|count| app.metrics.integrated(count)));
+        last.note(integrate_once(&app).await);
         last.note(self.heads.keep(&app.gate).await);
     }
 }
@@ -104,7 +117,23 @@ async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool
     let mut watched = Watched::new(&app, "taking events into the audit log");
     let mut ticks = Ticks::new(&app, "integrate", every, stopped);
     while ticks.next().await {
-        watched.note(app.gate.audit.integrate().await.map(|count| app.metrics.integrated(count)));
+        watched.note(integrate_once(&app).await);
+    }
+}
+
+async fn integrate_once(app: &App) -> Result<(), Refusal> {
+    let begun = app.gate.clock.monotonic_nanos();
+    app.gate.audit.integrate().await.map(|count| app.metrics.integrated(count, begun))
+}
+
+/// Looks at what metrics show of the process and the ledger.
+async fn sample_statistics(app: Arc<App>, stopped: watch::Receiver<bool>) {
+    let mut watched = Watched::new(&app, "reading the figures of the ledger");
+    let mut ticks = Ticks::new(&app, "statistics", STATISTICS_INTERVAL, stopped);
+    while ticks.next().await {
+        let ledger = app.gate.maintenance.ledger_statistics().await;
+        app.metrics.sampled(app.gate.clock.now(), process_figures(), ledger.as_ref().ok().cloned());
+        watched.note(ledger.map(drop));
     }
 }
 
@@ -174,7 +203,6 @@ async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
         if app.shutdown.phase() < Phase::Draining {
             watched.note(app.gate.pipeline.continue_detached().await.map(drop));
         }
-        app.gate.pipeline.take_ended_detached().iter().for_each(|outcome| app.metrics.called(outcome));
     }
 }
 
@@ -228,6 +256,14 @@ async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Recei
             }
         }
     }
+}
+
+async fn export_spans(app: Arc<App>, exporter: Arc<Exporter>, stopped: watch::Receiver<bool>) {
+    exporter.export_spans(&app, stopped, || app.tasks.worked("trace-export")).await;
+}
+
+async fn export_metrics(app: Arc<App>, exporter: Arc<Exporter>, interval: Duration, stopped: watch::Receiver<bool>) {
+    exporter.export_metrics(&app, interval, stopped, || app.tasks.worked("metrics-export")).await;
 }
 
 async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {

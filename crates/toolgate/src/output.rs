@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use self::grid::{Excess, arranged};
@@ -25,7 +26,8 @@ pub struct Report {
 
 impl Report {
     /// A thing and its sentence.
-    pub fn new(value: Value, text: impl Into<String>) -> Self {
+    pub fn new(value: impl Serialize, text: impl Into<String>) -> Self {
+        let value = serde_json::to_value(value).unwrap_or(Value::Null);
         Self { value, text: text.into(), aside: String::new(), refused: false }
     }
 
@@ -42,7 +44,8 @@ impl Report {
     }
 
     /// A thing and all of its members.
-    pub fn details(value: Value) -> Self {
+    pub fn details(value: impl Serialize) -> Self {
+        let value = serde_json::to_value(value).unwrap_or(Value::Null);
         let text = details(&value);
         Self::new(value, text)
     }
@@ -135,6 +138,12 @@ pub fn table(rows: &[Value], columns: &[(&str, &str)]) -> String {
     let headings = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
     let cells = rows.iter().map(|row| columns.iter().map(|(_, member)| plain(at(row, member))).collect());
     arranged(&std::iter::once(headings).chain(cells).collect::<Vec<_>>(), terminal_columns(), Excess::Stack)
+}
+
+/// The same for things that are not JSON yet.
+pub fn table_of<T: Serialize>(things: &[T], columns: &[(&str, &str)]) -> String {
+    let rows: Vec<Value> = things.iter().filter_map(|thing| serde_json::to_value(thing).ok()).collect();
+    table(&rows, columns)
 }
 
 /// The members of an object, and of the objects in it, one to a line.

@@ -21,6 +21,10 @@ impl Clock for WatchedClock {
         SystemClock.now()
     }
 
+    fn monotonic_nanos(&self) -> u64 {
+        SystemClock.monotonic_nanos()
+    }
+
     fn is_steady(&self) -> bool {
         // Also counts the time that a machine sleeps.
         let since_boot = clock_gettime(ClockId::Boottime);

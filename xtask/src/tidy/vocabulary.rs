@@ -4,11 +4,12 @@ use super::{File, Finding};
 
 /// Identifiers that were renamed, each with the name that took its place. Whole identifiers only; strings and comments are
 /// not read.
-const RENAMED: [(&str, &str); 46] = [
+const RENAMED: [(&str, &str); 48] = [
     ("Aboard", "RunningBatch"),
+    ("AdmittedAction", "Action"),
     ("AnswerShape", "ResponseShape"),
     ("ApprovalHappening", "ApprovalEvent"),
-    ("Backing", "ToolKind"),
+    ("Backing", "Action"),
     ("Beat", "Heartbeat"),
     ("CallAnswer", "CallResult"),
     ("Company", "Batch"),
@@ -45,6 +46,7 @@ const RENAMED: [(&str, &str); 46] = [
     ("Stranger", "UnverifiedKey"),
     ("Teller", "ProgressReporter"),
     ("Tellings", "WebhookDeliveries"),
+    ("ToolKind", "Action"),
     ("UnderWay", "InFlightCalls"),
     ("errand", "action"),
     ("happening", "payload"),

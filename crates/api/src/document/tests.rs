@@ -67,8 +67,17 @@ mod things {
     }
 }
 
+const HEADING: Heading<'_> = Heading {
+    title: "Things",
+    summary: "",
+    description: "",
+    version: "1",
+    codes: &["GRANT_NOT_FOUND"],
+    errors: ErrorFormat::OpenIntent,
+};
+
 fn things() -> Value {
-    document(json!({}), &[things::group()]).unwrap()
+    document(&HEADING, &[things::group()]).unwrap()
 }
 
 #[test]
@@ -141,11 +150,55 @@ fn two_types_of_one_name_are_found() {
 }
 
 #[test]
-fn what_is_also_described_by_hand_is_found() {
-    let base = json!({"paths": {"/things": {}}});
-    assert_eq!(document(base, &[things::group()]), Err(DocumentError::Twice("/things".to_owned())));
-    let base = json!({"components": {"schemas": {"Thing": {}}}});
-    assert_eq!(document(base, &[things::group()]), Err(DocumentError::Twice("Thing".to_owned())));
+fn what_is_described_twice_is_found() {
+    mod other {
+        #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        pub struct ErrorCode {
+            other: String,
+        }
+
+        crate::endpoint::endpoints! {
+            tag "other" = "For tests.";
+
+            /// Show a code
+            ShowCode = GET "/code" as "show_code" {
+                reply: OK ErrorCode = "The code.",
+            }
+        }
+    }
+    let twice = |name: &str| Err(DocumentError::Twice(name.to_owned()));
+    assert_eq!(document(&HEADING, &[other::group()]), twice("ErrorCode"));
+    assert_eq!(document(&HEADING, &[things::group(), things::group()]), twice("POST /things"));
+}
+
+#[test]
+fn a_stream_and_errors_of_its_own_are_described() {
+    mod streams {
+        use super::{Nothing, Thing};
+
+        crate::endpoint::endpoints! {
+            tag "streams" = "For tests.";
+
+            /// Follow things
+            Follow = GET "/stream" as "follow" {
+                reply: OK Nothing = "Nothing.",
+                stream: Events Thing = "Things.",
+                errors: [NotFound, Gone = "It is over."],
+            }
+
+            /// Stop
+            Stop = DELETE "/stream" as "stop" {
+                reply: NO_CONTENT () = "Stopped.",
+            }
+        }
+    }
+    let document = document(&HEADING, &[streams::group()]).unwrap();
+    let follow = &document["paths"]["/stream"]["get"]["responses"];
+    assert_eq!(follow["410"]["description"], "It is over.");
+    assert_eq!(follow["404"], json!({"$ref": "#/components/responses/NotFound"}));
+    let events = &follow["200"]["content"]["text/event-stream"];
+    assert_eq!(events["x-item-schema"], json!({"$ref": "#/components/schemas/Thing"}));
+    assert_eq!(document["paths"]["/stream"]["delete"]["responses"]["204"], json!({"description": "Stopped."}));
 }
 
 #[test]

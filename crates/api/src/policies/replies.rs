@@ -10,6 +10,7 @@ use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
 use super::{PolicyFiles, PolicyVersionNumber};
+use crate::error::ErrorBody;
 use crate::reply::NextCursor;
 
 /// SHA-256 of the canonical files.
@@ -218,6 +219,33 @@ pub struct Simulation {
     pub changes: Vec<VerdictChange>,
     /// Whether the log has more than was read.
     pub truncated: bool,
+}
+
+/// How far a simulation has come. The last step is `answered`, with the status and the body of the response without steps.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum SimulationStep {
+    Progress {
+        /// The position in the log.
+        reached: u64,
+        /// The size of the log.
+        size: u64,
+        calls: u64,
+        changed: u64,
+    },
+    Answered {
+        #[schemars(range(min = 200, max = 599))]
+        status: u16,
+        body: SimulationResponse,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum SimulationResponse {
+    Refused(ErrorBody),
+    Done(Simulation),
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -2,11 +2,11 @@
 //! its own, so that no guess is ever taken for a yes.
 
 use serde_json::{Map, Value};
-use toolgate_model::guard::{Content, FailureClass, HookEvent, PolicyRef};
+use toolgate_model::guard::{FailureClass, HookEvent, PolicyRef};
 use toolgate_model::strict_json;
 
 use super::change;
-use crate::jsonrpc;
+use crate::{GuardianDecision, GuardianResponse, jsonrpc};
 
 /// How much of a reason is kept, in characters.
 const REASON_CHARACTERS: usize = 2000;
@@ -19,30 +19,6 @@ const CODES: usize = 32;
 
 /// The codes of errors that refuse to speak: authentication, replay, negotiation.
 const REFUSALS: std::ops::RangeInclusive<i64> = -32007..=-32001;
-
-/// What a guardian decided.
-#[derive(Debug, Clone, PartialEq)]
-pub enum GuardianDecision {
-    /// As it is.
-    Allow,
-    /// Not at all.
-    Deny,
-    /// With this instead.
-    Modify(Content<'static>),
-}
-
-/// What a guardian said.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GuardianResponse {
-    /// What it decided.
-    pub decision: GuardianDecision,
-    /// Why, for people: on one line and cut to a length.
-    pub reason: Option<String>,
-    /// Why, for programs.
-    pub codes: Vec<String>,
-    /// Its rule.
-    pub policy: Option<PolicyRef>,
-}
 
 /// Reads the answer to the question `id` about `event`.
 pub fn read_response(bytes: &[u8], id: &str, event: &HookEvent<'_>) -> Result<GuardianResponse, FailureClass> {

@@ -18,6 +18,7 @@ use toolgate_model::time::Timestamp;
 
 use super::*;
 use crate::jsonrpc::{Id, RpcError};
+use crate::{GuardianDecision, GuardianResponse};
 
 const DIALECTS: [Dialect; 2] = [Dialect::Aos, Dialect::Joch];
 const FORMS: [ModifiedForm; 2] = [ModifiedForm::Whole, ModifiedForm::Fragment];

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use toolgate_gate::ports::source::Exchange;
+use toolgate_model::trace_context::TraceParent;
 use toolgate_testkit::upstream::{Reply, Upstream};
 
 use super::*;
@@ -56,6 +57,7 @@ impl Fixture {
             now: now(),
             material,
             renewal,
+            traced: None,
         }
     }
 }
@@ -155,4 +157,32 @@ async fn a_credential_takes_the_place_of_a_header_of_the_same_name() {
     let received = upstream.received().remove(0);
     let sent: Vec<_> = received.headers.iter().filter(|(name, _)| name == "authorization").collect();
     assert_eq!(sent, [&("authorization".to_owned(), "Bearer the-key".to_owned())]);
+}
+
+fn traced(state: Option<&str>) -> TracedCall {
+    let context = TraceParent::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap();
+    TracedCall { context, parent: None, state: state.map(Into::into), is_exported: true }
+}
+
+#[test]
+fn a_service_is_told_the_trace_of_the_call() {
+    let mut headers = HeaderMap::new();
+    add_trace(&mut headers, None);
+    assert!(headers.is_empty());
+    add_trace(&mut headers, Some(&traced(Some("vendor=1"))));
+    assert_eq!(headers["traceparent"], "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    assert_eq!(headers["tracestate"], "vendor=1");
+}
+
+#[test]
+fn a_traceparent_of_the_request_itself_wins_with_its_state() {
+    let mut headers = HeaderMap::new();
+    headers.insert("traceparent", HeaderValue::from_static("own"));
+    headers.insert("tracestate", HeaderValue::from_static("own=1"));
+    add_trace(&mut headers, Some(&traced(Some("vendor=1"))));
+    assert_eq!((&headers["traceparent"], &headers["tracestate"]), (&"own".parse().unwrap(), &"own=1".parse().unwrap()));
+
+    headers.remove("traceparent");
+    add_trace(&mut headers, Some(&traced(None)));
+    assert!(!headers.contains_key("tracestate"), "a state belongs to its parent");
 }

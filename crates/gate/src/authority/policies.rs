@@ -227,7 +227,7 @@ impl PolicyAdministration {
         let mut seen = BTreeSet::new();
         let registered = catalog.services().flat_map(|service| service.tools());
         let tools = own.chain(registered).filter_map(|tool| {
-            let name = tool.service.with_tool(tool.name.as_str());
+            let name = tool.qualified_name().to_owned();
             let tool = PolicyTool {
                 name: name.clone(),
                 service: tool.service.to_string(),

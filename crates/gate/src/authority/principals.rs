@@ -7,10 +7,7 @@ use toolgate_model::descriptor::ToolId;
 use toolgate_model::id::KeyId;
 use toolgate_model::key::{ApiKey, KeyDigest};
 use toolgate_model::permission::{Permission, PermissionSet};
-use toolgate_model::principal::{
-    KeyRecord, Principal, PrincipalChanges, PrincipalId, PrincipalKind, TenantId, ToolRateLimits,
-};
-use toolgate_model::principal_scope::HeldScopes;
+use toolgate_model::principal::{KeyRecord, Principal, PrincipalChanges, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::text::{Label, Line};
 use toolgate_model::time::Timestamp;
 
@@ -28,24 +25,10 @@ const LABEL_LIMIT: usize = 32;
 
 /// A principal to be registered.
 pub struct NewPrincipal {
-    /// Its id.
     pub id: PrincipalId,
-    /// User, agent or service.
     pub kind: PrincipalKind,
-    /// What people call it.
-    pub name: Option<Line>,
-    /// The scopes that it holds.
-    pub scopes: HeldScopes,
-    /// What it may do; `None` is to use its grants.
-    pub permissions: Option<PermissionSet>,
-    /// How often it may call which tools.
-    pub rate_limits: ToolRateLimits,
-    /// The only tools that exist for it.
-    pub tool_allowlist: Option<BTreeSet<ToolId>>,
-    /// What policies and guardians know it by.
-    pub labels: BTreeSet<Label>,
-    /// Whether its calls that must wait for an approver are detached.
-    pub detaches: bool,
+    /// Without permissions it may use its grants.
+    pub attributes: PrincipalChanges,
 }
 
 /// A principal as it was stored just now.
@@ -60,27 +43,19 @@ impl Administration {
     /// Registers a principal, with no more permissions and scopes than the caller has.
     pub async fn create_principal(&self, caller: &Caller, new: NewPrincipal) -> Result<Stored, Refusal> {
         caller.require(Permission::ManageAgents)?;
-        let permissions = new.permissions.unwrap_or_else(PermissionSet::of_an_agent);
-        caller.require_within_own(&permissions)?;
-        caller.require_scopes_within_own(&new.scopes)?;
-        if !new.labels.is_empty() {
-            require_labeller(caller, &new.labels)?;
-        }
-        if new.id == PrincipalId::system() {
-            let reason = format!("`{}` is Toolgate itself; choose another id", new.id);
+        let NewPrincipal { id, kind, attributes } = new;
+        let audit = caller.mandate(self.clock.now());
+        let permissions = PermissionSet::of_an_agent();
+        let mut principal = Principal::new(audit.tenant().clone(), id, kind, permissions, audit.time());
+        require_within_own(caller, &principal, &attributes)?;
+        attributes.apply(&mut principal);
+        principal.revision = 1;
+        caller.require_within_own(&principal.permissions)?;
+        if principal.id == PrincipalId::system() {
+            let reason = format!("`{}` is Toolgate itself; choose another id", principal.id);
             return Err(Refusal::new(Code::AlreadyExists, reason));
         }
-        let unresolved = self.unresolved_tools(caller, new.tool_allowlist.as_ref()).await?;
-        let audit = caller.mandate(self.clock.now());
-        let principal = Principal {
-            name: new.name,
-            scopes: new.scopes,
-            rate_limits: new.rate_limits,
-            tool_allowlist: new.tool_allowlist,
-            labels: new.labels,
-            detaches: new.detaches,
-            ..Principal::new(audit.tenant().clone(), new.id, new.kind, permissions, audit.time())
-        };
+        let unresolved = self.unresolved_tools(caller, principal.tool_allowlist.as_ref()).await?;
         let command = CreatePrincipal { audit, principal: principal.clone(), unresolved: unresolved.clone() };
         self.principals.create_principal(command).await?;
         Ok(Stored { principal, unresolved_tools: unresolved })
@@ -94,17 +69,10 @@ impl Administration {
         changes: PrincipalChanges,
     ) -> Result<Stored, Refusal> {
         let before = self.administered(caller, id).await?;
-        if let Some(permissions) = &changes.permissions {
-            caller.require_within_own(permissions)?;
-        }
-        if let Some(scopes) = &changes.scopes {
-            caller.require_scopes_within_own(&scopes.beyond(&before.scopes))?;
-        }
-        if let Some(labels) = changes.labels.as_ref().filter(|labels| **labels != before.labels) {
-            require_labeller(caller, labels)?;
-        }
-        if id == caller.id() {
-            require_narrower(&before, &changes)?;
+        require_within_own(caller, &before, &changes)?;
+        if let Some(what) = changes.denied_to(&before).filter(|_| id == caller.id()) {
+            let reason = format!("you cannot {what} yourself; another administrator must");
+            return Err(Refusal::new(Code::PermissionDenied, reason));
         }
         let unresolved = self.unresolved_tools(caller, changes.tool_allowlist.iter().flatten().next()).await?;
         let command = UpdatePrincipal {
@@ -217,6 +185,20 @@ impl Administration {
     }
 }
 
+/// Refuses to give a principal more permissions or further scopes than the caller has.
+fn require_within_own(caller: &Caller, before: &Principal, changes: &PrincipalChanges) -> Result<(), Refusal> {
+    if let Some(permissions) = &changes.permissions {
+        caller.require_within_own(permissions)?;
+    }
+    if let Some(scopes) = &changes.scopes {
+        caller.require_scopes_within_own(&scopes.beyond(&before.scopes))?;
+    }
+    match changes.labels.as_ref().filter(|labels| **labels != before.labels) {
+        Some(labels) => require_labeller(caller, labels),
+        None => Ok(()),
+    }
+}
+
 /// Policies speak of labels: whoever changes a label may take somebody out of a rule.
 fn require_labeller(caller: &Caller, labels: &BTreeSet<Label>) -> Result<(), Refusal> {
     caller.require(Permission::ManagePolicies)?;
@@ -225,32 +207,6 @@ fn require_labeller(caller: &Caller, labels: &BTreeSet<Label>) -> Result<(), Ref
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "labels"));
     }
     Ok(())
-}
-
-/// Refuses a change by which a caller would give itself more, or would lock itself out.
-fn require_narrower(own: &Principal, changes: &PrincipalChanges) -> Result<(), Refusal> {
-    let denied = |what: &str| {
-        let reason = format!("you cannot {what} yourself; another administrator must");
-        Err(Refusal::new(Code::PermissionDenied, reason))
-    };
-    // Permissions that go further are refused before, whoever they are for.
-    if changes.permissions.as_ref().is_some_and(|permissions| !permissions.has(Permission::ManageAgents)) {
-        return denied(&format!("take {} from", Permission::ManageAgents));
-    }
-    if let Some(beyond) = changes.scopes.as_ref().and_then(|scopes| scopes.first_beyond(&own.scopes)) {
-        return denied(&format!("give the scope `{beyond}` to"));
-    }
-    // A limit for one tool may be wider than the tool's own, so there is no telling here which change is narrower.
-    if changes.rate_limits.as_ref().is_some_and(|limits| *limits != own.rate_limits) {
-        return denied("change the rate limits of");
-    }
-    let widens = |allowed: &BTreeSet<ToolId>, new: &Option<BTreeSet<ToolId>>| {
-        new.as_ref().is_none_or(|new| !new.is_subset(allowed))
-    };
-    match (&own.tool_allowlist, &changes.tool_allowlist) {
-        (Some(allowed), Some(new)) if widens(allowed, new) => denied("allow more tools to"),
-        _ => Ok(()),
-    }
 }
 
 /// A fresh key, as it is stored and as it is shown: without label and without end.

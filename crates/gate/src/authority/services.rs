@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use toolgate_model::credential::ServiceName;
 use toolgate_model::permission::Permission;
-use toolgate_model::schema::Schema;
 use toolgate_model::service::{DefinitionError, ServiceDefinition, ServiceVersion};
 
 use crate::authority::Administration;
@@ -23,7 +22,6 @@ impl Administration {
         replace: bool,
     ) -> Result<(RegisteredService, bool), Refusal> {
         require_registrar(caller)?;
-        check_schemas(&definition)?;
         // What was approved for one must not cover the other.
         if definition.service.as_str() == builtin::WORKSPACE {
             let reason = format!("`{}` is the name of Toolgate's own tools; choose another", builtin::WORKSPACE);
@@ -90,18 +88,6 @@ fn require_registrar(caller: &Caller) -> Result<(), Refusal> {
         Permission::ActAs
     );
     Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", Permission::ActAs))
-}
-
-/// A schema that does not compile is found here, not at the first call.
-fn check_schemas(definition: &ServiceDefinition) -> Result<(), Refusal> {
-    for (name, tool) in &definition.tools {
-        let Some(schema) = &tool.parameters else { continue };
-        if let Err(error) = Schema::compile(schema) {
-            let path = format!("tools.{name}.parameters");
-            return Err(Refusal::new(Code::InvalidField, format!("`{path}` {error}")).with("path", path));
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn not_found(service: &ServiceName) -> Refusal {

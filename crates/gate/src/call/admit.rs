@@ -27,13 +27,15 @@ use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
 use super::approve::Approved;
-use super::eligible::{Action, Candidate, EligibleGrant};
+use super::eligible::{Candidate, EligibleGrant};
 use super::execute::Opened;
 use super::guard::Judged;
 use super::settle::CallResult;
-use super::{Call, Pipeline};
+use super::{Call, Pipeline, StageTimes, Wait};
+use crate::action::Action;
 use crate::ports::ledger::{Admission, Admit, Consent, CountedRun, Marks};
-use crate::ports::source::Reservation;
+use crate::ports::source::{Reservation, Source};
+use crate::ports::telemetry::TracedCall;
 use crate::refusal::{Code, Refusal};
 
 #[cfg(test)]
@@ -41,8 +43,8 @@ mod tests;
 
 /// How long after its time a call is taken for cut off.
 const GRACE: Duration = Duration::from_secs(30);
-/// The longest that a call of a service may take.
-const LONGEST: Duration = Duration::from_secs(120);
+/// How long a call may take where neither its tool nor its credential says.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A call that may be carried out: the ledger has it as running.
 ///
@@ -52,6 +54,7 @@ pub struct Admitted {
     eligible: EligibleGrant,
     modified: Option<Value>,
     command: Arc<Admit>,
+    source: Arc<dyn Source>,
     /// Held until the call is settled.
     _reserved: Reservation,
 }
@@ -76,12 +79,17 @@ struct Decided {
 
 impl Pipeline {
     /// Admits the call through the first of the grants to its action that has room for it.
-    pub(super) async fn admit(&self, call: &Arc<Call>, approved: Approved) -> Result<Outcome, Refusal> {
+    pub(super) async fn admit(
+        &self,
+        call: &Arc<Call>,
+        approved: Approved,
+        times: &mut StageTimes,
+    ) -> Result<Outcome, Refusal> {
         let Approved { alternative, modified, consent, covered, judged } = approved;
         let decided = Decided { modified, consent, covered, judged };
         let mut refused = None;
         for eligible in alternative.into_eligible_grants() {
-            match self.admit_through(call, eligible, &decided).await {
+            match self.admit_through(call, eligible, &decided, times).await {
                 Ok(outcome) => return Ok(outcome),
                 // Another grant may have room, or may still stand.
                 Err(refusal) if is_about_the_grant(refusal.code()) => refused = refused.or(Some(refusal)),
@@ -96,31 +104,36 @@ impl Pipeline {
         call: &Arc<Call>,
         eligible: EligibleGrant,
         decided: &Decided,
+        times: &mut StageTimes,
     ) -> Result<Outcome, Refusal> {
-        if call.asked.is_some() && !matches!(eligible.action, Action::External(_)) {
+        let client_executed = eligible.candidate.is_client_executed();
+        if call.asked.is_some() && !client_executed {
             // INVARIANT: what another runtime asks about is resolved to a tool that it executes itself.
             return Err(Refusal::new(Code::Internal, "a question came to be carried out here"));
         }
         // Before anything is written down: a call that cannot be carried out now is not admitted.
-        let reserved = match &eligible.action {
-            Action::Connector(_) | Action::Fetch(_) => self.source.reserve()?,
-            _ => Reservation::default(),
-        };
+        let source = self.sources.of(eligible.action()).ok_or_else(|| no_source(&eligible))?;
+        let reserved = source.reserve()?;
         // Opened before it is written down: what is hashed of the arguments must not have the secret in it.
         let opened = self.open(&eligible).await;
-        if let (Action::External(_), Some(Err(refusal))) = (&eligible.action, &opened) {
+        if let (true, Some(Err(refusal))) = (client_executed, &opened) {
             // Here the call would end in an error: no other runtime is told that it may make it.
             return Err(refusal.clone());
         }
         require_shown(decided.modified.as_ref().unwrap_or(&call.parameters), &opened)?;
         let command = Arc::new(self.command(call, &eligible, decided, &opened));
-        match self.calls.admit(Arc::clone(&command)).await? {
+        let committing = self.calls.admit(Arc::clone(&command));
+        match times.wait(Wait::AdmissionCommit, &*self.clock, committing).await? {
             Admission::Admitted => {
-                let (call, modified) = (Arc::clone(call), decided.modified.clone());
-                Ok(Outcome::Admitted(
-                    Box::new(Admitted { call, eligible, modified, command, _reserved: reserved }),
-                    opened,
-                ))
+                let admitted = Admitted {
+                    call: Arc::clone(call),
+                    eligible,
+                    modified: decided.modified.clone(),
+                    command,
+                    source: Arc::clone(source),
+                    _reserved: reserved,
+                };
+                Ok(Outcome::Admitted(Box::new(admitted), opened))
             }
             Admission::Replayed(stored) => {
                 let parameters = decided.modified.as_ref().unwrap_or(&call.parameters);
@@ -154,7 +167,7 @@ impl Pipeline {
             error: None,
             parameters: tool.definition.summary(arguments.shown().as_object().unwrap_or(&nothing)),
             arguments_hash: arguments.hash(),
-            fingerprint: eligible.request().map(|request| request.fingerprint(&arguments)),
+            fingerprint: eligible.sent().map(|request| request.fingerprint(&arguments)),
             http_status: None,
             cost: tool.definition.estimated_cost,
             duration_ms: None,
@@ -175,9 +188,9 @@ impl Pipeline {
             lineage: held_grant.map(|held_grant| held_grant.rates().lineage).unwrap_or_default(),
             credential: held_grant.map(|held_grant| (held_grant.credential.id, held_grant.credential.version)),
             actor_revision: caller.principal().revision,
-            agent_revision: agent.as_ref().map(|agent| agent.revision),
+            agent: agent.clone(),
             bucket: match agent {
-                Some(agent) => agent.rate_limit_for(&eligible.candidate.tool_name(), own_limit),
+                Some(agent) => agent.rate_limit_for(tool.qualified_name(), own_limit),
                 None => own_limit,
             },
             inputs,
@@ -197,6 +210,12 @@ impl Pipeline {
             invocation,
         }
     }
+}
+
+fn no_source(eligible: &EligibleGrant) -> Refusal {
+    let (tool, action) = (eligible.candidate.tool.qualified_name(), eligible.action().as_str());
+    let reason = format!("tool {tool} cannot be called: this gate has no source for the action {action}");
+    Refusal::new(Code::ToolNotExecutable, reason)
 }
 
 /// The arguments as they may stand in a record: nothing of them where it is not known what must not.
@@ -229,37 +248,14 @@ pub(super) fn secrets(opened: &Opened) -> Vec<&[u8]> {
     secrets.map(|(_, secret)| secret.expose().as_bytes()).collect()
 }
 
-/// What is to be done for an admitted call.
-pub enum AdmittedAction<'a> {
-    /// A request to a service, with its credential.
-    Connector {
-        /// The credential to call with, without its material.
-        credential: &'a Credential,
-        /// How the service is reached.
-        connection: &'a Connection,
-        /// What turns the call into an exchange.
-        adapter: AdapterName,
-        /// Where the credential is put.
-        placement: &'a AuthPlacement,
-        /// What is to be sent, before the credential is put in.
-        request: &'a RenderedRequest,
-    },
-    /// A request as the caller wrote it, without any credential.
-    Fetch(&'a RenderedRequest),
-    /// A tool of this machine is used.
-    Workspace,
-    /// A person was asked.
-    Question {
-        /// What they answered.
-        answer: Option<&'a str>,
-    },
-    /// Whoever asked carries it out.
-    External,
-    /// Nothing leaves Toolgate.
-    Conformance {
-        /// Whether it is answered with a failure.
-        fails: bool,
-    },
+/// The credential of an admitted call, without its material, and how a request is sent with it.
+pub struct CallCredential<'a> {
+    pub credential: &'a Credential,
+    /// How the service is reached.
+    pub connection: &'a Connection,
+    /// What turns the call into an exchange.
+    pub adapter: AdapterName,
+    pub placement: &'a AuthPlacement,
 }
 
 impl Admitted {
@@ -273,30 +269,31 @@ impl Admitted {
         &self.eligible.candidate.tool.definition
     }
 
-    /// What is to be done; `None` where the credential's metadata is not understood.
-    pub fn action(&self) -> Option<AdmittedAction<'_>> {
-        Some(match &self.eligible.action {
-            Action::Connector(connector) => AdmittedAction::Connector {
-                credential: &connector.held_grant.credential,
-                connection: connector.held_grant.connection.as_ref().ok()?,
-                adapter: connector.adapter,
-                placement: &connector.placement,
-                request: &connector.request,
-            },
-            Action::Fetch(request) => AdmittedAction::Fetch(request),
-            Action::Workspace => AdmittedAction::Workspace,
-            // INVARIANT: an answer is the output of a question, and of nothing else.
-            Action::Question => AdmittedAction::Question { answer: self.command.consent.answer.as_deref() },
-            Action::External(_) => AdmittedAction::External,
-            Action::Conformance { fails } => AdmittedAction::Conformance { fails: *fails },
-        })
+    pub fn action(&self) -> Action {
+        self.eligible.action()
+    }
+
+    /// The request to send, before the credential is put in.
+    pub fn request(&self) -> Option<&RenderedRequest> {
+        self.eligible.sent()
+    }
+
+    /// The credential to send it with.
+    pub fn credential(&self) -> Option<CallCredential<'_>> {
+        let used = self.eligible.credential.as_deref()?;
+        let connection = used.held_grant.connection.as_ref().ok()?;
+        let (credential, adapter, placement) = (&used.held_grant.credential, used.adapter, &used.placement);
+        Some(CallCredential { credential, connection, adapter, placement })
+    }
+
+    /// What the approver of a question answered.
+    pub fn answer(&self) -> Option<&str> {
+        self.command.consent.answer.as_deref()
     }
 
     /// Whether this status of the service is a success of the tool.
     pub fn is_success(&self, status: u16) -> bool {
         match (&self.definition().http, self.eligible.connection()) {
-            // Whoever fetches wants to know what was answered, whatever it is.
-            _ if matches!(self.eligible.action, Action::Fetch(_)) => true,
             (Some(http), _) => http.is_success(status),
             (None, Some(connection)) => connection.endpoint(self.tool()).is_success(status),
             (None, None) => (200..300).contains(&status),
@@ -323,6 +320,11 @@ impl Admitted {
         own.into_iter().chain(granted).collect()
     }
 
+    /// The trace that the call belongs to.
+    pub fn traced(&self) -> Option<&TracedCall> {
+        self.call.traced.as_deref()
+    }
+
     /// How long the call may take in all.
     pub fn deadline(&self) -> Duration {
         deadline(&self.eligible)
@@ -331,6 +333,10 @@ impl Admitted {
     /// Whether there were policies when it was admitted.
     pub(super) fn is_judged_by_policies(&self) -> bool {
         self.command.policies > 0
+    }
+
+    pub(super) fn source(&self) -> &dyn Source {
+        &*self.source
     }
 
     pub(super) fn call(&self) -> &Call {
@@ -363,10 +369,7 @@ impl Call {
 fn deadline(eligible: &EligibleGrant) -> Duration {
     let stated = eligible.candidate.tool.definition.timeout;
     let timeout = stated.or_else(|| eligible.connection().map(|connection| connection.timeout));
-    if matches!(eligible.action, Action::Workspace) {
-        return stated.unwrap_or(LONGEST);
-    }
-    timeout.unwrap_or(Duration::from_secs(30)).clamp(Duration::from_secs(1), LONGEST)
+    timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(Duration::from_secs(1), eligible.action().longest())
 }
 
 fn earlier(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {

@@ -8,10 +8,10 @@ use toolgate_model::approval::{Approval, ApprovalRule, BoundAction};
 
 use self::need::Need;
 use super::Pipeline;
-use super::action::{bound_action, digest};
+use super::binding::{bound_action, digest};
 use super::eligible::Alternative;
 use super::guard::{Guarded, Judged};
-use super::{Call, Progress, RetryState};
+use super::{Call, Progress, RetryState, StageTimes, Wait};
 use crate::ports::approver::{ApprovalOutcome, Ask, consent_of};
 use crate::ports::ledger::{AskedApproval, Consent, ParkCall};
 use crate::refusal::{Code, Refusal};
@@ -72,6 +72,7 @@ impl Pipeline {
         guarded: Guarded,
         is_first: bool,
         retry_state: &mut RetryState,
+        times: &mut StageTimes,
     ) -> Result<Step, Refusal> {
         let ask = Need::ask(self, call, &guarded).await?;
         if retry_state.answered.is_empty() && (ask.is_some() || call.detached) {
@@ -114,7 +115,8 @@ impl Pipeline {
         if call.detached {
             ask.parks = Some(ParkCall { process: self.process, asked: call.answered.clone(), first: is_first });
         }
-        let consent = match self.ask_somebody(call, ask, view).await? {
+        let asking = self.ask_somebody(call, ask, view);
+        let consent = match times.wait(Wait::Approval, &*self.clock, asking).await? {
             ApprovalOutcome::Consent(consent) => consent,
             ApprovalOutcome::Open(_) if call.detached => return Ok(Step::Parked),
             ApprovalOutcome::Open(id) => {

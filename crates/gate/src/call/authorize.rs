@@ -101,7 +101,7 @@ fn opens(call: &Call, candidate: &Candidate, held_grant: &HeldGrant, now: Timest
 fn forbidden(candidate: &Candidate, reason: String) -> Refusal {
     Refusal::new(Code::Forbidden, reason)
         .with("scope", "tool")
-        .with("toolName", candidate.tool_name())
+        .with("toolName", candidate.tool.qualified_name())
         .with("requiredScopes", &candidate.tool.required_scopes)
 }
 

@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 use toolgate_model::approval::{Approval, ApprovalRule, Attendance, Channel, Decision, Vote};
 use toolgate_model::credential::ServiceName;
-use toolgate_model::descriptor::ApprovalNeed;
-use toolgate_model::hook::RunId;
-use toolgate_model::id::SessionId;
+use toolgate_model::descriptor::{ApprovalNeed, SourceKind};
 use toolgate_model::permission::Permission;
 use toolgate_model::principal::{PrincipalId, TenantId};
 use toolgate_model::rate_limit::RateLimit;
@@ -19,9 +17,10 @@ use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::settle::CallResult;
 use super::{CallOptions, CallRequest, Denial, Observer, Pipeline, Presence};
+use crate::action::Action;
 use crate::authority::Administration;
 use crate::builtin::Builtins;
-use crate::catalog::{Tool, ToolKind};
+use crate::catalog::Tool;
 use crate::gate::{Ports, Shared};
 use crate::identify::Caller;
 use crate::ports::approver::Approver;
@@ -31,24 +30,13 @@ use crate::refusal::{Code, Refusal};
 
 /// A call of a conformance endpoint.
 pub struct ConformanceCall {
-    /// For whom.
-    pub principal: PrincipalId,
-    /// What the tool is called.
-    pub tool: String,
-    /// The scopes that it requires, as they are written; what cannot be read cannot be decided.
+    pub request: CallRequest,
+    /// The scopes that the tool requires, as they are written; what cannot be read cannot be decided.
     pub required_scopes: Vec<String>,
-    /// With which arguments.
-    pub arguments: Map<String, Value>,
     /// How often it may be called.
     pub limit: Option<RateLimit>,
-    /// What carries it out.
-    pub kind: ToolKind,
-    /// As part of which execution.
-    pub run: Option<RunId>,
-    /// As part of which session.
-    pub session: Option<SessionId>,
-    /// From where.
-    pub address: IpAddr,
+    /// What it does: [`Action::Conformance`], or [`Action::Fetch`].
+    pub action: Action,
 }
 
 /// The conformance endpoints.
@@ -89,12 +77,7 @@ impl Conformance {
         let denied = Denial::unrecorded;
         caller.require(Permission::ActAs).map_err(denied)?;
         let tool = Arc::new(self.conformance_tool(caller.tenant(), &conformance_call).map_err(denied)?);
-        let request = CallRequest {
-            agent: Some(conformance_call.principal),
-            run: conformance_call.run,
-            session: conformance_call.session,
-            ..CallRequest::new(conformance_call.tool, conformance_call.arguments, conformance_call.address)
-        };
+        let request = conformance_call.request;
         self.pipeline.invoke_with(caller, request, CallOptions { tool: Some(tool), ..CallOptions::default() }).await
     }
 
@@ -194,7 +177,7 @@ fn gated_tool() -> Result<Tool, Refusal> {
     };
     let service = ServiceName::parse(GATE.0).map_err(|_| wrong())?;
     let name = ToolName::parse(GATE.1).map_err(|_| wrong())?;
-    Ok(Tool::built_in(service, name, Arc::new(definition), ToolKind::Conformance { fails: false }))
+    Ok(Tool::built_in(service, name, Arc::new(definition), Action::Conformance { fails: false }))
 }
 
 impl Conformance {
@@ -210,8 +193,10 @@ impl Conformance {
 impl Conformance {
     fn conformance_tool(&self, tenant: &TenantId, conformance_call: &ConformanceCall) -> Result<Tool, Refusal> {
         let wrong = |_| Refusal::new(Code::InvalidField, "`toolName` is no name of a tool").with("path", "toolName");
-        let (service, name) = conformance_call.tool.split_once('.').unwrap_or(("conformance", &conformance_call.tool));
-        let fetch = self.builtins.of(tenant).find(|builtin| builtin.tool.kind == conformance_call.kind);
+        let named = &conformance_call.request.tool;
+        let (service, name) = named.split_once('.').unwrap_or(("conformance", named));
+        let fetch = self.builtins.of(tenant).find(|builtin| builtin.tool.action == conformance_call.action);
+        let source = fetch.map_or(SourceKind::Connector, |builtin| builtin.tool.source);
         let definition = match fetch {
             Some(builtin) => {
                 ToolDefinition { rate_limit: conformance_call.limit, ..(*builtin.tool.definition).clone() }
@@ -222,7 +207,7 @@ impl Conformance {
             },
         };
         let (service, name) = (ServiceName::parse(service).map_err(wrong)?, ToolName::parse(name).map_err(wrong)?);
-        let tool = Tool::built_in(service, name, Arc::new(definition), conformance_call.kind);
-        Ok(tool.requiring(conformance_call.required_scopes.clone()))
+        let tool = Tool::built_in(service, name, Arc::new(definition), conformance_call.action);
+        Ok(tool.of_source(source).requiring(conformance_call.required_scopes.clone()))
     }
 }

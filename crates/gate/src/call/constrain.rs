@@ -12,9 +12,9 @@ use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderError, RenderedRequest};
 
 use super::authorize::{Authorized, first_of};
-use super::eligible::{Action, Alternative, Candidate, Connector, EligibleGrant};
+use super::eligible::{Alternative, Candidate, CredentialUse, EligibleGrant};
 use super::{Call, Pipeline};
-use crate::catalog::ToolKind;
+use crate::action::Action;
 use crate::ports::ledger::HeldGrant;
 use crate::refusal::{Code, Refusal};
 
@@ -62,29 +62,21 @@ pub(super) fn constrain_all(
 /// Checks one candidate.
 pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) -> Result<EligibleGrant, Refusal> {
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
-    let action = match (candidate.tool.governed_as(), candidate.held_grant()) {
-        (ToolKind::Connector, Some(held_grant)) => {
-            Action::Connector(Box::new(connect(call, &candidate, held_grant, parameters)?))
+    // A client that executes the tool itself may do what the gate would have done for the same call, and no more.
+    let (request, credential) = match (candidate.tool.action, candidate.held_grant()) {
+        (Action::Http, Some(held_grant)) => {
+            let (request, credential) = connect(call, &candidate, held_grant, parameters)?;
+            (Some(Box::new(request)), Some(Box::new(credential)))
         }
-        (ToolKind::Connector, None) => {
-            return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call"));
-        }
-        (ToolKind::Fetch, _) => {
+        (Action::Http, None) => return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call")),
+        (Action::Fetch, _) => {
             let request = fetch::request(parameters).map_err(|error| unfetchable(&error))?;
-            Action::Fetch(Box::new(request))
+            (Some(Box::new(request)).filter(|_| !candidate.client_executed), None)
         }
-        (ToolKind::Workspace(_), _) => Action::Workspace,
-        (ToolKind::Question, _) => Action::Question,
-        (ToolKind::External(_), _) => Action::External(None),
-        (ToolKind::Conformance { fails }, _) => Action::Conformance { fails },
+        // Their sources need nothing but the parameters.
+        _ => (None, None),
     };
-    // A runtime that carries it out itself may do what the gate would have done for the same call, and no more.
-    let action = match action {
-        Action::Connector(connector) if candidate.tool.is_external() => Action::External(Some(connector)),
-        _ if candidate.tool.is_external() => Action::External(None),
-        action => action,
-    };
-    Ok(EligibleGrant { candidate, action })
+    Ok(EligibleGrant { candidate, request, credential })
 }
 
 /// Checks the limits of a grant, and makes the request to its service.
@@ -93,7 +85,7 @@ fn connect(
     candidate: &Candidate,
     held_grant: &Arc<HeldGrant>,
     parameters: &Value,
-) -> Result<Connector, Refusal> {
+) -> Result<(RenderedRequest, CredentialUse), Refusal> {
     let grant = held_grant.grant();
     let constraints = &held_grant.effective.constraints;
     let schema = candidate.tool.definition.parameters.as_ref();
@@ -116,7 +108,7 @@ fn connect(
         let reason = "a parameter stands where the credential is put; leave it out";
         return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
     }
-    Ok(Connector { held_grant: Arc::clone(held_grant), adapter, placement, request })
+    Ok((request, CredentialUse { held_grant: Arc::clone(held_grant), adapter, placement }))
 }
 
 fn check_cost(candidate: &Candidate, held_grant: &HeldGrant) -> Result<(), Refusal> {
@@ -210,7 +202,7 @@ fn check_host(
 }
 
 fn not_executable(candidate: &Candidate, why: &str) -> Refusal {
-    let reason = format!("tool {}.{} cannot be called: {why}", candidate.tool.service, candidate.tool.name);
+    let reason = format!("tool {} cannot be called: {why}", candidate.tool.qualified_name());
     Refusal::new(Code::ToolNotExecutable, reason).with("grant_id", candidate.grant())
 }
 

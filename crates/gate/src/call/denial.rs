@@ -76,7 +76,7 @@ struct About {
 
 impl Pipeline {
     /// The one place where refusals are written down.
-    pub(super) async fn record_denial(&self, call: &Call, mut run_state: RunState, refusal: Refusal) -> Denial {
+    pub(super) async fn record_denial(&self, call: &Call, run_state: &mut RunState, refusal: Refusal) -> Denial {
         self.refused_calls.count(&call.caller, &refusal, call.arrived);
         let is_recorded = self.refused_calls.is_recorded(&call.caller, &refusal, call.arrived);
         // A detached call ends with its record. Where too many were refused, none is accepted.
@@ -133,8 +133,8 @@ impl Pipeline {
     }
 
     /// The grant that the refusal names, if the agent holds it; else the one that the call came to, or names itself.
-    async fn about(&self, call: &Call, run_state: RunState, refusal: &Refusal) -> About {
-        let mut about = About { candidate: run_state.found, grant: run_state.grant, ..About::default() };
+    async fn about(&self, call: &Call, run_state: &RunState, refusal: &Refusal) -> About {
+        let mut about = About { candidate: run_state.found.clone(), grant: run_state.grant, ..About::default() };
         let named = refusal.grant().or(about.grant).or(call.grant);
         if let Some(named) = named.filter(|named| about.grant != Some(*named)) {
             let found = self.held_grants.held_grant(call.caller.tenant(), named).await.ok().flatten();

@@ -16,6 +16,7 @@ use toolgate_model::secret::{Material, Secret};
 pub(super) use self::stored::StoredOutcome;
 use self::stored::{FIELD, StoredRequest};
 use super::Pipeline;
+use super::trace::trace_of;
 use super::{Call, CallRequest, CallResult, Denial, Presence, RunOutcome, RunState};
 use crate::identify::Caller;
 use crate::ports::approver::consent_of;
@@ -25,6 +26,7 @@ use crate::ports::ledger::{
 };
 use crate::ports::sealer::{CallPart, SealBinding, SealError};
 use crate::refusal::{Code, Refusal, Stage};
+use crate::request_context::in_current_request;
 
 pub use self::reading::{DetachedReader, DetachedView, Follower};
 use self::runs::Run;
@@ -134,7 +136,7 @@ impl Pipeline {
     /// Runs a call that this process has claimed, in a task of its own.
     fn spawn_detached(self: &Arc<Self>, call: Call, run: Run) {
         let pipeline = Arc::clone(self);
-        tokio::spawn(async move {
+        tokio::spawn(in_current_request(async move {
             let _turn = pipeline.detached_runs.turn(call.caller.tenant(), &call.agent).await;
             let in_flight = pipeline.in_flight.token();
             let (tenant, id) = (call.caller.tenant().clone(), call.id);
@@ -142,7 +144,7 @@ impl Pipeline {
             let state = pipeline.ended(&tenant, id, ran).await;
             drop(in_flight);
             run.end(state).await;
-        });
+        }));
     }
 
     /// Claims calls that are ready and runs them; returns how many. To be called again and again.
@@ -202,11 +204,6 @@ impl Pipeline {
         self.detached_runs.woken().await;
     }
 
-    /// How the calls ended that ended here since this was asked last, without their results.
-    pub fn take_ended_detached(&self) -> Vec<Result<CallResult, Denial>> {
-        self.detached_runs.take_ended()
-    }
-
     /// Ends calls that were cut off after their admission, and deletes outcomes that were kept long enough.
     pub async fn sweep_detached(&self) -> Result<u64, Refusal> {
         if !self.clock.is_steady() {
@@ -218,9 +215,6 @@ impl Pipeline {
 
     /// What a run leaves behind; the state that the call is in.
     async fn ended(&self, tenant: &TenantId, id: InvocationId, ran: RunOutcome) -> DetachedState {
-        if let RunOutcome::Done(outcome) = &ran {
-            self.detached_runs.ended(outcome);
-        }
         match ran {
             RunOutcome::Parked(_) => DetachedState::Waiting,
             RunOutcome::Done(outcome) => self.ended_as(tenant, id, *outcome).await,
@@ -272,13 +266,15 @@ impl Pipeline {
             Ok(request) => (request, Ok(())),
             Err(refusal) => (StoredRequest::lost(&stored), Err(refusal)),
         };
-        let arrived = request.arrived;
+        let (arrived, request_id) = (request.arrived, request.request_id());
+        let traced = trace_of(stored.id, request.caller_trace(), self.settings.traces);
         let (call, permitted) = match self.begin(caller, request.into_request()) {
             Ok(begun) => begun,
             Err(refusal) => return RunOutcome::refused(Denial::unrecorded(refusal)),
         };
         let asked = stored.asked.clone();
-        let call = Call { id: stored.id, arrived, detached: true, waits: false, answered: asked, ..call };
+        let call = Call { request: request_id, traced, detached: true, waits: false, answered: asked, ..call };
+        let call = Call { id: stored.id, arrived, ..call };
         let may_run = async {
             readable?;
             identified.and(permitted).map_err(|refusal| refusal.at(Stage::Identify))?;
@@ -299,10 +295,12 @@ impl Pipeline {
                 RunOutcome::refused(Denial::unrecorded(refusal))
             }
             Err(refusal) => {
-                let mut run_state = RunState::default();
+                let mut run_state = RunState::start(&*self.clock);
                 // Only for the record: which grant and which tool it was about.
                 let _ = self.check(&call, Freshness::Newest, &mut run_state).await;
-                RunOutcome::refused(self.record_denial(&call, run_state, refusal).await)
+                let outcome = Err(self.record_denial(&call, &mut run_state, refusal).await);
+                self.report(&call, &mut run_state, &outcome);
+                RunOutcome::Done(Box::new(outcome))
             }
         }
     }

@@ -7,6 +7,7 @@ use toolgate_model::id::GrantId;
 use toolgate_model::principal::Principal;
 use toolgate_model::service::RenderedRequest;
 
+use crate::action::Action;
 use crate::catalog::Tool;
 use crate::ports::ledger::{Generation, HeldGrant};
 
@@ -21,6 +22,9 @@ pub(crate) struct Candidate {
     pub(crate) tool: Arc<Tool>,
     /// The revision of the registry that was searched for the tool; `None` for a built-in, which is in none.
     pub(crate) registry: Option<u64>,
+    /// Whether the client that asks executes the tool. Whatever is checked before the gate would execute it is checked
+    /// all the same.
+    pub(crate) client_executed: bool,
 }
 
 /// What authorizes the use of a tool.
@@ -44,6 +48,15 @@ impl Candidate {
         self.held_grant().map(|held_grant| held_grant.grant())
     }
 
+    /// What a call through it does.
+    pub(crate) fn action(&self) -> Action {
+        if self.client_executed { Action::ClientExecuted } else { self.tool.action }
+    }
+
+    pub(crate) fn is_client_executed(&self) -> bool {
+        self.action() == Action::ClientExecuted
+    }
+
     /// Whether a call through either comes to the same action, with the same arguments: the same definition of the same
     /// tool, reached with the same state of the same credential.
     fn is_same_action(&self, other: &Self) -> bool {
@@ -60,25 +73,31 @@ impl Candidate {
             mine.service == theirs.service
                 && mine.name == theirs.name
                 && mine.version == theirs.version
-                && mine.kind == theirs.kind
-                && mine.governed_as() == theirs.governed_as()
+                && mine.action == theirs.action
+                && mine.category == theirs.category
                 && mine.base_url == theirs.base_url
                 && mine.definition == theirs.definition
         };
-        same_credential && (Arc::ptr_eq(mine, theirs) || same_tool())
-    }
-
-    /// The tool with its service.
-    pub(crate) fn tool_name(&self) -> String {
-        self.tool.service.with_tool(self.tool.name.as_str())
+        same_credential && self.client_executed == other.client_executed && (Arc::ptr_eq(mine, theirs) || same_tool())
     }
 }
 
-/// A candidate that passes all checks, with the action that a call through it comes to.
+/// A candidate that passes all checks, with what a call through it sends.
 #[derive(Debug, Clone)]
 pub(crate) struct EligibleGrant {
     pub(crate) candidate: Candidate,
-    pub(crate) action: Action,
+    /// The request, before the credential is put in, where the action sends one.
+    pub(crate) request: Option<Box<RenderedRequest>>,
+    /// The credential that it is sent with.
+    pub(crate) credential: Option<Box<CredentialUse>>,
+}
+
+/// A credential, and how a request is sent with it.
+#[derive(Debug, Clone)]
+pub(crate) struct CredentialUse {
+    pub(crate) held_grant: Arc<HeldGrant>,
+    pub(crate) adapter: AdapterName,
+    pub(crate) placement: AuthPlacement,
 }
 
 /// Eligible grants that come to the same action. What is decided for one of them holds for all, and for nothing else:
@@ -114,34 +133,6 @@ impl Alternative {
     }
 }
 
-/// A request to a service, with its credential.
-#[derive(Debug, Clone)]
-pub(crate) struct Connector {
-    pub(crate) held_grant: Arc<HeldGrant>,
-    pub(crate) adapter: AdapterName,
-    /// Where the credential is put.
-    pub(crate) placement: AuthPlacement,
-    /// What is to be sent, before the credential is put in.
-    pub(crate) request: RenderedRequest,
-}
-
-/// What a call does.
-#[derive(Debug, Clone)]
-pub(crate) enum Action {
-    /// A request to a service, with its credential.
-    Connector(Box<Connector>),
-    /// A request as the caller wrote it, without any credential.
-    Fetch(Box<RenderedRequest>),
-    /// A tool of this machine is used.
-    Workspace,
-    /// The answer of a person is what comes of it.
-    Question,
-    /// The client executes it; with what the gate would have sent, where a grant opens the tool.
-    External(Option<Box<Connector>>),
-    /// Nothing leaves Toolgate.
-    Conformance { fails: bool },
-}
-
 impl EligibleGrant {
     /// How the service is reached.
     ///
@@ -150,12 +141,12 @@ impl EligibleGrant {
         self.candidate.held_grant().and_then(|held_grant| held_grant.connection.as_ref().ok())
     }
 
-    /// What is to be sent, where that is a request.
-    pub(crate) fn request(&self) -> Option<&RenderedRequest> {
-        match &self.action {
-            Action::Connector(connector) => Some(&connector.request),
-            Action::Fetch(request) => Some(request),
-            Action::Workspace | Action::Question | Action::External(_) | Action::Conformance { .. } => None,
-        }
+    pub(crate) fn action(&self) -> Action {
+        self.candidate.action()
+    }
+
+    /// What the gate sends, where that is a request.
+    pub(crate) fn sent(&self) -> Option<&RenderedRequest> {
+        self.request.as_deref().filter(|_| !self.candidate.is_client_executed())
     }
 }

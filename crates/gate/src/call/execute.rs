@@ -11,12 +11,13 @@ use toolgate_model::secret::Material;
 
 use super::Admitted;
 use super::Pipeline;
-use super::admit::AdmittedAction;
-use super::eligible::{Action, EligibleGrant};
+use super::admit::CallCredential;
+use super::eligible::EligibleGrant;
+use crate::action::Action;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{AuditContext, Freshness, HeldGrant, Mandate, NewExpiry, RotateCredential};
 use crate::ports::sealer::SealBinding;
-use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceResponse, SourceFailure};
+use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceResponse, Source, SourceFailure};
 use crate::refusal::{Code, Kind, Refusal};
 
 /// How often, and after what time, a replica looks for what another one may have renewed.
@@ -40,13 +41,9 @@ pub(super) struct Unsealed {
 impl Pipeline {
     /// Opens the one credential of a call.
     pub(super) async fn open(&self, eligible: &EligibleGrant) -> Opened {
-        match &eligible.action {
-            // A client-executed tool does not use it, but nothing of it may be seen in what is said about the call.
-            Action::Connector(connector) | Action::External(Some(connector)) => {
-                Some(self.open_credential(&connector.held_grant.credential).await)
-            }
-            _ => None,
-        }
+        // A client-executed tool does not use it, but nothing of it may be seen in what is said about the call.
+        let used = eligible.credential.as_deref()?;
+        Some(self.open_credential(&used.held_grant.credential).await)
     }
 
     /// Opens the credential of a call that was refused: nothing of it may stand in the record.
@@ -62,31 +59,20 @@ impl Pipeline {
 
     /// Carries out an admitted call.
     pub(super) async fn execute(&self, admitted: &Admitted, opened: Opened) -> Execution {
-        let refused = |reason| Err(not_sent(FailureKind::Proxy, reason));
+        let refused = |reason| Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
         let unsealed = match opened.transpose() {
             Ok(unsealed) => unsealed,
             Err(refusal) => return refused(format!("the credential could not be opened: {}", refusal.reason())),
         };
-        // Neither leaves the gate, so that neither needs a source.
-        match admitted.action() {
-            Some(AdmittedAction::Question { answer }) => {
-                return Ok(ServiceResponse::said(answer.map_or(Value::Null, Value::from)));
+        let (source, used) = (admitted.source(), admitted.credential());
+        // What the client executes uses no secret of the gate.
+        match unsealed.zip(used).filter(|_| admitted.action() != Action::ClientExecuted) {
+            Some((Unsealed { material, redactor }, CallCredential { credential, .. })) => {
+                let audit = self.audit(&admitted.call().caller);
+                let renewal = CredentialRenewal { pipeline: self, audit, credential };
+                source.execute(admitted, Some(Access { material, redactor, renewal: &renewal })).await
             }
-            Some(AdmittedAction::External) => return Ok(ServiceResponse::said(json!({"decision": "allow"}))),
-            _ => {}
-        }
-        let audit = self.audit(&admitted.call().caller);
-        let access = match (unsealed, admitted.action()) {
-            (Some(unsealed), Some(AdmittedAction::Connector { credential, .. })) => {
-                Some((unsealed, CredentialRenewal { pipeline: self, audit, credential }))
-            }
-            _ => None,
-        };
-        match access {
-            Some((Unsealed { material, redactor }, renewal)) => {
-                self.source.execute(admitted, Some(Access { material, redactor, renewal: &renewal })).await
-            }
-            None => self.source.execute(admitted, None).await,
+            None => source.execute(admitted, None).await,
         }
     }
 
@@ -108,6 +94,24 @@ impl Pipeline {
                 outcome => return Ok((version.binding.version(), outcome?)),
             }
         }
+    }
+}
+
+/// Executes what does not leave the gate: a question returns the answer of its approver, a client-executed tool the
+/// permission to execute it.
+pub(crate) struct GateSource;
+
+#[async_trait]
+impl Source for GateSource {
+    fn executes(&self, action: Action) -> bool {
+        matches!(action, Action::Question | Action::ClientExecuted)
+    }
+
+    async fn execute(&self, call: &Admitted, _: Option<Access<'_>>) -> Execution {
+        Ok(ServiceResponse::said(match call.action() {
+            Action::Question => call.answer().map_or(Value::Null, Value::from),
+            _ => json!({"decision": "allow"}),
+        }))
     }
 }
 
@@ -215,9 +219,8 @@ fn passes(code: Code) -> bool {
 }
 
 fn failed(refusal: &Refusal) -> SourceFailure {
-    not_sent(FailureKind::Proxy, format!("the renewed credential could not be kept: {}", refusal.reason()))
-}
-
-fn not_sent(kind: FailureKind, reason: String) -> SourceFailure {
-    SourceFailure { kind, reason, http_status: None, result: None, truncated: false, sent: false, timed_out: false }
+    SourceFailure::not_sent(
+        FailureKind::Proxy,
+        format!("the renewed credential could not be kept: {}", refusal.reason()),
+    )
 }

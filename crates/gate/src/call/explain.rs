@@ -85,7 +85,7 @@ impl Pipeline {
                 return Ok(false);
             }
         };
-        let name = resolved.first().map(Candidate::tool_name).unwrap_or_default();
+        let name = resolved.first().map_or("", |candidate| candidate.tool.qualified_name());
         explanation.says(Stage::Resolve, format!("`{}` is the tool {name}", call.tool), Ok(()));
         let now = self.clock.now();
         let mut passed = Vec::new();
@@ -230,7 +230,8 @@ impl Pipeline {
             }
         }
         let own = candidate.tool.definition.rate_limit;
-        let limit = candidate.agent.as_ref().map_or(own, |agent| agent.rate_limit_for(&candidate.tool_name(), own));
+        let limit =
+            candidate.agent.as_ref().map_or(own, |agent| agent.rate_limit_for(candidate.tool.qualified_name(), own));
         if let Some(limit) = limit {
             let (requests, per) = (limit.requests(), limit.per().as_secs());
             explanation.notes(Stage::Admit, &format!("`{}` may call it {requests} times in {per} seconds", call.agent));

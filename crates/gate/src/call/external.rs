@@ -1,46 +1,32 @@
 //! Calls that somebody else carries out: a coding agent asks, before it uses one of its own tools, whether it may. They
 //! run through the same pipeline as every other call, into the same log; only that nothing is executed here.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::mpsc;
-use toolgate_model::approval::{CallLabel, Category, SessionName, Workspace};
+use toolgate_model::approval::Category;
 use toolgate_model::credential::ServiceName;
-use toolgate_model::descriptor::SafetyTier;
+use toolgate_model::descriptor::{SafetyTier, SourceKind};
 use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
-use toolgate_model::principal::PrincipalId;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ToolDefinition, ToolName};
 
 use super::hooks::Hooks;
 use super::{CallOptions, CallRequest, Denial, Progress};
-use crate::catalog::{Tool, ToolKind};
+use crate::action::Action;
+use crate::catalog::Tool;
 use crate::identify::Caller;
 use crate::refusal::{Code, Refusal};
 
-/// A call that somebody else is about to make.
+/// A call that a client is about to make itself.
 pub struct ExternalCall {
-    /// For whom; `None` is the caller itself.
-    pub agent: Option<PrincipalId>,
-    /// The program and its tool, as in `claude-code.Bash`.
-    pub tool: String,
+    /// Its tool is the program and the program's tool, as in `claude-code.Bash`.
+    pub request: CallRequest,
     /// What kind of a call it is.
     pub category: Category,
-    /// With which arguments.
-    pub arguments: Map<String, Value>,
-    /// The conversation that it belongs to, and the directory that this works in.
-    pub session: Option<(SessionName, Option<Workspace>)>,
-    /// How long to wait for a person; `None` is as the session or the gate says.
-    pub wait: Option<Duration>,
-    /// What the caller calls it.
-    pub label: Option<CallLabel>,
-    /// Whether whoever asks can make the call with changed arguments.
+    /// Whether the client can make the call with changed arguments.
     pub takes_changes: bool,
-    /// From where.
-    pub address: IpAddr,
 }
 
 /// That the call may be made, and why.
@@ -60,18 +46,12 @@ impl Hooks {
     /// Whether a call may be made; waits for a person where it must.
     pub async fn ask(&self, caller: Caller, asked: ExternalCall) -> Result<ExternalPermit, Denial> {
         let denied = Denial::unrecorded;
-        let tool = Arc::new(external_tool(&asked.tool, asked.category).map_err(denied)?);
+        let ExternalCall { request, category, takes_changes } = asked;
+        let tool = Arc::new(external_tool(&request.tool, category).map_err(denied)?);
         self.require_foreign(&caller, &tool).await.map_err(denied)?;
         let (observer, mut progress) = mpsc::unbounded_channel();
-        let request = CallRequest {
-            agent: asked.agent,
-            approval_session: asked.session,
-            approval_wait: asked.wait,
-            label: asked.label,
-            observer: Some(observer),
-            ..CallRequest::new(asked.tool, asked.arguments, asked.address)
-        };
-        let options = CallOptions { tool: Some(tool), takes_changes: asked.takes_changes, ..CallOptions::default() };
+        let request = CallRequest { observer: Some(observer), ..request };
+        let options = CallOptions { tool: Some(tool), takes_changes, ..CallOptions::default() };
         let result = self.pipeline.invoke_with(caller, request, options).await?;
         let mut permit =
             ExternalPermit { invocation: result.invocation, approval: None, standing: Vec::new(), arguments: None };
@@ -96,8 +76,7 @@ impl Hooks {
 impl Hooks {
     /// What is approved for a tool that only a client has must not cover one of the gate's own of the same name.
     async fn require_foreign(&self, caller: &Caller, tool: &Tool) -> Result<(), Refusal> {
-        let named = tool.service.with_tool(tool.name.as_str());
-        if !self.governs(caller.tenant(), &named, false).await? {
+        if !self.governs(caller.tenant(), tool.qualified_name(), false).await? {
             return Ok(());
         }
         let reason = format!("`{}` is a service of this gate; call its tools through the gate", tool.service);
@@ -121,5 +100,6 @@ pub(super) fn external_tool(named: &str, category: Category) -> Result<Tool, Ref
     let definition = ToolDefinition { safety_tier: Some(tier), ..ToolDefinition::of_scope(scope) };
     let service = ServiceName::parse(service).map_err(|_| wrong())?;
     let name = ToolName::parse(name).map_err(|_| wrong())?;
-    Ok(Tool::built_in(service, name, Arc::new(definition), ToolKind::External(category)))
+    let tool = Tool::built_in(service, name, Arc::new(definition), Action::ClientExecuted);
+    Ok(tool.of_source(SourceKind::HostExtension).of_category(category))
 }

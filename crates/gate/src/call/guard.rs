@@ -12,7 +12,7 @@ use super::Pipeline;
 use super::constrain::constrain_all;
 use super::eligible::{Alternative, Candidate, EligibleGrant};
 use super::{Call, RunState, admit};
-use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling};
+use crate::ports::guardian::{Hooked, HookedTool, PolicyBasis, Ruling, Subject};
 use crate::ports::ledger::{Freshness, MarkScope};
 use crate::refusal::{Code, Refusal};
 
@@ -68,6 +68,11 @@ impl Pipeline {
         freshness: Freshness,
         run_state: &mut RunState,
     ) -> Result<Guarded, Refusal> {
+        if let Some(basis) = self.unconcerned(call, &alternative.first.candidate, freshness).await? {
+            run_state.decision = None;
+            let judged = Judged { decision: None, basis };
+            return Ok(Guarded { alternative, modified: None, asks: Vec::new(), judged });
+        }
         let Ruling { verdict, decision, basis, .. } = self.rule_on(call, &alternative.first, freshness).await?;
         run_state.decision.clone_from(&decision);
         let (content, asks) = match verdict {
@@ -100,6 +105,21 @@ impl Pipeline {
         }
     }
 
+    /// The policies by which nobody has a say in the call. What another runtime asks about is always judged: its
+    /// decision is recorded.
+    async fn unconcerned(
+        &self,
+        call: &Call,
+        candidate: &Candidate,
+        freshness: Freshness,
+    ) -> Result<Option<PolicyBasis>, Refusal> {
+        if call.asked.is_some() {
+            return Ok(None);
+        }
+        let subject = call.subject(candidate, Hook::ToolCallRequest);
+        self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await
+    }
+
     async fn rule_on(&self, call: &Call, eligible: &EligibleGrant, freshness: Freshness) -> Result<Ruling, Refusal> {
         let nothing = Map::new();
         let arguments = call.parameters.as_object().unwrap_or(&nothing);
@@ -125,6 +145,25 @@ impl Pipeline {
 }
 
 impl Call {
+    /// Whom and what an event of this call is about.
+    pub(super) fn subject<'a>(&'a self, candidate: &'a Candidate, hook: Hook) -> Subject<'a> {
+        let (tool, asked) = (&candidate.tool, self.asked.as_deref());
+        let about_tool = matches!(hook, Hook::ToolCallRequest | Hook::ToolCallResult);
+        Subject {
+            hook,
+            agent: &self.agent,
+            principal: candidate.agent.as_deref(),
+            actor: self.caller.principal(),
+            tool: about_tool.then_some(HookedTool {
+                service: &tool.service,
+                name: tool.qualified_name(),
+                definition: &tool.definition,
+                external: candidate.is_client_executed() && !asked.is_some_and(|asked| asked.standing.is_governed()),
+                registry: candidate.registry.filter(|_| tool.version.is_some()),
+            }),
+        }
+    }
+
     /// What guardians are asked about. The time is that of the evaluation: a call may have waited for days.
     pub(super) fn event<'a>(
         &'a self,
@@ -144,7 +183,7 @@ impl Call {
             },
             tool: match asked.and_then(|asked| asked.tool.as_deref()) {
                 Some(named) => Some(Cow::Borrowed(named)),
-                None => Some(Cow::Owned(candidate.tool_name())),
+                None => Some(Cow::Borrowed(candidate.tool.qualified_name())),
             },
             execution: match asked.and_then(|asked| asked.ids.execution.as_deref()) {
                 Some(execution) => Some(Cow::Borrowed(execution)),
@@ -169,9 +208,7 @@ impl Call {
         freshness: Freshness,
         secrets: Option<&'a [&'a [u8]]>,
     ) -> Hooked<'a> {
-        let tool = &candidate.tool;
         let asked = self.asked.as_deref();
-        let about_tool = matches!(event.hook, Hook::ToolCallRequest | Hook::ToolCallResult);
         Hooked {
             event,
             dialect: asked.map(|asked| asked.dialect).unwrap_or_default(),
@@ -181,13 +218,7 @@ impl Call {
             agent: &self.agent,
             principal: candidate.agent.as_ref(),
             actor: self.caller.principal(),
-            tool: about_tool.then_some(HookedTool {
-                service: &tool.service,
-                name: &tool.name,
-                definition: &tool.definition,
-                external: tool.is_external() && !asked.is_some_and(|asked| asked.standing.is_governed()),
-                registry: candidate.registry.filter(|_| tool.version.is_some()),
-            }),
+            tool: self.subject(candidate, event.hook).tool,
             arguments: None,
             run: self.run.as_ref(),
             marks: self.mark_scope(),

@@ -184,7 +184,7 @@ impl Hooks {
             tool: answered.and_then(|Named { tool, standing }| Some((tool.as_deref()?, standing))).map(
                 |(tool, standing)| HookedTool {
                     service: &tool.service,
-                    name: &tool.name,
+                    name: tool.qualified_name(),
                     definition: &tool.definition,
                     external: !standing.is_governed(),
                     registry: None,

@@ -7,7 +7,6 @@ use toolgate_model::guard::{Content, Hook, HookDecision, Verdict};
 use toolgate_model::invocation::InvocationStatus;
 
 use super::Pipeline;
-use super::admit::AdmittedAction;
 use super::eligible::Candidate;
 use super::settle::{CallError, CallResult};
 use super::{Admitted, Call, guard};
@@ -64,8 +63,7 @@ impl Pipeline {
             }
         };
         let Some(result) = result else { return inspected };
-        if matches!(admitted.action(), Some(AdmittedAction::External | AdmittedAction::Conformance { .. })) {
-            // Nothing came back from anywhere: there is nothing to look at.
+        if !admitted.action().has_result() {
             inspected.result = Some(result);
             return inspected;
         }
@@ -118,6 +116,13 @@ impl Pipeline {
         freshness: Freshness,
     ) -> (Result<Value, Refusal>, Option<Box<HookDecision>>) {
         let Seen { call, candidate, parameters } = *seen;
+        let subject = call.subject(candidate, Hook::ToolCallResult);
+        match self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await {
+            Ok(Some(_)) => return (Ok(result), None),
+            Ok(None) => {}
+            // No guardian could be asked: what none has seen is not passed on.
+            Err(refusal) => return (Err(refusal), None),
+        }
         let content = Content::Result { value: Cow::Borrowed(&result), is_error };
         let event = call.event(candidate, Hook::ToolCallResult, content, self.clock.now());
         // Every form of the secret was redacted before the result came here.
@@ -125,7 +130,6 @@ impl Pipeline {
         let judged = self.guardian.judge(&Hooked { arguments: parameters.as_object(), ..hooked }).await;
         let Ruling { verdict, decision, .. } = match judged {
             Ok(ruling) => ruling,
-            // No guardian could be asked: what none has seen is not passed on.
             Err(refusal) => return (Err(refusal), None),
         };
         let passed = match verdict {

@@ -24,7 +24,8 @@ use crate::ports::ledger::{
     ToolSessions,
 };
 use crate::ports::sealer::Sealer;
-use crate::ports::source::Source;
+use crate::ports::source::Sources;
+use crate::ports::telemetry::Telemetry;
 use crate::settings::Settings;
 
 /// The pipeline that every call runs through.
@@ -39,9 +40,10 @@ pub struct Pipeline {
     pub(super) approval_sessions: Arc<dyn ApprovalSessions>,
     pub(super) principals: Arc<dyn Principals>,
     pub(super) sealer: Arc<dyn Sealer>,
-    pub(super) source: Arc<dyn Source>,
+    pub(super) sources: Sources,
     pub(super) guardian: Arc<dyn Guardian>,
     pub(super) approver: Arc<dyn Approver>,
+    pub(super) telemetry: Arc<dyn Telemetry>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) catalogs: Arc<Catalogs>,
@@ -54,6 +56,8 @@ pub struct Pipeline {
     pub(super) turns: Turns,
     /// The calls that have begun and not ended, so that the program does not end in the middle of one.
     pub(super) in_flight: TaskTracker,
+    /// Those of them that are admitted and not settled, for metrics.
+    pub(super) admitted: TaskTracker,
     pub(super) refused_calls: RefusedCalls,
     pub(super) tally: Tally,
     pub(super) stored_results: StoredResults,
@@ -72,9 +76,10 @@ impl Pipeline {
             approval_sessions: ports.ledger.clone(),
             principals: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
-            source: Arc::clone(&ports.source),
+            sources: ports.sources.clone(),
             guardian: Arc::clone(&ports.guardian),
             approver: Arc::clone(&ports.approver),
+            telemetry: Arc::clone(&ports.telemetry),
             clock: Arc::clone(&ports.clock),
             authenticator: Arc::clone(&shared.authenticator),
             catalogs: Arc::clone(&shared.catalogs),
@@ -85,6 +90,7 @@ impl Pipeline {
             renewals: Renewals::default(),
             turns: Turns::default(),
             in_flight: TaskTracker::new(),
+            admitted: TaskTracker::new(),
             refused_calls: RefusedCalls::new(shared.settings.refusals_per_second),
             tally: Tally::default(),
             stored_results: StoredResults::new(shared.settings.stored_results),
@@ -95,6 +101,11 @@ impl Pipeline {
     /// Ends every wait for an approver.
     pub async fn close_approvals(&self) {
         self.approver.close().await;
+    }
+
+    /// How many calls this process has admitted and not settled.
+    pub fn in_flight(&self) -> usize {
+        self.admitted.len()
     }
 
     /// Waits until every admitted call is settled.

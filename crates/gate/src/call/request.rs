@@ -20,10 +20,13 @@ use super::Pipeline;
 use super::eligible::Candidate;
 use super::presence::Presence;
 use super::progress::{Observer, Progress};
+use super::trace::trace_of;
 use crate::catalog::Tool;
 use crate::identify::Caller;
 use crate::ports::ledger::AskedApproval;
+use crate::ports::telemetry::TracedCall;
 use crate::refusal::{Code, Refusal};
+use crate::request_context::{RequestContext, RequestId};
 
 /// A call as a transport decodes it.
 #[derive(Debug, Clone)]
@@ -144,6 +147,9 @@ pub(crate) struct Call {
     pub(crate) presence: Presence,
     pub(crate) address: IpAddr,
     pub(crate) arrived: Timestamp,
+    /// The request that it came with.
+    pub(crate) request: Option<RequestId>,
+    pub(crate) traced: Option<Box<TracedCall>>,
 }
 
 /// A question of another agent's runtime, as far as only guardians need to know of it.
@@ -190,8 +196,13 @@ impl Pipeline {
         let permitted = require_permitted(&caller, &agent);
         let parameters = Value::Object(request.parameters);
         let owner = caller.id().clone();
+        let id = self.ids.make(arrived, InvocationId::new)?;
+        let (request_id, caller_trace) = match RequestContext::current() {
+            Some(RequestContext { id, trace }) => (Some(id), trace),
+            None => (None, None),
+        };
         let call = Call {
-            id: self.ids.make(arrived, InvocationId::new)?,
+            id,
             // Whoever may not speak for another is written down as itself.
             agent: if permitted.is_ok() { agent } else { caller.id().clone() },
             caller,
@@ -222,6 +233,8 @@ impl Pipeline {
             presence: Presence::default(),
             address: request.address,
             arrived,
+            request: request_id,
+            traced: trace_of(id, caller_trace, self.settings.traces),
         };
         Ok((call, permitted))
     }
@@ -242,7 +255,8 @@ impl Call {
             run: self.run.clone(),
             session: self.session,
             by_agent: agent.map_or_else(own, |agent| is_agent(agent.kind)),
-            transport: found.map(|candidate| candidate.tool.kind.transport()).unwrap_or_default(),
+            transport: found.map(|candidate| candidate.action().transport()).unwrap_or_default(),
+            trace_id: self.traced.as_ref().map(|traced| traced.context.trace),
         }
     }
 

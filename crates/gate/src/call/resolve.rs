@@ -48,8 +48,15 @@ impl Pipeline {
         if let Some(tool) = self.built_in(call) {
             let agent = held_grants.agent.clone();
             let generation = held_grants.generation;
-            let candidate = Candidate { authorized_by: AuthorizedBy::Scopes, agent, generation, tool, registry: None };
-            return Ok(Resolved { candidates: vec![as_asked(call, candidate)] });
+            let candidate = Candidate {
+                authorized_by: AuthorizedBy::Scopes,
+                agent,
+                generation,
+                tool,
+                registry: None,
+                client_executed: call.asked.is_some(),
+            };
+            return Ok(Resolved { candidates: vec![candidate] });
         }
         let held = self.held(call, &held_grants).await?;
         let catalog = self.catalogs.of(tenant, freshness).await?;
@@ -62,9 +69,9 @@ impl Pipeline {
         let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
         match tools.len() {
             0 => Err(self.explain_missing(call, &held, freshness).await?),
-            1 => Ok(Resolved { candidates: candidates.into_iter().map(|found| as_asked(call, found)).collect() }),
+            1 => Ok(Resolved { candidates }),
             _ => {
-                let names: Vec<_> = tools.iter().map(|(service, tool)| format!("{service}.{tool}")).collect();
+                let names: Vec<_> = tools.iter().map(|(service, tool)| service.with_tool(tool.as_str())).collect();
                 let reason = format!("`{}` names several tools; write one of {}", call.tool, names.join(", "));
                 Err(Refusal::new(Code::ToolAmbiguous, reason).with("candidates", names))
             }
@@ -212,15 +219,9 @@ impl<'a> ToolLookup<'a> {
             generation: held_grant.generation,
             tool,
             registry: Some(self.catalog.revision),
+            // What another runtime asks about is executed there, never here.
+            client_executed: self.call.asked.is_some(),
         }
-    }
-}
-
-/// The candidate as the call is about it: what another runtime asks about is carried out there, never here.
-fn as_asked(call: &Call, found: Candidate) -> Candidate {
-    match &call.asked {
-        Some(_) if !found.tool.is_external() => Candidate { tool: Arc::new(found.tool.as_external()), ..found },
-        _ => found,
     }
 }
 

@@ -14,15 +14,15 @@ use toolgate_model::time::Timestamp;
 use super::detached::StoredOutcome;
 use super::eligible::Candidate;
 use super::inspect::Inspected;
-use super::{Admitted, Pipeline};
+use super::{Admitted, Pipeline, StageTimes, Wait};
 use crate::ports::ledger::{Settle, StoredResult};
 use crate::refusal::{Code, Refusal};
 
 #[cfg(test)]
 mod tests;
 
-/// What the caller is told about a call that was carried out.
-#[derive(Debug, Clone, PartialEq)]
+/// What the caller is told about a call that was carried out; stored as it is where the call is detached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallResult {
     /// The record of the call.
     pub invocation: InvocationId,
@@ -95,7 +95,12 @@ impl CallResult {
 
 impl Pipeline {
     /// Writes down what came of the call; without that there is no answer.
-    pub(super) async fn settle(&self, admitted: Admitted, inspected: Inspected) -> Result<CallResult, Refusal> {
+    pub(super) async fn settle(
+        &self,
+        admitted: Admitted,
+        inspected: Inspected,
+        times: &mut StageTimes,
+    ) -> Result<CallResult, Refusal> {
         let audit = self.audit(&admitted.call().caller);
         let duration_ms = admitted.call().milliseconds_until(audit.time);
         let grant = admitted.grant();
@@ -151,7 +156,7 @@ impl Pipeline {
             decision: inspected.decision,
             detached,
         };
-        self.calls.settle(Arc::new(settle)).await?;
+        times.wait(Wait::SettlementCommit, &*self.clock, self.calls.settle(Arc::new(settle))).await?;
         Ok(caller_result)
     }
 }

@@ -33,12 +33,13 @@ use crate::identify::{Authenticator, Caller};
 use crate::ids::Ids;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{Freshness, HeldGrant, RegisteredService};
+use crate::ports::source::Sources;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 
 pub(super) use self::memory::Memory;
 use self::memory::Unused;
-pub(super) use self::world::{FixedApprover, FixedGuardian, SECRET};
+pub(super) use self::world::{FixedApprover, FixedGuardian, KeptTelemetry, SECRET};
 use self::world::{FixedSealer, FixedSource};
 
 mod memory;
@@ -61,6 +62,7 @@ pub(super) struct Bench {
     pub(super) memory: Arc<Memory>,
     pub(super) guardian: Arc<FixedGuardian>,
     pub(super) approver: Arc<FixedApprover>,
+    pub(super) telemetry: Arc<KeptTelemetry>,
     pub(super) pipeline: Arc<Pipeline>,
 }
 
@@ -81,6 +83,7 @@ impl Bench {
             }
         }));
         let (guardian, approver) = (Arc::<FixedGuardian>::default(), Arc::<FixedApprover>::default());
+        let telemetry = Arc::<KeptTelemetry>::default();
         let clock: Arc<dyn Clock> = Arc::new(StillClock(Mutex::new(now())));
         let settings = Arc::new(Settings::default());
         let unused = Arc::new(Unused);
@@ -95,9 +98,10 @@ impl Bench {
             approval_sessions: memory.clone(),
             principals: unused.clone(),
             sealer: Arc::new(FixedSealer),
-            source: Arc::new(FixedSource),
+            sources: Sources::default().with(FixedSource),
             guardian: guardian.clone(),
             approver: approver.clone(),
+            telemetry: telemetry.clone(),
             clock: Arc::clone(&clock),
             authenticator: Arc::new(Authenticator::new(unused.clone(), unused, Arc::clone(&clock))),
             catalogs: Arc::new(Catalogs::new(memory.clone(), clock)),
@@ -108,12 +112,13 @@ impl Bench {
             renewals: Renewals::default(),
             turns: Turns::default(),
             in_flight: tokio_util::task::TaskTracker::new(),
+            admitted: tokio_util::task::TaskTracker::new(),
             refused_calls: RefusedCalls::new(settings.refusals_per_second),
             tally: Tally::default(),
             stored_results: StoredResults::new(settings.stored_results),
             settings,
         };
-        Self { memory, guardian, approver, pipeline: Arc::new(pipeline) }
+        Self { memory, guardian, approver, telemetry, pipeline: Arc::new(pipeline) }
     }
 
     /// With a grant on everything that a credential of `crm` can do.

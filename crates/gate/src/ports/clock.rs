@@ -1,6 +1,7 @@
 //! The clock: the only way anything in Toolgate learns the time.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use toolgate_model::time::Timestamp;
 
@@ -12,6 +13,12 @@ pub trait Clock: Send + Sync {
     /// Whether the time can be relied on for what cannot be undone. Checks at use go by [`Clock::now`] all the same.
     fn is_steady(&self) -> bool {
         true
+    }
+
+    /// Nanoseconds since some fixed moment, for measuring how long something took. Setting the machine's clock does not
+    /// change it.
+    fn monotonic_nanos(&self) -> u64 {
+        u64::try_from(self.now().as_millis()).unwrap_or(0).saturating_mul(1_000_000)
     }
 }
 
@@ -28,6 +35,12 @@ impl Clock for SystemClock {
             .ok()
             .and_then(|millis| Timestamp::from_millis(millis).ok())
             .unwrap_or(Timestamp::EPOCH)
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        static START: OnceLock<Instant> = OnceLock::new();
+        let elapsed = START.get_or_init(Instant::now).elapsed();
+        elapsed.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(elapsed.subsec_nanos()))
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use toolgate_model::credential::ServiceName;
-use toolgate_model::guard::{Dialect, HookDecision, HookEvent, Verdict};
+use toolgate_model::guard::{Dialect, Hook, HookDecision, HookEvent, Verdict};
 use toolgate_model::hook::RunId;
 use toolgate_model::id::InvocationId;
 use toolgate_model::principal::{Principal, PrincipalId, TenantId};
-use toolgate_model::service::{ToolDefinition, ToolName};
+use toolgate_model::service::ToolDefinition;
 
 use crate::ports::ledger::{Counts, Freshness, Generation, MarkScope};
 use crate::refusal::Refusal;
@@ -50,14 +50,38 @@ pub struct Hooked<'a> {
     pub secrets: Option<&'a [&'a [u8]]>,
 }
 
+/// What of an event decides who has a say in it: which rules apply and which guardians are asked.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    pub hook: Hook,
+    /// For whom it is.
+    pub agent: &'a PrincipalId,
+    /// The agent as it is known; `None` where there is no such principal.
+    pub principal: Option<&'a Principal>,
+    /// Who makes it.
+    pub actor: &'a Principal,
+    /// The tool; there is one where a tool is called or has returned, and nowhere else.
+    pub tool: Option<HookedTool<'a>>,
+}
+
+impl<'a> Hooked<'a> {
+    pub fn subject(&self) -> Subject<'a> {
+        Subject {
+            hook: self.event.hook,
+            agent: self.agent,
+            principal: self.principal.map(|principal| &**principal),
+            actor: self.actor,
+            tool: self.tool,
+        }
+    }
+}
+
 /// A tool that a guardian is asked about.
 #[derive(Clone, Copy)]
 pub struct HookedTool<'a> {
-    /// Its service.
     pub service: &'a ServiceName,
-    /// Its name there.
-    pub name: &'a ToolName,
-    /// What is known of it.
+    /// `service.tool`.
+    pub name: &'a str,
     pub definition: &'a Arc<ToolDefinition>,
     /// Whether it is somebody else's: known only by what whoever asks says.
     pub external: bool,
@@ -92,27 +116,21 @@ pub struct PolicyBasis {
 /// Gives rulings.
 #[async_trait]
 pub trait Guardian: Send + Sync {
+    /// The policies by which nobody has a say in such an event, whatever its content is: then it need not be judged.
+    /// `None` where somebody may have one.
+    async fn unconcerned(
+        &self,
+        _tenant: &TenantId,
+        _subject: &Subject<'_>,
+        _freshness: Freshness,
+    ) -> Result<Option<PolicyBasis>, Refusal> {
+        Ok(None)
+    }
+
     /// On an event. A refusal means that nobody could be asked, which is a no.
     async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal>;
 
     /// What is known about a ruling without asking anybody outside: what the gate's own policies say, and who else would
     /// be asked.
     async fn dry_run(&self, hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal>;
-}
-
-/// The guardian of a gate that has none.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AllowAll;
-
-#[async_trait]
-impl Guardian for AllowAll {
-    async fn judge(&self, _hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
-        // Nothing is as new as this: the admission has nothing to compare.
-        let basis = PolicyBasis { revision: 0, generation: Generation::MAX, counts: None };
-        Ok(Ruling { verdict: Verdict::allow(), decision: None, basis, lacks_secrets: false })
-    }
-
-    async fn dry_run(&self, _hooked: &Hooked<'_>) -> Result<(Verdict, Vec<String>), Refusal> {
-        Ok((Verdict::allow(), Vec::new()))
-    }
 }

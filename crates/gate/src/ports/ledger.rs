@@ -40,7 +40,7 @@ pub use self::principals::{CreatePrincipal, Principals, RemovePrincipal, Removed
 pub use self::services::{ApplyService, RegisteredService, Registry, RemoveService, Services};
 pub use self::sessions::{CloseSession, OpenSession, ToolSession, ToolSessions};
 pub use self::standing_approvals::{RevokeStanding, StandingApprovals, StandingFilter};
-pub use self::state::LedgerState;
+pub use self::state::{EngineStatistics, LedgerState, LedgerStatistics};
 pub use self::tenants::{CreateTenant, Tenants};
 pub use self::vaults::{CreateVault, DeleteVault, Deleted, Vaults};
 

@@ -1,5 +1,7 @@
-//! The source: whatever carries out an admitted call. It receives the one secret of the one call and nothing else, and
-//! it answers with nothing of that secret left in it.
+//! Sources: what executes admitted calls. A source receives the one secret of the one call and nothing else, and
+//! returns nothing of that secret.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -7,12 +9,39 @@ use tokio::sync::OwnedSemaphorePermit;
 use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
+use crate::action::Action;
 use crate::call::Admitted;
+use crate::call::execute::GateSource;
 use crate::refusal::Refusal;
 
-/// Carries out calls.
+/// The sources of a gate. Each executes its own actions; where two execute the same, the one that was added first does.
+#[derive(Clone)]
+pub struct Sources(Vec<Arc<dyn Source>>);
+
+impl Default for Sources {
+    /// Only what needs nothing but the gate: questions and client-executed tools.
+    fn default() -> Self {
+        Self(vec![Arc::new(GateSource)])
+    }
+}
+
+impl Sources {
+    #[must_use]
+    pub fn with(mut self, source: impl Source + 'static) -> Self {
+        self.0.push(Arc::new(source));
+        self
+    }
+
+    pub(crate) fn of(&self, action: Action) -> Option<&Arc<dyn Source>> {
+        self.0.iter().find(|source| source.executes(action))
+    }
+}
+
+/// Executes calls.
 #[async_trait]
 pub trait Source: Send + Sync {
+    fn executes(&self, action: Action) -> bool;
+
     /// Takes a place for what a call opens to be carried out, before it is admitted. Refused where nothing more can be
     /// opened: then nothing was admitted, and the same call may be made later.
     fn reserve(&self) -> Result<Reservation, Refusal> {
@@ -83,6 +112,21 @@ pub struct SourceFailure {
     pub sent: bool,
     /// Whether its time was over.
     pub timed_out: bool,
+}
+
+impl SourceFailure {
+    /// A call of which the service certainly saw nothing.
+    pub fn not_sent(kind: FailureKind, reason: impl Into<String>) -> Self {
+        Self {
+            kind,
+            reason: reason.into(),
+            http_status: None,
+            result: None,
+            truncated: false,
+            sent: false,
+            timed_out: false,
+        }
+    }
 }
 
 /// Who failed.

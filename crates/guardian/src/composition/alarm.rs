@@ -13,8 +13,10 @@ use crate::time;
 /// How often it is said that calls pass by failure.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// Is told of failures.
+/// Is told of failures, and how long guardians take.
 pub trait Alarm: Send + Sync {
+    /// A guardian was consulted for so long, whatever it said.
+    fn consulted(&self, _guardian: &str, _latency: Duration) {}
     /// A guardian failed; `open` where what it was asked about passes because of that.
     fn failed(&self, guardian: &str, class: FailureClass, open: bool);
 }

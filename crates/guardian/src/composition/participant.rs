@@ -87,6 +87,7 @@ impl<'a> Participant<'a> {
     ) -> Option<Denial> {
         let RemoteResult { said, reason, policy, timeout, latency } = asked;
         self.record.latency_us = self.record.latency_us.saturating_add(microseconds(latency));
+        alarm.consulted(&self.record.guardian, latency);
         let said = match said {
             Ok(RemoteDecision::Modify(_)) if !self.guardian.settings().may_modify => {
                 Err(FailureClass::ModifyNotAllowed.into())

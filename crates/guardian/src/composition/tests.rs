@@ -39,6 +39,11 @@ impl FakePolicy {
 
 #[async_trait]
 impl InProcess for FakePolicy {
+    async fn unconcerned(&self, _: &TenantId, _: &Subject<'_>, _: Freshness) -> Result<Option<PolicyBasis>, Refusal> {
+        let basis = PolicyBasis { revision: 3, generation: 4, counts: None };
+        Ok(self.version.is_none().then_some(basis))
+    }
+
     async fn judge(&self, _hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal> {
         let content = content.to_json();
         let verdict = (self.judge)(&content);

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use toolgate_gate::ports::guardian::Subject;
 use toolgate_model::guard::Hook;
 use toolgate_model::principal::PrincipalId;
 
-use super::entities::{Subject, tool_name};
 use super::slice::{Rulesets, Slice};
 
 /// How many slices are kept, and how many rules in them; beyond that all are let go.
@@ -47,7 +47,7 @@ impl SubjectKey {
         let tool = match subject.tool {
             None => None,
             Some(tool) if tool.registry.is_some() => Some(ToolKey {
-                name: tool_name(&tool),
+                name: tool.name.to_owned(),
                 external: tool.external,
                 definition: Arc::as_ptr(tool.definition).addr(),
             }),

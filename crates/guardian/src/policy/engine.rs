@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 use toolgate_gate::ports::clock::Clock;
-use toolgate_gate::ports::guardian::{Hooked, PolicyBasis};
+use toolgate_gate::ports::guardian::{Hooked, PolicyBasis, Subject};
 use toolgate_gate::ports::ledger::{
     ActivePolicies, CountedRun, Freshness, History, HistoryQuery, Policies, beginning_of_day,
 };
@@ -16,7 +16,6 @@ use toolgate_gate::refusal::Refusal;
 use toolgate_model::guard::{Content, Denial, DenialCause, Dialect, HookEvent, VerdictKind};
 use toolgate_model::principal::TenantId;
 
-use super::entities::Subject;
 use super::facts::Facts;
 use super::judge::{Judgement, judge};
 use super::policy_input::facts_of;
@@ -95,15 +94,31 @@ impl PolicyEngine {
 
 #[async_trait]
 impl InProcess for PolicyEngine {
+    async fn unconcerned(
+        &self,
+        tenant: &TenantId,
+        subject: &Subject<'_>,
+        freshness: Freshness,
+    ) -> Result<Option<PolicyBasis>, Refusal> {
+        let policies = self.policies(tenant, freshness).await?;
+        let is_concerned = match self.set(tenant, &policies).await {
+            None => false,
+            Some(Ok(set)) => set.concerns(subject),
+            Some(Err(_)) => true,
+        };
+        let basis = PolicyBasis { revision: policies.revision, generation: policies.generation, counts: None };
+        Ok((!is_concerned).then_some(basis))
+    }
+
     async fn judge(&self, hooked: &Hooked<'_>, content: &Content<'_>) -> Result<PolicyJudgement, Refusal> {
-        let policies = self.policies(hooked, hooked.freshness).await?;
+        let policies = self.policies(hooked.tenant, hooked.freshness).await?;
         let judgement = self.judge_by(&policies, hooked, content).await?;
         // A pass is checked again when the call is admitted. Nobody looks at a refusal or a question again, so those
         // must come from the newest policies.
         if hooked.freshness == Freshness::Newest || judgement.verdict.kind() < VerdictKind::Ask {
             return Ok(judgement);
         }
-        let newest = self.policies(hooked, Freshness::Newest).await?;
+        let newest = self.policies(hooked.tenant, Freshness::Newest).await?;
         if newest.revision == policies.revision {
             return Ok(judgement);
         }
@@ -112,8 +127,8 @@ impl InProcess for PolicyEngine {
 }
 
 impl PolicyEngine {
-    async fn policies(&self, hooked: &Hooked<'_>, freshness: Freshness) -> Result<Arc<ActivePolicies>, Refusal> {
-        self.policies.policies(hooked.tenant, self.clock.now(), freshness).await
+    async fn policies(&self, tenant: &TenantId, freshness: Freshness) -> Result<Arc<ActivePolicies>, Refusal> {
+        self.policies.policies(tenant, self.clock.now(), freshness).await
     }
 
     async fn judge_by(
@@ -147,7 +162,7 @@ impl PolicyEngine {
                 return Ok(said(Judgement::deny(denial, Vec::new()), true, basis));
             }
         };
-        let slice = set.slice(&Subject::of(hooked));
+        let slice = set.slice(&hooked.subject());
         if slice.is_empty() {
             return Ok(said(Judgement::allow(), false, basis));
         }

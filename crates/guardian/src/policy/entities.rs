@@ -5,41 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression};
-use toolgate_gate::ports::guardian::{Hooked, HookedTool};
+use toolgate_gate::ports::guardian::{HookedTool, Subject};
 use toolgate_model::descriptor::Egress;
 use toolgate_model::guard::Hook;
 use toolgate_model::principal::{Principal, PrincipalId};
 
 use super::index::Place;
 use super::schema::EXTERNAL;
-
-/// What of an event decides which rules concern it.
-#[derive(Clone, Copy)]
-pub struct Subject<'a> {
-    /// At which point.
-    pub hook: Hook,
-    /// For whom it is.
-    pub agent: &'a PrincipalId,
-    /// The agent as it is known; `None` where there is no such principal.
-    pub principal: Option<&'a Principal>,
-    /// Who makes it.
-    pub actor: &'a Principal,
-    /// The tool; there is one where a tool is called or has answered, and nowhere else.
-    pub tool: Option<HookedTool<'a>>,
-}
-
-impl<'a> Subject<'a> {
-    /// What the gate asks about.
-    pub fn of(hooked: &Hooked<'a>) -> Self {
-        Self {
-            hook: hooked.event.hook,
-            agent: hooked.agent,
-            principal: hooked.principal.map(|principal| &**principal),
-            actor: hooked.actor,
-            tool: hooked.tool,
-        }
-    }
-}
 
 /// The types of the schema, read once.
 #[derive(Debug)]
@@ -85,7 +57,7 @@ impl EntityTypes {
             }
             (hook, _) => {
                 let place = Place { uid: uid(&self.hook, hook.as_str()), above: HashSet::new() };
-                ("hook", hook.as_str().to_owned(), place)
+                ("hook", hook.as_str(), place)
             }
         };
         let action = Place {
@@ -126,7 +98,7 @@ impl EntityTypes {
     fn tool(&self, tool: &HookedTool<'_>) -> Place {
         let labels = tool.definition.labels.iter().map(|label| uid(&self.label, label.as_str()));
         Place {
-            uid: uid(&self.tool, &tool_name(tool)),
+            uid: uid(&self.tool, tool.name),
             above: labels.chain([uid(&self.service, tool.service.as_str())]).collect(),
         }
     }
@@ -137,14 +109,9 @@ fn known_agent<'a>(subject: &Subject<'a>) -> Option<&'a Principal> {
     subject.principal.or_else(|| (subject.actor.id == *subject.agent).then_some(subject.actor))
 }
 
-/// A tool with its service.
-pub(super) fn tool_name(tool: &HookedTool<'_>) -> String {
-    tool.service.with_tool(tool.name.as_str())
-}
-
 /// A tool as actions name it: those of others have one name together.
-fn called(tool: &HookedTool<'_>) -> String {
-    if tool.external { EXTERNAL.to_owned() } else { tool_name(tool) }
+fn called<'a>(tool: &HookedTool<'a>) -> &'a str {
+    if tool.external { EXTERNAL } else { tool.name }
 }
 
 fn uid(kind: &EntityTypeName, id: &str) -> EntityUid {
@@ -170,7 +137,7 @@ fn principal_attributes<'a>(id: &PrincipalId, principal: Option<&Principal>) -> 
 fn tool_attributes<'a>(tool: &HookedTool<'_>) -> Vec<(&'a str, RestrictedExpression)> {
     let definition = tool.definition;
     vec![
-        ("name", text(&tool_name(tool))),
+        ("name", text(tool.name)),
         ("service", text(tool.service.as_str())),
         ("tier", text(definition.tier().as_str())),
         ("egress", text(definition.egress.unwrap_or(Egress::HostMediated).as_str())),

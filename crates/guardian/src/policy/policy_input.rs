@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::ports::guardian::{Hooked, HookedTool};
+use toolgate_gate::ports::guardian::{Hooked, HookedTool, Subject};
 use toolgate_gate::ports::ledger::{Counts, History};
 use toolgate_gate::ports::policy_book::PolicyTool;
 use toolgate_model::arguments::REDACTED;
@@ -22,7 +22,6 @@ use toolgate_model::service::{ToolDefinition, ToolName};
 use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
-use super::entities::Subject;
 use super::facts::Facts;
 use super::judge::{Judgement, judge};
 use super::known::{Missing, Replayed, judge_known};
@@ -52,7 +51,8 @@ pub(super) struct PolicyInput {
 
 struct PolicyInputTool {
     service: ServiceName,
-    name: ToolName,
+    /// `service.tool`.
+    name: String,
     definition: Arc<ToolDefinition>,
     external: bool,
 }
@@ -80,7 +80,7 @@ impl PolicyInput {
             (_, false) => None,
         };
         let named = match (&tool, given.get("tool")) {
-            (Some(tool), _) => Some(tool.service.with_tool(tool.name.as_str())),
+            (Some(tool), _) => Some(tool.name.clone()),
             (None, Some(Value::String(name))) => Some(name.clone()),
             (None, _) => None,
         };
@@ -223,7 +223,7 @@ pub(super) fn facts_of(
         Some(tool) => put(
             "tool",
             json!({
-                "name": tool.service.with_tool(tool.name.as_str()), "tier": tool.definition.tier(),
+                "name": tool.name, "tier": tool.definition.tier(),
                 "egress": tool.definition.egress.unwrap_or(Egress::HostMediated), "labels": tool.definition.labels,
                 "idempotent": tool.definition.idempotent, "external": tool.external,
             }),
@@ -273,8 +273,7 @@ fn holds_mark(value: &Value) -> bool {
 
 fn read_dialect(word: Option<&str>) -> Result<Dialect, String> {
     let Some(word) = word else { return Ok(Dialect::Native) };
-    let all = [Dialect::Native, Dialect::Aos, Dialect::Joch];
-    all.into_iter().find(|dialect| dialect.as_str() == word).ok_or_else(|| format!("there is no dialect `{word}`"))
+    Dialect::parse(word).ok_or_else(|| format!("there is no dialect `{word}`"))
 }
 
 fn read_principal(given: Option<&Value>, fallback: &str) -> Result<Principal, String> {
@@ -335,6 +334,6 @@ fn read_tool(given: &Value, tools: Lookup<'_>) -> Result<PolicyInputTool, String
 fn named_tool(name: &str, definition: Arc<ToolDefinition>, external: bool) -> Result<PolicyInputTool, String> {
     let (service, tool) = name.split_once('.').ok_or_else(|| format!("`{name}` is no SERVICE.TOOL"))?;
     let service = ServiceName::parse(service).map_err(|error| format!("the service of `{name}` {error}"))?;
-    let tool = ToolName::parse(tool).map_err(|error| format!("the tool of `{name}` {error}"))?;
-    Ok(PolicyInputTool { service, name: tool, definition, external })
+    ToolName::parse(tool).map_err(|error| format!("the tool of `{name}` {error}"))?;
+    Ok(PolicyInputTool { service, name: name.to_owned(), definition, external })
 }

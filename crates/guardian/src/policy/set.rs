@@ -5,10 +5,11 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cedar_policy::{Policy, PolicySet};
+use toolgate_gate::ports::guardian::Subject;
 use toolgate_model::guard::PolicyFile;
 
 use super::cache::{Slices, SubjectKey};
-use super::entities::{EntityTypes, EventEntities, Subject};
+use super::entities::{EntityTypes, EventEntities};
 use super::facts::ContextDetectors;
 use super::index::Index;
 use super::problem::{Cursor, Problem};
@@ -67,11 +68,6 @@ impl CompiledSet {
         &self.rules
     }
 
-    /// Whether there is no rule.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// The rules that concern such an event, with all that can be known before it.
     pub fn slice(&self, subject: &Subject<'_>) -> Arc<Slice> {
         let key = SubjectKey::of(subject);
@@ -89,19 +85,32 @@ impl CompiledSet {
         slice
     }
 
+    /// Whether rules concern such an event, or it cannot be said whether any do.
+    pub(super) fn concerns(&self, subject: &Subject<'_>) -> bool {
+        // A slice that is not kept would be made again to judge: the index alone is enough to know.
+        match SubjectKey::of(subject) {
+            Some(_) => !self.slice(subject).is_empty(),
+            None => self.types.event_entities(subject).map_or(true, |found| !self.fitting(&found).is_empty()),
+        }
+    }
+
     /// The rules whose scope fits, shared with all events of which that is true.
     fn rulesets(&self, event_entities: &EventEntities) -> Result<Arc<Rulesets>, String> {
-        let EventEntities { principal, action, resource, .. } = event_entities;
-        let numbers = self.index.find(principal, action, resource);
-        let rule = |number: &usize| self.rules.get(*number);
-        let fits = |number: &usize| rule(number).is_some_and(|rule| rule.scope.fits(principal, action, resource));
-        let fitting: Vec<usize> = numbers.into_iter().filter(fits).collect();
+        let fitting = self.fitting(event_entities);
         if let Some(rulesets) = self.slices().rulesets(&fitting) {
             return Ok(rulesets);
         }
-        let rulesets = Arc::new(Rulesets::of(fitting.iter().filter_map(rule))?);
+        let rules = fitting.iter().filter_map(|number| self.rules.get(*number));
+        let rulesets = Arc::new(Rulesets::of(rules)?);
         self.slices().keep_rulesets(fitting, &rulesets);
         Ok(rulesets)
+    }
+
+    fn fitting(&self, event_entities: &EventEntities) -> Vec<usize> {
+        let EventEntities { principal, action, resource, .. } = event_entities;
+        let rule = |number: &usize| self.rules.get(*number);
+        let fits = |number: &usize| rule(number).is_some_and(|rule| rule.scope.fits(principal, action, resource));
+        self.index.find(principal, action, resource).into_iter().filter(fits).collect()
     }
 
     /// Whoever had a panic with this in hands left at most an entry too few.

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cedar_policy::{Entities, EntityUid, PolicyId, PolicySet};
+use toolgate_gate::ports::guardian::Subject;
 use toolgate_model::guard::{Hook, PolicyRef};
 use toolgate_model::service::ToolDefinition;
 
-use super::entities::{EntityTypes, EventEntities, Subject};
+use super::entities::{EntityTypes, EventEntities};
 use super::facts::{ContextDetectors, LastAddress};
 use super::reads::Reads;
 use super::remedy::Remedy;
@@ -61,10 +62,6 @@ pub struct Needs {
     pub marks: bool,
     /// How much the agent has called and spent so far.
     pub totals: bool,
-    /// The arguments of the call, where it is the result that is judged.
-    pub arguments: bool,
-    /// What detectors find in the content.
-    pub detected: bool,
 }
 
 impl Slice {
@@ -90,11 +87,6 @@ impl Slice {
         self.stage.is_ok() && self.rules.enforced.is_empty() && self.rules.shadow.is_empty()
     }
 
-    /// How many rules it has.
-    pub fn len(&self) -> usize {
-        self.rules.enforced.rules.len().saturating_add(self.rules.shadow.rules.len())
-    }
-
     /// Whether a rule looks for the secrets of the call by their values.
     pub fn looks_for_secrets(&self) -> bool {
         self.rules.enforced.looks_for_secrets || self.rules.shadow.looks_for_secrets
@@ -104,12 +96,7 @@ impl Slice {
     pub fn needs(&self) -> Needs {
         let Rulesets { enforced, shadow } = &*self.rules;
         let reads = |names: &[&str]| enforced.reads.any_of(names) || shadow.reads.any_of(names);
-        Needs {
-            marks: reads(&["marks"]),
-            totals: reads(&["spent", "calls"]),
-            arguments: reads(&["arguments", "argumentsText"]),
-            detected: reads(&["detected"]),
-        }
+        Needs { marks: reads(&["marks"]), totals: reads(&["spent", "calls"]) }
     }
 
     /// How a rule of this slice is named in the record.

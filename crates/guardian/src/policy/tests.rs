@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::ports::guardian::HookedTool;
+use toolgate_gate::ports::guardian::{HookedTool, Subject};
 use toolgate_gate::ports::ledger::{Counts, History};
 use toolgate_model::credential::ServiceName;
 use toolgate_model::guard::{AgentRef, Content, Dialect, Hook, HookEvent, PolicyFile, Verdict, VerdictKind};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::scope::Scope;
-use toolgate_model::service::{ToolDefinition, ToolName};
+use toolgate_model::service::ToolDefinition;
 use toolgate_model::text::Label;
 use toolgate_model::time::Timestamp;
 
@@ -31,7 +31,7 @@ mod semantics;
 struct World {
     agent: Principal,
     service: ServiceName,
-    name: ToolName,
+    name: String,
     definition: Arc<ToolDefinition>,
     external: bool,
     history: Option<History>,
@@ -59,7 +59,7 @@ impl World {
         let mut world = Self {
             agent: principal("bot"),
             service: ServiceName::parse("mail").unwrap(),
-            name: ToolName::parse("send").unwrap(),
+            name: "mail.send".to_owned(),
             definition: Arc::new(definition),
             external: false,
             history: Some(History::default()),
@@ -136,7 +136,7 @@ impl World {
 
     fn policy_tool(&self) -> PolicyTool {
         PolicyTool {
-            name: format!("{}.{}", self.service, self.name),
+            name: self.name.clone(),
             service: self.service.to_string(),
             definition: Arc::clone(&self.definition),
         }

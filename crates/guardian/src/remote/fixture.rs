@@ -17,7 +17,7 @@ use toolgate_model::guard::{AgentRef, Content, Dialect, Hook, HookEvent};
 use toolgate_model::permission::PermissionSet;
 use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
 use toolgate_model::scope::Scope;
-use toolgate_model::service::{ToolDefinition, ToolName};
+use toolgate_model::service::ToolDefinition;
 use toolgate_model::time::Timestamp;
 
 use super::{RemoteGuardian, RemoteSettings};
@@ -138,7 +138,7 @@ pub(crate) struct World {
     pub(crate) agent: PrincipalId,
     pub(crate) principal: Arc<Principal>,
     pub(crate) service: ServiceName,
-    pub(crate) tool: ToolName,
+    pub(crate) tool: String,
     pub(crate) definition: Arc<ToolDefinition>,
 }
 
@@ -174,7 +174,7 @@ impl World {
             agent,
             principal: Arc::new(principal),
             service: ServiceName::parse("mail").unwrap(),
-            tool: ToolName::parse("send").unwrap(),
+            tool: "mail.send".to_owned(),
             definition: Arc::new(ToolDefinition::of_scope(Scope::parse("mail.send").unwrap())),
         }
     }

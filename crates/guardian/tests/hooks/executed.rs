@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate_gate::call::{Admitted, AdmittedAction};
+use toolgate_gate::Action;
+use toolgate_gate::call::Admitted;
 use toolgate_gate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
 use toolgate_gate::ports::source::{Access, Execution, ServiceResponse, Source};
 use toolgate_gate::refusal::Refusal;
@@ -94,10 +95,12 @@ impl Guardian for Witness {
 
 #[async_trait]
 impl Source for Witness {
+    fn executes(&self, action: Action) -> bool {
+        action == Action::Http
+    }
+
     async fn execute(&self, admitted: &Admitted, _: Option<Access<'_>>) -> Execution {
-        let Some(AdmittedAction::Connector { request, .. }) = admitted.action() else {
-            panic!("a request to the service")
-        };
+        let request = admitted.request().expect("a request to the service");
         let body = request.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
         self.saw(Seen::Executed {
             definition: admitted.definition().to_json().to_string(),
@@ -164,8 +167,7 @@ async fn holds(fixture: &LedgerFixture, versions: &[Version], amounts: &[u64], d
             })
         }
     });
-    let (guardian, source) = (Arc::new(witness.clone()), Arc::new(witness.clone()));
-    let office = Office::with(fixture, tenant, guardian, source, Arc::new(person)).await;
+    let office = Office::with(fixture, tenant, Arc::new(witness.clone()), witness.clone(), Arc::new(person)).await;
     for (number, version) in versions.iter().enumerate() {
         office.service(&definition(number, version, "first")).await;
         let pinned = json!({"service_version": number.to_string()});

@@ -9,20 +9,24 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use toolgate_gate::call::{Admitted, AskForm, CallRequest, HookQuestion, HookResponse, HookTerms, UnknownTools};
 use toolgate_gate::identify::Caller;
-use toolgate_gate::ports::approver::{Approver, Unattended};
+use toolgate_gate::ports::approver::{
+    ApprovalOutcome, Approver, Ask, Asked, Attached, Covered, Gone, Presentation, Risk, RiskLevel,
+};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::guardian::Guardian;
 use toolgate_gate::ports::ledger::{ApplyPolicies, ApplyService, Freshness, PolicyChange};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
-use toolgate_gate::ports::source::{Access, Execution, ServiceResponse, Source};
-use toolgate_gate::{Gate, Ports, Settings};
+use toolgate_gate::ports::source::{Access, Execution, ServiceResponse, Source, Sources};
+use toolgate_gate::ports::telemetry::NoTelemetry;
+use toolgate_gate::{Action, Code, Gate, Ports, Refusal, Settings};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
 use toolgate_guardian::policy::{CedarBook, PolicyEngine};
+use toolgate_model::approval::{Approval, Coverage, Reach, StandingApproval, StandingRequest};
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::grant::Grant;
 use toolgate_model::guard::{AgentRef, Content, Dialect, Direction, Hook, HookEvent, PolicyFile, VerdictKind};
-use toolgate_model::id::ProcessId;
-use toolgate_model::principal::{Principal, PrincipalId};
+use toolgate_model::id::{ProcessId, StandingApprovalId};
+use toolgate_model::principal::{Principal, PrincipalId, TenantId};
 use toolgate_model::secret::{Material, Secret};
 use toolgate_model::service::ServiceDefinition;
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant, principal, scopes};
@@ -85,9 +89,50 @@ struct FakeSource;
 
 #[async_trait]
 impl Source for FakeSource {
+    fn executes(&self, _: Action) -> bool {
+        true
+    }
+
     async fn execute(&self, _: &Admitted, _: Option<Access<'_>>) -> Execution {
         Ok(ServiceResponse::said(json!({"done": true})))
     }
+}
+
+/// Refuses what needs an approver.
+struct Nobody;
+
+#[async_trait]
+impl Approver for Nobody {
+    async fn approve(&self, ask: Ask, _asked: Asked<'_>, _gone: Gone) -> Result<ApprovalOutcome, Refusal> {
+        let reasons: Vec<&str> = ask.approval.reasons.iter().map(|reason| reason.text.as_str()).collect();
+        let reason = format!("this call needs a person's approval ({}), and nobody can be asked", reasons.join("; "));
+        Err(Refusal::new(Code::ApprovalRequired, reason))
+    }
+
+    fn resolved(&self, _approval: &Approval) {}
+
+    fn standing(&self, _approval: &Approval, _wish: &StandingRequest) -> Result<(Coverage, Reach), String> {
+        Err("nobody can be asked".to_owned())
+    }
+
+    fn covering(&self, _standing: &[StandingApproval], _call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {
+        Err("nobody can be asked".to_owned())
+    }
+
+    fn protects(&self, _call: &Covered<'_>) -> Option<String> {
+        None
+    }
+
+    fn present(&self, _approval: &Approval, _standing: &[StandingApproval]) -> Presentation {
+        let risk = Risk { level: RiskLevel::High, notes: Vec::new() };
+        Presentation { risk, parts: Vec::new(), offers: Vec::new(), no_offer_reason: None }
+    }
+
+    fn attach(&self, _tenant: &TenantId) -> Attached {
+        Box::new(())
+    }
+
+    async fn close(&self) {}
 }
 
 impl Office {
@@ -96,7 +141,8 @@ impl Office {
         let policies = PolicyEngine::new(fixture.ledger().clone(), Arc::new(fixture.clock().clone()));
         let guardian = Guardians::new(Arc::new(policies), Vec::new(), Arc::new(LogAlarm::default()));
         let tenant = fixture.tenant().await;
-        Self::made_of(fixture, tenant, agent, Arc::new(guardian), Arc::new(FakeSource), Arc::new(Unattended)).await
+        Self::made_of(fixture, tenant, agent, Arc::new(guardian), Sources::default().with(FakeSource), Arc::new(Nobody))
+            .await
     }
 
     /// The same for this tenant, with this guardian, this source and this approver.
@@ -104,10 +150,10 @@ impl Office {
         fixture: &LedgerFixture,
         tenant: TestTenant,
         guardian: Arc<dyn Guardian>,
-        source: Arc<dyn Source>,
+        source: impl Source + 'static,
         approver: Arc<dyn Approver>,
     ) -> Self {
-        Self::made_of(fixture, tenant, |_| {}, guardian, source, approver).await
+        Self::made_of(fixture, tenant, |_| {}, guardian, Sources::default().with(source), approver).await
     }
 
     async fn made_of(
@@ -115,7 +161,7 @@ impl Office {
         tenant: TestTenant,
         agent: impl FnOnce(&mut Principal),
         guardian: Arc<dyn Guardian>,
-        source: Arc<dyn Source>,
+        sources: Sources,
         approver: Arc<dyn Approver>,
     ) -> Self {
         let clock = Arc::new(fixture.clock().clone());
@@ -123,10 +169,11 @@ impl Office {
             ledger: Arc::clone(fixture.ledger()),
             sealer: Arc::new(FakeSealer),
             clock,
-            source,
+            sources,
             guardian,
             policy_book: Arc::new(CedarBook),
             approver,
+            telemetry: Arc::new(NoTelemetry),
             process: ProcessId::new(tenant.now(), random().unwrap()),
         };
         let gate = Arc::new(Gate::new(ports, Arc::clone(fixture.signer()), Settings::default()));

@@ -2,7 +2,6 @@
 //! their rates reserved, the approvals that they rest on taken, and they are written down as running, with what guardians
 //! said about them. Calls that come at the same time are admitted together; one that is refused does not touch the others.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use super::counts::HeldCounts;
 use super::invocations;
 use super::listing::padded;
 use super::rates::{Rates, Reserved};
-use super::record::{Entry, EventGroups, event_row, next_places, recording};
+use super::record::{BatchRows, Entry, Recorded};
 use super::{BatchOperation, Operation, detached, marks, sessions};
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Change, INSERT, Query, Rows, Transaction, values};
@@ -27,16 +26,13 @@ use crate::transaction::{Change, INSERT, Query, Rows, Transaction, values};
 /// A call that is to be admitted.
 pub struct Admitting {
     command: Arc<Admit>,
-    /// What is written down of it, and its events.
-    row: Vec<Value>,
-    events: Vec<Vec<Value>>,
+    events: Recorded,
 }
 
 /// Admits calls.
 pub struct AdmitAll {
     calls: Vec<Arc<Admit>>,
-    rows: Vec<Vec<Value>>,
-    events: EventGroups,
+    events: Vec<Recorded>,
 }
 
 impl BatchOperation for AdmitAll {
@@ -45,29 +41,24 @@ impl BatchOperation for AdmitAll {
     type Reply = Admission;
 
     fn ready(command: Arc<Admit>) -> Result<Admitting, Failure> {
-        let row = invocations::row(&command.invocation, Some(command.deadline))?;
         let invocation = &command.invocation;
-        let mut events = vec![event_row(&command.audit, Entry::called(invocation, command.inputs.clone()))?];
-        if let Some(decision) = &command.decision {
-            events.push(event_row(&command.audit, Entry::decided(decision, invocation))?);
-        }
-        Ok(Admitting { command, row, events })
+        let called = Entry::called(invocation, command.inputs.clone());
+        let decided = command.decision.as_ref().map(|decision| Entry::decided(decision, invocation));
+        let events = Recorded::new(&command.audit, [called].into_iter().chain(decided))?;
+        Ok(Admitting { command, events })
     }
 
     fn of(parts: Vec<Admitting>) -> Self {
-        let mut all = Self { calls: Vec::new(), rows: Vec::new(), events: EventGroups::default() };
+        let mut all = Self { calls: Vec::new(), events: Vec::new() };
         for part in parts {
             all.calls.push(part.command);
-            all.rows.push(part.row);
             all.events.push(part.events);
         }
         all
     }
 
     fn into_parts(self) -> Vec<Admitting> {
-        let written = self.rows.into_iter().zip(self.events.into_groups());
-        let calls = self.calls.into_iter().zip(written);
-        calls.map(|(command, (row, events))| Admitting { command, row, events }).collect()
+        self.calls.into_iter().zip(self.events).map(|(command, events)| Admitting { command, events }).collect()
     }
 }
 
@@ -85,21 +76,17 @@ impl Operation for AdmitAll {
         self.claim_keys(transaction, &mut outcomes).await?;
         let reserved = self.reserve(transaction, &mut outcomes).await?;
         let standing = self.standing(&outcomes);
-        let (rows, events) = if standing.len() == self.rows.len() {
-            (Cow::Borrowed(&self.rows), Cow::Borrowed(self.events.all()))
-        } else {
-            let rows = standing.iter().filter_map(|(number, _)| self.rows.get(*number).cloned()).collect();
-            let admitted = |number| outcomes.get(number) == Some(&Admission::Admitted);
-            (Cow::Owned(rows), Cow::Owned(self.events.of(admitted)))
-        };
-        let places = next_places(transaction, &events).await?;
+        let rows = standing.iter().map(|(_, admit)| invocations::row_in_flight(&admit.invocation, admit.deadline));
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let events = standing.iter().filter_map(|(number, _)| self.events.get(*number));
+        let batches = BatchRows::of(transaction, events).await?;
         let [counters, rate_places] = reserved.changes();
-        let admitted = Change::Insert(Rows::new(invocations::INTO, &rows));
-        let recorded = Change::Insert(recording::<T>(&events, &places));
+        let admitted = Change::Insert(Rows::new(invocations::INTO_IN_FLIGHT, &rows));
+        let recorded = Change::Insert(batches.insert());
         transaction.change_each(&[counters, rate_places, admitted, recorded]).await?;
         marks::leave(transaction, &standing).await?;
         let detached = standing.iter().filter(|(_, admit)| admit.detached.is_some());
-        let detached: Vec<Vec<Value>> =
+        let detached: Vec<Vec<Value<'_>>> =
             detached.map(|(_, admit)| values![&admit.audit.tenant, admit.invocation.id].to_vec()).collect();
         detached::run(transaction, &detached).await?;
         Ok(outcomes)
@@ -303,7 +290,7 @@ impl AdmitAll {
 
 /// Asks for the keys of these calls that are not revoked, each with its end. For every call: a key was shown before the
 /// grant was read, so the state that the grant was read from does not vouch for it.
-fn live_keys<T: Transaction>(calls: &[Arc<Admit>]) -> Query {
+fn live_keys<T: Transaction>(calls: &[Arc<Admit>]) -> Query<'static> {
     let keys: BTreeSet<_> = calls.iter().map(|admit| admit.key).collect();
     let (places, ids) = padded(keys.into_iter().map(Value::from).collect());
     let share = T::FOR_SHARE;
@@ -327,7 +314,7 @@ struct State {
 
 impl State {
     /// Asks for the credentials, the grants and the registries of these calls.
-    fn queries<T: Transaction>(calls: &[&Admit]) -> [Query; 3] {
+    fn queries<'a, T: Transaction>(calls: &[&'a Admit]) -> [Query<'a>; 3] {
         let credentials: BTreeSet<_> = calls.iter().filter_map(|admit| Some(admit.credential?.0)).collect();
         let grants: BTreeSet<_> =
             calls.iter().flat_map(|admit| admit.lineage.iter().map(|(grant, _)| *grant)).collect();
@@ -376,7 +363,7 @@ impl State {
         let (registry, policies) = self.registries.get(&admit.audit.tenant).copied().unwrap_or((0, 0));
         let revision = |of: &PrincipalId| self.principals.get(&(admit.audit.tenant.clone(), of.clone())).copied();
         revision(&admit.invocation.actor) == Some(admit.actor_revision)
-            && revision(&admit.invocation.agent) == admit.agent_revision
+            && revision(&admit.invocation.agent) == admit.agent.as_ref().map(|agent| agent.revision)
             && admit.credential.is_none_or(|(id, version)| self.credentials.get(&id) == Some(&version))
             && admit.lineage.iter().all(|(grant, _)| self.grants.contains(grant))
             && admit.registry.is_none_or(|revision| revision == registry)
@@ -395,7 +382,7 @@ fn principals_of<'a>(calls: &[&'a Admit]) -> BTreeMap<&'a TenantId, BTreeSet<&'a
 }
 
 /// Asks for the revisions of those of them that are not removed.
-fn revisions(tenant: &TenantId, principals: &BTreeSet<&PrincipalId>, lock: &str) -> Query {
+fn revisions<'a>(tenant: &'a TenantId, principals: &BTreeSet<&'a PrincipalId>, lock: &str) -> Query<'a> {
     let (places, mut parameters) = padded(principals.iter().map(|principal| Value::from(*principal)).collect());
     parameters.push(Value::from(tenant));
     let last = parameters.len();
@@ -407,7 +394,7 @@ fn revisions(tenant: &TenantId, principals: &BTreeSet<&PrincipalId>, lock: &str)
 }
 
 /// Like [`padded`], for what may be nothing: then no row is meant.
-fn listed(values: Vec<Value>) -> (String, Vec<Value>) {
+fn listed(values: Vec<Value<'_>>) -> (String, Vec<Value<'_>>) {
     if values.is_empty() { ("NULL".to_owned(), values) } else { padded(values) }
 }
 
@@ -415,7 +402,7 @@ fn order_of(admit: &Admit) -> (&TenantId, &PrincipalId, Option<&IdempotencyKey>)
     (&admit.invocation.tenant, &admit.invocation.agent, admit.invocation.idempotency_key.as_ref())
 }
 
-fn key_of(admit: &Admit) -> [Value; 3] {
+fn key_of(admit: &Admit) -> [Value<'_>; 3] {
     let invocation = &admit.invocation;
     [
         Value::from(&invocation.tenant),

@@ -210,7 +210,7 @@ pub async fn store<T: Transaction>(transaction: &mut T, approval: &Approval) -> 
 }
 
 /// The parameters of [`UPDATE`].
-pub fn row(approval: &Approval) -> Result<Vec<Value>, SqlError> {
+pub fn row(approval: &Approval) -> Result<Vec<Value<'_>>, SqlError> {
     Ok(vec![
         Value::from(approval.status.as_str()),
         Value::from(approval.resolved_at),
@@ -307,4 +307,17 @@ async fn require_rate<T: Transaction>(
         })?;
     }
     Ok(())
+}
+
+/// Counts the approvals that wait for a decision, and reads when the oldest was requested.
+pub struct CountOpenApprovals;
+
+impl Operation for CountOpenApprovals {
+    type Output = (u64, Option<Timestamp>);
+
+    async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<(u64, Option<Timestamp>), Failure> {
+        let sql = "SELECT COUNT(*), MIN(created_at) FROM approvals WHERE status = 'pending'";
+        let row = transaction.query_optional(sql, &[]).await?;
+        Ok(row.map_or(Ok((0, None)), |row| Ok::<_, SqlError>((row.count(0)?, row.optional_time(1)?)))?)
+    }
 }

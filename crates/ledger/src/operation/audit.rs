@@ -5,28 +5,36 @@ use std::sync::Arc;
 use toolgate_gate::ports::ledger::LogHead;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::checkpoint::{SigningKey, TreeHead, sign};
+use toolgate_model::event::event_leaf;
 use toolgate_model::merkle::{Hash, Tile, TileCoordinate, Tiles, append, edge_tiles};
 use toolgate_model::principal::TenantId;
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
+use super::event_batches::{Batch, BatchEvent};
 use super::event_pages::PageEntries;
 use super::event_times::PageTimes;
 use super::heads::{log_rollback, rolled_back};
 use super::sweeping::Readable;
-use crate::sql::{Failure, Row, SqlError};
+use crate::sql::{Failure, Row, SqlError, Value};
 use crate::transaction::{Transaction, values};
 
 /// How many events one transaction integrates: few enough that other writers hardly wait, and so many that few of them do.
 pub const BATCH: u32 = 1024;
 
-/// Gives the next events their places. Those of transactions that commit later get later ones; what was committed before
+/// Gives the next batches their places. Those of transactions that commit later get later ones; what was committed before
 /// another transaction began has an earlier position, so cause still comes before effect.
-const PUT_IN_ORDER: &str = "UPDATE events SET sequence = batch.place FROM ( \
-         SELECT position, row_number() OVER (ORDER BY position) - 1 + $1 AS place FROM ( \
-             SELECT position FROM events WHERE tenant = $2 AND sequence IS NULL ORDER BY position LIMIT $3 \
-         ) AS pending \
-     ) AS batch WHERE events.position = batch.position";
+const PUT_IN_ORDER: &str = "UPDATE event_batches SET first = batch.place FROM ( \
+         SELECT position, place FROM ( \
+             SELECT position, CAST(SUM(size) OVER (ORDER BY position) AS BIGINT) - size + $1 AS place FROM ( \
+                 SELECT position, size FROM event_batches WHERE tenant = $2 AND first IS NULL ORDER BY position LIMIT $3 \
+             ) AS pending \
+         ) AS placed WHERE place < $1 + $3 \
+     ) AS batch WHERE event_batches.position = batch.position RETURNING first, events";
+
+/// The batches that begin within the next so many places.
+const NEXT_IN_ORDER: &str = "SELECT first, events FROM event_batches WHERE first >= $1 AND tenant = $2 AND first < $1 + $3 \
+     ORDER BY first";
 
 /// Names the tenants with events that are not in their tree yet.
 pub struct ListPending;
@@ -38,9 +46,9 @@ impl Operation for ListPending {
         let sql = match T::ORDERS_EVENTS {
             true => {
                 "SELECT tenants.id FROM tenants LEFT JOIN heads ON heads.tenant = tenants.id WHERE EXISTS \
-                 (SELECT 1 FROM events WHERE tenant = tenants.id AND sequence >= COALESCE(heads.size, 0))"
+                 (SELECT 1 FROM event_batches WHERE tenant = tenants.id AND first >= COALESCE(heads.size, 0))"
             }
-            false => "SELECT DISTINCT tenant FROM events WHERE sequence IS NULL",
+            false => "SELECT DISTINCT tenant FROM event_batches WHERE first IS NULL",
         };
         let rows = transaction.query(sql, &[]).await?;
         Ok(Readable::of(&rows, |row| row.parsed(0, TenantId::parse)).logged())
@@ -75,29 +83,22 @@ impl Operation for Integrate {
         }
         // Another replica may have signed a head while this one waited for the lock: time does not run back.
         let (size, time) = head.map_or((0, self.now), |head| (head.head.size, self.now.max(head.head.time)));
-        let columns = PageEntries::COLUMNS;
-        let sql = match T::ORDERS_EVENTS {
-            true => format!(
-                "SELECT sequence, leaf, time, {columns} FROM events WHERE sequence >= $1 AND tenant = $2 \
-                 ORDER BY sequence LIMIT $3"
-            ),
-            false => format!("{PUT_IN_ORDER} RETURNING sequence, leaf, time, {columns}"),
-        };
-        let rows = transaction.query(&sql, values![size, &self.tenant, BATCH]).await?;
+        let sql = if T::ORDERS_EVENTS { NEXT_IN_ORDER } else { PUT_IN_ORDER };
+        let rows = transaction.query(sql, values![size, &self.tenant, BATCH]).await?;
         if rows.is_empty() {
             return Ok((0, None));
         }
-        let mut leaves: Vec<(u64, Hash)> = Vec::with_capacity(rows.len());
+        let mut batches = rows.iter().map(Batch::read).collect::<Result<Vec<_>, _>>()?;
+        batches.sort_unstable_by_key(Batch::first);
+        let mut leaves: Vec<Hash> = Vec::new();
         let (mut pages, mut times) = (PageEntries::default(), PageTimes::default());
-        for row in &rows {
-            let place = row.count(0)?;
-            leaves.push((place, hash(row.blob(1)?)?));
-            times.note(place, row.time(2)?);
-            pages.note(place, row, 3)?;
+        for event in batches.iter().flat_map(Batch::events) {
+            let BatchEvent { sequence, heading, canonical } = event?;
+            leaves.push(event_leaf(canonical.as_bytes()));
+            times.note(sequence, heading.time()?);
+            pages.note(sequence, &heading);
         }
         pages.keep(times, transaction, &self.tenant).await?;
-        leaves.sort_unstable_by_key(|(place, _)| *place);
-        let leaves: Vec<Hash> = leaves.into_iter().map(|(_, leaf)| leaf).collect();
         let edge = read_tiles(transaction, &self.tenant, &edge_tiles(size)).await?;
         let appended = append(size, &edge, &leaves).map_err(|error| SqlError::Corrupt(error.to_string()))?;
         write_tiles(transaction, &self.tenant, &appended.tiles).await?;
@@ -185,7 +186,8 @@ async fn write_tiles<T: Transaction>(transaction: &mut T, tenant: &TenantId, til
     let rows: Vec<_> = tiles
         .iter()
         .map(|(coordinate, tile)| {
-            values![tenant, u32::from(coordinate.level), coordinate.index, tile.to_bytes().as_slice()].to_vec()
+            let level = u32::from(coordinate.level);
+            vec![Value::from(tenant), Value::from(level), Value::from(coordinate.index), Value::from(tile.to_bytes())]
         })
         .collect();
     transaction.execute_many(sql, &rows).await?;

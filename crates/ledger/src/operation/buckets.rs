@@ -49,7 +49,7 @@ impl Buckets {
             places.join(", "),
             T::FOR_UPDATE
         );
-        let parameters: Vec<Value> = names.iter().flat_map(values_of).collect();
+        let parameters: Vec<Value<'_>> = names.iter().flat_map(values_of).collect();
         let mut states = BTreeMap::new();
         for row in transaction.query(&sql, &parameters).await? {
             let name = (row.parsed(1, TenantId::parse)?, row.parsed(2, PrincipalId::parse)?, row.text(0)?.to_owned());
@@ -91,7 +91,7 @@ impl Buckets {
     pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
         let Self { states, changed } = self;
         let changed = states.iter().filter(|(name, _)| changed.contains(*name));
-        let rows: Vec<Vec<Value>> = changed
+        let rows: Vec<Vec<Value<'_>>> = changed
             .map(|(name, state)| values_of(name).into_iter().chain([Value::Integer(state.as_i64())]).collect())
             .collect();
         let sql = "INSERT INTO tool_buckets (tenant, principal, tool, state) VALUES ($1, $2, $3, $4) \
@@ -101,7 +101,7 @@ impl Buckets {
     }
 }
 
-fn values_of(name: &Name) -> [Value; 3] {
+fn values_of(name: &Name) -> [Value<'_>; 3] {
     [Value::from(&name.0), Value::from(&name.1), Value::from(name.2.as_str())]
 }
 

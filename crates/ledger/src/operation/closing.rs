@@ -9,10 +9,10 @@ use toolgate_model::invocation::{Invocation, InvocationError, InvocationStatus};
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::time::Timestamp;
 
-use super::Operation;
 use super::invocations::{COLUMNS, invoked, read};
-use super::record::{event_rows, record_rows};
+use super::record::{Recorded, record_each};
 use super::sweeping::{Readable, Swept};
+use super::{Operation, in_flight};
 use crate::sql::{Failure, Value};
 use crate::transaction::{Transaction, values};
 
@@ -40,7 +40,7 @@ impl Operation for CloseCalls {
         let before = if self.only_overdue { self.now.as_millis() } else { i64::MAX };
         let skip = T::FOR_UPDATE_SKIPPING;
         let sql = format!(
-            "SELECT {COLUMNS} FROM invocations WHERE status = 'running' AND deadline < $1 ORDER BY deadline, id \
+            "SELECT {COLUMNS} FROM calls_in_flight WHERE status = 'running' AND deadline < $1 ORDER BY deadline, id \
              LIMIT $2 OFFSET $3{skip}"
         );
         let rows = transaction.query(&sql, values![Value::Integer(before), BATCH, self.passed_over]).await?;
@@ -49,17 +49,13 @@ impl Operation for CloseCalls {
             code: "OUTCOME_UNKNOWN".to_owned(),
             reason: "the gate stopped while the call was under way".to_owned(),
         };
-        let mut updates = Vec::with_capacity(cut_off.len());
         for invocation in &mut cut_off {
             invocation.status = InvocationStatus::Unknown;
             invocation.error = Some(error.clone());
-            let parameters =
-                values![error.code.as_str(), error.reason.as_str(), &invocation.tenant, invocation.id].to_vec();
-            updates.push(parameters);
         }
-        let sql = "UPDATE invocations SET status = 'unknown', error_code = $1, error_reason = $2 \
-             WHERE tenant = $3 AND id = $4 AND status = 'running'";
-        transaction.execute_many(sql, &updates).await?;
+        let outcomes: Vec<_> = cut_off.iter().map(in_flight::outcome).collect();
+        transaction.change_each(&in_flight::settling(&outcomes, &in_flight::settle::<T>())).await?;
+        in_flight::forget_denied(transaction, before).await?;
         let by_the_clock: Vec<AuditContext> = cut_off
             .iter()
             .map(|invocation| AuditContext {
@@ -72,8 +68,9 @@ impl Operation for CloseCalls {
             let sentence = "the gate stopped while the call was under way".to_owned();
             invoked(invocation, Some(ToolReturned::error(invocation, &error.code, sentence, None)))
         };
-        let events = event_rows(by_the_clock.iter().zip(cut_off.iter().map(returned)))?;
-        record_rows(transaction, &events).await?;
+        let each = by_the_clock.iter().zip(&cut_off);
+        let events = each.map(|(audit, invocation)| Recorded::new(audit, [returned(invocation)]));
+        record_each(transaction, &events.collect::<Result<Vec<_>, _>>()?).await?;
         Ok(Swept { done: count(cut_off.len()), full: count(rows.len()) >= BATCH, unreadable })
     }
 }

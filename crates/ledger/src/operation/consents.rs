@@ -10,7 +10,7 @@ use toolgate_model::event::{EventPayload, StandingApprovalUsed};
 use toolgate_model::id::{ApprovalId, InvocationId, StandingApprovalId};
 use toolgate_model::principal::TenantId;
 
-use super::record::{Entry, event_row, record_rows};
+use super::record::{Entry, Recorded, record_each};
 use super::standing_approvals;
 use crate::sql::{Failure, Row, Value};
 use crate::transaction::{Transaction, values};
@@ -23,8 +23,8 @@ pub struct Consents {
     /// The standing approvals that were used.
     used: BTreeSet<(TenantId, StandingApprovalId)>,
     /// The answers that were taken, each with its call.
-    taken: Vec<Vec<Value>>,
-    events: Vec<Vec<Value>>,
+    taken: Vec<(InvocationId, TenantId, ApprovalId)>,
+    events: Vec<Recorded>,
 }
 
 /// What is known of an approval.
@@ -73,7 +73,7 @@ impl Consents {
             && let Some(held_approval) = self.held_approvals.get_mut(&(tenant.clone(), id))
         {
             held_approval.used_by = Some(call);
-            self.taken.push(values![call, tenant, id].to_vec());
+            self.taken.push((call, tenant.clone(), id));
         }
         // However often one is named, it is one call.
         let named: BTreeSet<_> = admit.consent.standing.iter().copied().collect();
@@ -88,7 +88,7 @@ impl Consents {
                 tool: standing.tool.clone(),
                 used,
             });
-            self.events.push(event_row(&admit.audit, Entry::of_call(payload, &admit.invocation))?);
+            self.events.push(Recorded::new(&admit.audit, [Entry::of_call(payload, &admit.invocation)])?);
             self.used.insert(name);
         }
         Ok(())
@@ -98,14 +98,15 @@ impl Consents {
     pub async fn keep<T: Transaction>(self, transaction: &mut T) -> Result<(), Failure> {
         if !self.taken.is_empty() {
             let sql = "UPDATE approvals SET used_by = $1 WHERE tenant = $2 AND id = $3";
-            transaction.execute_many(sql, &self.taken).await?;
+            let taken = self.taken.iter().map(|(call, tenant, id)| values![*call, tenant, *id].to_vec());
+            transaction.execute_many(sql, &taken.collect::<Vec<_>>()).await?;
         }
         if !self.used.is_empty() {
             let used = self.standing.iter().filter(|(name, _)| self.used.contains(*name));
             let rows = used.map(|(_, standing)| standing_approvals::row(standing)).collect::<Result<Vec<_>, _>>()?;
             transaction.execute_many(standing_approvals::UPDATE, &rows).await?;
         }
-        record_rows(transaction, &self.events).await
+        record_each(transaction, &self.events).await
     }
 
     fn check_approval(&self, admit: &Admit, id: ApprovalId) -> Result<(), Refusal> {
@@ -160,7 +161,7 @@ async fn held_rows<T: Transaction, Id>(
     names: &BTreeSet<(TenantId, Id)>,
 ) -> Result<Vec<Row>, Failure>
 where
-    Id: Copy + Into<Value> + Sync,
+    Id: Copy + Into<Value<'static>> + Sync,
 {
     if names.is_empty() {
         return Ok(Vec::new());
@@ -171,6 +172,7 @@ where
         places.join(", "),
         T::FOR_UPDATE
     );
-    let parameters: Vec<Value> = names.iter().flat_map(|(tenant, id)| [Value::from(tenant), (*id).into()]).collect();
+    let parameters: Vec<Value<'_>> =
+        names.iter().flat_map(|(tenant, id)| [Value::from(tenant), (*id).into()]).collect();
     Ok(transaction.query(&sql, &parameters).await?)
 }

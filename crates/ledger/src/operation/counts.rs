@@ -17,13 +17,17 @@ use crate::transaction::{Transaction, values};
 
 /// The calls of an agent since some time. The ids are found first: by itself, SQLite would look at those of all agents. The
 /// plus keeps it from the index by time, for the same reason.
-const OF_THE_DAY: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM invocations \
+const OF_THE_DAY: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM (SELECT cost FROM invocations \
      WHERE tenant = $1 AND id IN (SELECT id FROM invocations WHERE tenant = $1 AND agent = $2 AND id >= $3) \
-     AND +created_at >= $4 AND status <> 'denied'";
+     AND +created_at >= $4 AND status <> 'denied' \
+     UNION ALL SELECT cost FROM calls_in_flight WHERE tenant = $1 AND agent = $2 AND id >= $3 AND created_at >= $4 \
+     AND status = 'running') AS calls";
 /// The calls of an execution that this principal named, whichever agents made them.
-const OF_THE_RUN: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM invocations \
+const OF_THE_RUN: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM (SELECT cost FROM invocations \
      WHERE tenant = $1 AND id IN (SELECT id FROM invocations WHERE tenant = $1 AND run = $2) AND actor = $3 \
-     AND agent <> $3 AND status <> 'denied'";
+     AND agent <> $3 AND status <> 'denied' \
+     UNION ALL SELECT cost FROM calls_in_flight WHERE tenant = $1 AND run = $2 AND actor = $3 AND agent <> $3 \
+     AND status = 'running') AS calls";
 const ROW: &str =
     "SELECT day, calls, cost FROM call_counts WHERE tenant = $1 AND agent = $2 AND owner = $3 AND run = $4";
 const KEEP: &str = "INSERT INTO call_counts (tenant, agent, owner, run, day, calls, cost, changed_at) \
@@ -47,7 +51,7 @@ struct Sum {
 }
 
 impl Counted {
-    fn key(&self) -> [Value; 4] {
+    fn key(&self) -> [Value<'_>; 4] {
         let nothing = || Value::from("");
         match self {
             Self::Day { tenant, agent } => [Value::from(tenant), Value::from(agent), nothing(), nothing()],
@@ -181,7 +185,7 @@ impl HeldCounts {
         if self.changed.is_empty() {
             return Ok(());
         }
-        let rows: Vec<Vec<Value>> = self
+        let rows: Vec<Vec<Value<'_>>> = self
             .changed
             .iter()
             .filter_map(|(counted, time)| {

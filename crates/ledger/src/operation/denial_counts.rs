@@ -33,11 +33,10 @@ impl Operation for CountDenials {
         let sql = "INSERT INTO denial_counts (tenant, principal, code, count, first_at, last_at) \
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant, principal, code) DO UPDATE \
              SET count = denial_counts.count + excluded.count, last_at = excluded.last_at";
-        let row = |count: &DenialCount| -> Vec<Value> {
-            let DenialCount { tenant, principal, code, count, first, last } = count;
+        let rows = self.counts.iter().map(|DenialCount { tenant, principal, code, count, first, last }| {
             values![tenant, principal, *code, *count, *first, *last].to_vec()
-        };
-        let rows: Vec<Vec<Value>> = self.counts.iter().map(row).collect();
+        });
+        let rows: Vec<Vec<Value<'_>>> = rows.collect();
         transaction.execute_many(sql, &rows).await?;
         Ok(())
     }

@@ -177,7 +177,7 @@ impl Operation for Claiming {
         })
         .logged();
         claimed.retain(|claimed| !running.contains(&claimed.call.id));
-        let updates: Vec<Vec<Value>> = claimed
+        let updates: Vec<Vec<Value<'_>>> = claimed
             .iter()
             .map(|claimed| values![*process, *now, &claimed.call.tenant, claimed.call.id].to_vec())
             .collect();
@@ -322,7 +322,7 @@ pub async fn wake<'a, T: Transaction>(
     ended: impl Iterator<Item = &'a Approval> + Send,
 ) -> Result<(), Failure> {
     let detached = ended.filter(|approval| approval.detached);
-    let rows: Vec<Vec<Value>> =
+    let rows: Vec<Vec<Value<'_>>> =
         detached.map(|approval| values![&approval.tenant, approval.invocation].to_vec()).collect();
     let sql = "UPDATE detached_calls SET state = 'ready', claimed_by = NULL WHERE tenant = $1 AND id = $2 \
          AND state = 'waiting'";
@@ -371,7 +371,7 @@ pub async fn finish_refused<T: Transaction>(
 }
 
 /// Notes that these calls are admitted.
-pub async fn run<T: Transaction>(transaction: &mut T, admitted: &[Vec<Value>]) -> Result<(), Failure> {
+pub async fn run<T: Transaction>(transaction: &mut T, admitted: &[Vec<Value<'_>>]) -> Result<(), Failure> {
     transaction
         .execute_many("UPDATE detached_calls SET state = 'running' WHERE tenant = $1 AND id = $2", admitted)
         .await?;

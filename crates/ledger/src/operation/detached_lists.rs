@@ -87,11 +87,10 @@ impl Operation for EndCutOff {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<u64, Failure> {
-        // A settlement ends the detached call in its own transaction: what is not running and not ended was cut off.
+        // A settlement ends the detached call in its own transaction: what has an outcome and is not ended was cut off.
         let sql = "UPDATE detached_calls SET state = 'finished', finished_at = $1, ciphertext = NULL, \
              wrapped_key = NULL, master_key = NULL WHERE state = 'running' AND EXISTS (SELECT 1 FROM invocations \
-             WHERE invocations.tenant = detached_calls.tenant AND invocations.id = detached_calls.id \
-             AND invocations.status <> 'running')";
+             WHERE invocations.tenant = detached_calls.tenant AND invocations.id = detached_calls.id)";
         Ok(transaction.execute(sql, values![self.now]).await?)
     }
 }

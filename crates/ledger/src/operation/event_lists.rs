@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use toolgate_gate::ports::ledger::{EventFilter, LoggedEvent, Page, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::principal::TenantId;
+use toolgate_model::context::ContextId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 
 use super::Operation;
 use super::audit::read_head;
+use super::event_batches::{Batch, BatchEvent, BatchReader, Field, Heading};
 use super::event_pages::PageSearch;
 use super::event_times::Period;
-use super::listing::Conditions;
-use crate::sql::{Failure, SqlError, Value};
+use crate::sql::{Failure, SqlError};
 use crate::transaction::Transaction;
 
 /// Reads events that are in the log, in order.
@@ -71,7 +72,7 @@ impl ListEvents {
     async fn look_through<T: Transaction>(
         &self,
         transaction: &mut T,
-        sought: Option<&PageSearch>,
+        sought: Option<&PageSearch<'_>>,
         mut stretch: Range<u64>,
         found: &mut Vec<LoggedEvent>,
     ) -> Result<(), SqlError> {
@@ -83,11 +84,10 @@ impl ListEvents {
             let Some(last) = parts.last() else { return Ok(()) };
             stretch.start = last.end;
             for part in parts {
-                let missing = self.missing(found);
-                if missing == 0 {
+                if self.missing(found) == 0 {
                     break;
                 }
-                self.read(transaction, part.start..part.end.min(stretch.end), missing, found).await?;
+                self.read(transaction, part.start..part.end.min(stretch.end), found).await?;
             }
         }
         Ok(())
@@ -98,30 +98,38 @@ impl ListEvents {
         &self,
         transaction: &mut T,
         stretch: Range<u64>,
-        limit: usize,
         found: &mut Vec<LoggedEvent>,
     ) -> Result<(), SqlError> {
-        let filter = &self.filter;
-        let mut conditions = Conditions::default();
-        conditions.and("tenant =", &self.tenant);
-        conditions.and("sequence >=", stretch.start);
-        conditions.and("sequence <", stretch.end);
-        conditions.and_any("kind", filter.kinds.iter().map(String::as_str));
-        conditions.and_if("run =", filter.run.as_deref());
-        conditions.and_if("tool =", filter.tool.as_deref());
-        conditions.and_if("actor =", filter.actor.as_ref());
-        conditions.and_if("agent =", filter.agent.as_ref());
-        conditions.and_if("intent =", filter.intent.as_ref());
-        conditions.and_if("task =", filter.task.as_ref());
-        conditions.and_if("time >=", filter.since);
-        conditions.and_if("time <", filter.until);
-        let (condition, mut values) = conditions.finish();
-        values.push(Value::from(u64::try_from(limit).unwrap_or(u64::MAX)));
-        let place = values.len();
-        let sql = format!("SELECT sequence, canonical FROM events WHERE {condition} ORDER BY sequence LIMIT ${place}");
-        for row in transaction.query(&sql, &values).await? {
-            found.push(LoggedEvent { sequence: row.count(0)?, canonical: row.text(1)?.to_owned() });
+        let mut reader = BatchReader::new(&self.tenant, stretch.clone());
+        loop {
+            let batches = reader.next(transaction).await?;
+            if batches.is_empty() {
+                return Ok(());
+            }
+            for event in batches.iter().flat_map(Batch::events) {
+                let BatchEvent { sequence, heading, canonical } = event?;
+                if stretch.contains(&sequence) && fits(&self.filter, &heading) {
+                    found.push(LoggedEvent { sequence, canonical: canonical.to_owned() });
+                    if self.missing(found) == 0 {
+                        return Ok(());
+                    }
+                }
+            }
         }
-        Ok(())
     }
+}
+
+/// Whether a filter lets an event pass.
+fn fits(filter: &EventFilter, heading: &Heading<'_>) -> bool {
+    let is = |field, wanted: Option<&str>| wanted.is_none() || wanted == heading.get(field);
+    let kind = heading.get(Field::Kind).unwrap_or_default();
+    (filter.kinds.is_empty() || filter.kinds.iter().any(|wanted| wanted == kind))
+        && is(Field::Run, filter.run.as_deref())
+        && is(Field::Tool, filter.tool.as_deref())
+        && is(Field::Actor, filter.actor.as_ref().map(PrincipalId::as_str))
+        && is(Field::Agent, filter.agent.as_ref().map(PrincipalId::as_str))
+        && is(Field::Intent, filter.intent.as_ref().map(ContextId::as_str))
+        && is(Field::Task, filter.task.as_ref().map(ContextId::as_str))
+        && filter.since.is_none_or(|since| heading.1 >= since.as_millis())
+        && filter.until.is_none_or(|until| heading.1 < until.as_millis())
 }

@@ -1,10 +1,13 @@
 //! What is new in the logs that streams follow: how long each log is, and the headings of the events since the last look.
 
+use std::ops::Range;
+
 use toolgate_gate::ports::ledger::{EventHeading, LogNews};
 use toolgate_model::principal::TenantId;
 
 use super::Operation;
-use crate::sql::{Failure, Row, SqlError, Value};
+use super::event_batches::{Batch, BatchReader, Field, Heading};
+use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Query, Transaction};
 
 /// How many headings of one log are read at a look. Where there are more, everybody who follows the log reads for
@@ -21,40 +24,53 @@ impl Operation for ReadNews {
     type Output = Vec<LogNews>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<LogNews>, Failure> {
-        let size = |(tenant, _): &(TenantId, _)| -> Query {
-            ("SELECT size FROM heads WHERE tenant = $1".to_owned(), vec![Value::from(tenant)])
-        };
-        let sizes: Vec<Query> = self.followed.iter().map(size).collect();
+        let sql = "SELECT size FROM heads WHERE tenant = $1";
+        let sizes = self.followed.iter().map(|(tenant, _)| (sql.to_owned(), vec![Value::from(tenant)]));
+        let sizes: Vec<Query<'_>> = sizes.collect();
         let sizes = transaction.query_each(&sizes).await?;
         let mut news = Vec::new();
-        let (mut positions, mut queries) = (Vec::new(), Vec::new());
         for ((tenant, seen), rows) in self.followed.iter().zip(sizes) {
             let size: u64 = rows.first().map_or(Ok(0), |row| row.count(0))?;
             if *seen == Some(size) {
                 continue;
             }
-            if let Some(seen) = seen.filter(|seen| *seen < size && size - *seen <= MOST) {
-                positions.push(news.len());
-                queries.push(headings(tenant, seen, size));
-            }
-            news.push(LogNews { tenant: tenant.clone(), size, headings: None });
-        }
-        let results = transaction.query_each(&queries).await?;
-        for (place, rows) in positions.into_iter().zip(results) {
-            if let Some(news) = news.get_mut(place) {
-                news.headings = Some(rows.iter().map(heading).collect::<Result<_, _>>()?);
-            }
+            let headings = match seen.filter(|seen| *seen < size && size - *seen <= MOST) {
+                Some(seen) => Some(headings(transaction, tenant, seen..size).await?),
+                None => None,
+            };
+            news.push(LogNews { tenant: tenant.clone(), size, headings });
         }
         Ok(news)
     }
 }
 
-fn headings(tenant: &TenantId, from: u64, to: u64) -> Query {
-    let sql = "SELECT kind, agent, run, tool FROM events WHERE tenant = $1 AND sequence >= $2 AND sequence < $3";
-    (sql.to_owned(), vec![Value::from(tenant), Value::from(from), Value::from(to)])
+async fn headings<T: Transaction>(
+    transaction: &mut T,
+    tenant: &TenantId,
+    stretch: Range<u64>,
+) -> Result<Vec<EventHeading>, SqlError> {
+    let mut headings = Vec::new();
+    let mut reader = BatchReader::new(tenant, stretch.clone());
+    loop {
+        let batches = reader.next(transaction).await?;
+        if batches.is_empty() {
+            return Ok(headings);
+        }
+        for event in batches.iter().flat_map(Batch::events) {
+            let event = event?;
+            if stretch.contains(&event.sequence) {
+                headings.push(heading(&event.heading));
+            }
+        }
+    }
 }
 
-fn heading(row: &Row) -> Result<EventHeading, SqlError> {
-    let optional = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
-    Ok(EventHeading { kind: row.text(0)?.to_owned(), agent: optional(1)?, run: optional(2)?, tool: optional(3)? })
+fn heading(heading: &Heading<'_>) -> EventHeading {
+    let get = |field| heading.get(field).map(str::to_owned);
+    EventHeading {
+        kind: get(Field::Kind).unwrap_or_default(),
+        agent: get(Field::Agent),
+        run: get(Field::Run),
+        tool: get(Field::Tool),
+    }
 }

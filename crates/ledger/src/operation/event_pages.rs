@@ -9,68 +9,39 @@ use toolgate_gate::ports::ledger::EventFilter;
 use toolgate_model::event::EventKind;
 use toolgate_model::principal::TenantId;
 
+use super::event_batches::{Field, Heading};
 use super::event_times::{PageTimes, stretches};
 use super::listing::Conditions;
-use crate::sql::{Row, SqlError, Value};
+use crate::sql::{SqlError, Value};
 use crate::transaction::{Change, Rows, Transaction};
 
 /// How many pages are looked up at a time.
 const WINDOW: usize = 64;
 
-/// What events are looked for by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Field {
-    Actor,
-    Agent,
-    Intent,
-    Kind,
-    Run,
-    Task,
-    Tool,
-}
-
-impl Field {
-    /// All of them, in the order in which [`PageEntries::note`] finds them in a row.
-    const ALL: [Self; 7] = [Self::Actor, Self::Agent, Self::Intent, Self::Kind, Self::Run, Self::Task, Self::Tool];
-
-    /// As it stands in the index.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Actor => "actor",
-            Self::Agent => "agent",
-            Self::Intent => "intent",
-            Self::Kind => "kind",
-            Self::Run => "run",
-            Self::Task => "task",
-            Self::Tool => "tool",
-        }
-    }
-
-    /// How many places of the log are a page. Fewer would make the index longer, more would make looking through a page
-    /// slower. There are as many runs as calls, and what happens in one is mostly over within a page of this length.
-    fn page(self) -> u64 {
-        if self == Self::Run { 512 } else { 64 }
-    }
+/// How many places of the log are a page. Fewer would make the index longer, more would make looking through a page slower.
+/// There are as many runs as calls, and what happens in one is mostly over within a page of this length.
+fn page_size(field: Field) -> u64 {
+    if field == Field::Run { 512 } else { 64 }
 }
 
 /// Events with one of these values in this field.
-struct Term {
+struct Term<'a> {
     field: Field,
-    values: Vec<Value>,
+    values: Vec<Value<'a>>,
 }
 
 /// What is looked for: events that all terms fit.
-pub struct PageSearch {
+pub struct PageSearch<'a> {
     /// The term that leaves the fewest pages, as far as one can know.
-    narrowest: Term,
+    narrowest: Term<'a>,
     /// The others, which leave some of those out.
-    others: Vec<Term>,
+    others: Vec<Term<'a>>,
 }
 
-impl PageSearch {
+impl<'a> PageSearch<'a> {
     /// What a filter looks for; `None` where it leaves no page out.
-    pub fn of(filter: &EventFilter) -> Option<Self> {
-        let one = |field, value: Option<Value>| value.map(|value| Term { field, values: vec![value] });
+    pub fn of(filter: &'a EventFilter) -> Option<Self> {
+        let one = |field, value: Option<Value<'a>>| value.map(|value| Term { field, values: vec![value] });
         let kinds: Vec<_> = filter.kinds.iter().map(|kind| Value::from(kind.as_str())).collect();
         let rare = !kinds.is_empty() && !filter.kinds.iter().any(|kind| is_usual(kind));
         let terms = [
@@ -98,7 +69,7 @@ impl PageSearch {
     ) -> Result<Vec<Range<u64>>, SqlError> {
         let Term { field, values } = &self.narrowest;
         let mut conditions = Conditions::default();
-        let (table, size) = (if *field == Field::Run { "event_runs" } else { "event_pages" }, field.page());
+        let (table, size) = (if *field == Field::Run { "event_runs" } else { "event_pages" }, page_size(*field));
         conditions.and(&format!("{table}.tenant ="), tenant);
         if *field == Field::Run {
             conditions.and_any("run", values.iter().cloned());
@@ -137,14 +108,11 @@ pub struct PageEntries {
 }
 
 impl PageEntries {
-    /// The columns of an event that the index is made of, in the order of `Field::ALL`.
-    pub const COLUMNS: &'static str = "actor, agent, intent, kind, run, task, tool";
-
-    /// One event more: the one at this place, whose columns begin there in the row.
-    pub fn note(&mut self, sequence: u64, row: &Row, first_column: usize) -> Result<(), SqlError> {
-        for ((field, last), column) in Field::ALL.into_iter().zip(&mut self.last).zip(first_column..) {
-            let Some(value) = row.optional_text(column)? else { continue };
-            let page = sequence / field.page();
+    /// One event more: the one at this place.
+    pub fn note(&mut self, sequence: u64, heading: &Heading<'_>) {
+        for ((field, term), last) in Field::ALL.into_iter().zip(&heading.0).zip(&mut self.last) {
+            let Some(value) = term.0.as_deref() else { continue };
+            let page = sequence / page_size(field);
             let is_known = last.as_ref().is_some_and(|(known, of_page)| *of_page == page && known == value);
             if is_known || (field == Field::Kind && is_usual(value)) {
                 continue;
@@ -152,7 +120,6 @@ impl PageEntries {
             self.entries.insert((field, value.to_owned(), page));
             *last = Some((value.to_owned(), page));
         }
-        Ok(())
     }
 
     /// Writes them down, with the times of the same events. The first page of a batch may have been begun by the one before.
@@ -163,25 +130,23 @@ impl PageEntries {
         tenant: &TenantId,
     ) -> Result<(), SqlError> {
         let (runs, others): (Vec<_>, Vec<_>) = self.entries.into_iter().partition(|(field, ..)| *field == Field::Run);
-        let run = |(_, run, page)| vec![Value::from(tenant), Value::Text(run), Value::from(page)];
+        let run = |(_, run, page)| vec![Value::from(tenant), Value::from(run), Value::from(page)];
         let other = |(field, value, page): (Field, String, u64)| {
-            vec![Value::from(tenant), Value::from(field.as_str()), Value::Text(value), Value::from(page)]
+            vec![Value::from(tenant), Value::from(field.as_str()), Value::from(value), Value::from(page)]
         };
-        let runs: Vec<Vec<Value>> = runs.into_iter().map(run).collect();
-        let others: Vec<Vec<Value>> = others.into_iter().map(other).collect();
+        let runs: Vec<Vec<Value<'_>>> = runs.into_iter().map(run).collect();
+        let others: Vec<Vec<Value<'_>>> = others.into_iter().map(other).collect();
         let times = times.rows(tenant);
         let changes = [
             Change::Insert(PageTimes::keeping(&times)),
             Change::Insert(Rows {
                 into: "event_pages (tenant, field, value, page)",
                 rows: &others,
-                numbers: &[],
                 otherwise: "ON CONFLICT (tenant, field, value, page) DO NOTHING",
             }),
             Change::Insert(Rows {
                 into: "event_runs (tenant, run, page)",
                 rows: &runs,
-                numbers: &[],
                 otherwise: "ON CONFLICT (tenant, run, page) DO NOTHING",
             }),
         ];

@@ -82,7 +82,7 @@ impl PageTimes {
     }
 
     /// As rows.
-    pub fn rows(self, tenant: &TenantId) -> Vec<Vec<Value>> {
+    pub fn rows(self, tenant: &TenantId) -> Vec<Vec<Value<'_>>> {
         let row = |(page, (earliest, latest))| {
             vec![Value::from(tenant), Value::from(page), Value::from(earliest), Value::from(latest)]
         };
@@ -90,7 +90,7 @@ impl PageTimes {
     }
 
     /// What is inserted to keep these rows.
-    pub fn keeping(rows: &[Vec<Value>]) -> Rows<'_> {
-        Rows { into: Self::INTO, rows, numbers: &[], otherwise: Self::OTHERWISE }
+    pub fn keeping<'a>(rows: &'a [Vec<Value<'a>>]) -> Rows<'a> {
+        Rows { into: Self::INTO, rows, otherwise: Self::OTHERWISE }
     }
 }

@@ -78,7 +78,7 @@ impl Operation for ListGrants {
 }
 
 impl ListGrants {
-    fn conditions(&self) -> Conditions {
+    fn conditions(&self) -> Conditions<'_> {
         let filter = &self.filter;
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
@@ -134,7 +134,7 @@ fn status_condition(conditions: &mut Conditions, status: GrantStatus, now: Times
 }
 
 async fn ancestors<T: Transaction>(transaction: &mut T, grants: &[Grant]) -> Result<BTreeMap<GrantId, Grant>, Failure> {
-    let sources: Vec<Value> = grants.iter().filter_map(|grant| grant.source).map(Value::from).collect();
+    let sources: Vec<Value<'_>> = grants.iter().filter_map(|grant| grant.source).map(Value::from).collect();
     if sources.is_empty() {
         return Ok(BTreeMap::new());
     }

@@ -20,23 +20,28 @@ use super::record::Entry;
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
-/// The table with its columns, in the order of [`row`].
-pub const INTO: &str = "invocations (tenant, id, grant_id, agent, actor, service, tool, version, status, error_code, \
-     error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
-     plan, task, reported, created_at, deadline, run, by_agent, transport, \
-     session)";
+/// The columns of an invocation, in the order of [`row`] and [`read`].
+macro_rules! columns {
+    () => {
+        "id, tenant, grant_id, agent, actor, service, tool, version, status, error_code, error_reason, parameters, \
+         arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, plan, task, reported, \
+         created_at, run, by_agent, transport, session"
+    };
+}
 
-/// The columns that [`read`] takes, in its order.
-pub const COLUMNS: &str = "id, tenant, grant_id, agent, actor, service, tool, version, status, error_code, \
-     error_reason, parameters, arguments_hash, fingerprint, http_status, cost, duration_ms, idempotency_key, intent, \
-     plan, task, reported, created_at, run, by_agent, transport, session";
+/// See [`row`].
+pub const COLUMNS: &str = columns!();
+/// The table of calls that have an outcome, with the columns of [`row`].
+pub const INTO: &str = concat!("invocations (", columns!(), ")");
+/// The table of calls that are admitted and not settled, with the columns of [`row`] and a deadline.
+pub const INTO_IN_FLIGHT: &str = concat!("calls_in_flight (", columns!(), ", deadline)");
 
 /// The row of an invocation.
-pub fn row(invocation: &Invocation, deadline: Option<Timestamp>) -> Result<Vec<Value>, SqlError> {
+pub fn row(invocation: &Invocation) -> Result<Vec<Value<'_>>, SqlError> {
     let error = invocation.error.as_ref();
     Ok(vec![
-        Value::from(&invocation.tenant),
         Value::from(invocation.id),
+        Value::from(&invocation.tenant),
         Value::from(invocation.grant),
         Value::from(&invocation.agent),
         Value::from(&invocation.actor),
@@ -58,12 +63,18 @@ pub fn row(invocation: &Invocation, deadline: Option<Timestamp>) -> Result<Vec<V
         Value::from(invocation.context.task_id.as_ref()),
         Value::from(invocation.reported),
         Value::from(invocation.created_at),
-        Value::from(deadline),
         Value::from(invocation.trace.run.as_ref().map(RunId::as_str)),
         Value::from(invocation.trace.by_agent),
         Value::from(invocation.trace.transport.as_str()),
         Value::from(invocation.trace.session),
     ])
+}
+
+/// The row of a call in flight, until this time.
+pub fn row_in_flight(invocation: &Invocation, deadline: Timestamp) -> Result<Vec<Value<'_>>, SqlError> {
+    let mut row = row(invocation)?;
+    row.push(Value::from(deadline));
+    Ok(row)
 }
 
 /// Reads a row of [`COLUMNS`].
@@ -105,6 +116,7 @@ pub fn read(row: &Row) -> Result<Invocation, SqlError> {
             session: row.optional_parsed(26, SessionId::parse)?,
             by_agent: row.integer(24)? != 0,
             transport: row.parsed(25, |text| Transport::parse(text).ok_or(()))?,
+            trace_id: None,
         },
     })
 }
@@ -126,8 +138,17 @@ pub fn invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Entry
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
         returned,
+        trace_id: invocation.trace.trace_id.map(|id| id.to_string()),
     }));
     Entry::of_call(payload, invocation)
+}
+
+/// Selects from the calls that have an outcome and from those that are running.
+fn of_both(columns: &str, condition: &str) -> String {
+    format!(
+        "SELECT {columns} FROM invocations WHERE {condition} \
+         UNION ALL SELECT {columns} FROM calls_in_flight WHERE {condition} AND status = 'running'"
+    )
 }
 
 /// Reads one invocation.
@@ -142,8 +163,8 @@ impl Operation for ReadInvocation {
     type Output = Option<Invocation>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Invocation>, Failure> {
-        let sql = format!("SELECT {COLUMNS} FROM invocations WHERE tenant = $1 AND id = $2");
-        let row = transaction.query_optional(&sql, values![&self.tenant, self.id]).await?;
+        let condition = "tenant = $1 AND id = $2";
+        let row = transaction.query_optional(&of_both(COLUMNS, condition), values![&self.tenant, self.id]).await?;
         Ok(row.as_ref().map(read).transpose()?)
     }
 }
@@ -195,16 +216,16 @@ impl Operation for ListInvocations {
         }
         // Between two times the indexes by time lead to the page at once, however many calls there are.
         let order = if of_period { "created_at DESC, id DESC" } else { "id DESC" };
-        let from = (COLUMNS, "invocations", order);
-        conditions.page(transaction, from, &self.page, read, |invocation| invocation.id.to_string()).await
+        let select = |condition: &str| of_both(COLUMNS, condition);
+        conditions.page_of(transaction, select, order, &self.page, read, |invocation| invocation.id.to_string()).await
     }
 }
 
 impl ListInvocations {
     /// When the call was made that the page before ended with.
     async fn time_of<T: Transaction>(&self, transaction: &mut T, id: &str) -> Result<Timestamp, Failure> {
-        let sql = "SELECT created_at FROM invocations WHERE tenant = $1 AND id = $2";
-        let row = transaction.query_optional(sql, values![&self.tenant, id]).await?;
+        let sql = of_both("created_at", "tenant = $1 AND id = $2");
+        let row = transaction.query_optional(&sql, values![&self.tenant, id]).await?;
         let unknown = || Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer");
         Ok(row.ok_or_else(unknown)?.time(0)?)
     }

@@ -7,28 +7,28 @@ use crate::transaction::Transaction;
 
 /// The conditions of a list, with their parameters.
 #[derive(Default)]
-pub struct Conditions {
+pub struct Conditions<'a> {
     sql: String,
-    values: Vec<Value>,
+    values: Vec<Value<'a>>,
 }
 
-impl Conditions {
+impl<'a> Conditions<'a> {
     /// Adds `column operator value`.
-    pub fn and(&mut self, column_and_operator: &str, value: impl Into<Value>) {
+    pub fn and(&mut self, column_and_operator: &str, value: impl Into<Value<'a>>) {
         self.values.push(value.into());
         let place = self.values.len();
         self.and_that(&format!("{column_and_operator} ${place}"));
     }
 
     /// Adds `column operator value` where there is a value to filter by.
-    pub fn and_if(&mut self, column_and_operator: &str, value: Option<impl Into<Value>>) {
+    pub fn and_if(&mut self, column_and_operator: &str, value: Option<impl Into<Value<'a>>>) {
         if let Some(value) = value {
             self.and(column_and_operator, value);
         }
     }
 
     /// Adds `(columns) operator (values)`.
-    pub fn and_row(&mut self, columns_and_operator: &str, values: impl IntoIterator<Item = Value>) {
+    pub fn and_row(&mut self, columns_and_operator: &str, values: impl IntoIterator<Item = Value<'a>>) {
         let first = self.values.len() + 1;
         self.values.extend(values);
         let places: Vec<_> = (first..=self.values.len()).map(|place| format!("${place}")).collect();
@@ -36,7 +36,7 @@ impl Conditions {
     }
 
     /// Adds that a column has one of these values, where there are any to filter by.
-    pub fn and_any(&mut self, column: &str, values: impl Iterator<Item = impl Into<Value>>) {
+    pub fn and_any(&mut self, column: &str, values: impl Iterator<Item = impl Into<Value<'a>>>) {
         let first = self.values.len() + 1;
         self.values.extend(values.map(Into::into));
         let last = self.values.len();
@@ -61,24 +61,38 @@ impl Conditions {
 
     /// Reads one page in the order of a column, from the page's cursor on.
     pub async fn page<T: Transaction, Item>(
-        mut self,
+        self,
         transaction: &mut T,
         (columns, table, order): (&str, &str, &str),
         page: &PageRequest,
         read: impl Fn(&Row) -> Result<Item, SqlError>,
         cursor: impl Fn(&Item) -> String,
     ) -> Result<Page<Item>, Failure> {
+        let select = |condition: &str| format!("SELECT {columns} FROM {table} WHERE {condition}");
+        self.page_of(transaction, select, order, page, read, cursor).await
+    }
+
+    /// Like [`Conditions::page`], of what is selected under the conditions.
+    pub async fn page_of<T: Transaction, Item>(
+        mut self,
+        transaction: &mut T,
+        select: impl FnOnce(&str) -> String,
+        order: &str,
+        page: &PageRequest,
+        read: impl Fn(&Row) -> Result<Item, SqlError>,
+        cursor: impl Fn(&Item) -> String,
+    ) -> Result<Page<Item>, Failure> {
         // One more than asked for tells whether there is a next page.
         self.values.push(Value::from(page.limit.saturating_add(1)));
-        let (condition, limit) = (&self.sql, self.values.len());
-        let sql = format!("SELECT {columns} FROM {table} WHERE {condition} ORDER BY {order} LIMIT ${limit}");
+        let (select, limit) = (select(&self.sql), self.values.len());
+        let sql = format!("{select} ORDER BY {order} LIMIT ${limit}");
         let rows = transaction.query(&sql, &self.values).await?;
         let items = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         Ok(Page::cut(items, page.limit, cursor))
     }
 
     /// The condition and its parameters.
-    pub fn finish(self) -> (String, Vec<Value>) {
+    pub fn finish(self) -> (String, Vec<Value<'a>>) {
         (self.sql, self.values)
     }
 }
@@ -90,7 +104,7 @@ pub fn placeholders(count: usize) -> String {
 
 /// Placeholders for these values, the last of them repeated up to a power of two: so that lists of all lengths make few
 /// different statements to prepare.
-pub fn padded(mut values: Vec<Value>) -> (String, Vec<Value>) {
+pub fn padded(mut values: Vec<Value<'_>>) -> (String, Vec<Value<'_>>) {
     if let Some(last) = values.last().cloned() {
         values.resize(values.len().next_power_of_two(), last);
     }

@@ -31,7 +31,7 @@ pub async fn leave<T: Transaction>(transaction: &mut T, calls: &[(usize, &Admit)
     if marks.is_empty() {
         return Ok(());
     }
-    let rows: Vec<Vec<Value>> = marks
+    let rows: Vec<Vec<Value<'_>>> = marks
         .into_iter()
         .map(|((tenant, scope, label), time)| {
             values![tenant, &scope.agent, scope.session.as_str(), label, time].to_vec()

@@ -55,7 +55,7 @@ const OF_TENANT: [(&str, TimeOf); 3] = [
 async fn read<T: Transaction>(
     transaction: &mut T,
     sql: &str,
-    parameters: &[crate::sql::Value],
+    parameters: &[crate::sql::Value<'_>],
     time: TimeOf,
 ) -> Result<Option<Timestamp>, Failure> {
     let Some(row) = transaction.query_optional(sql, parameters).await? else { return Ok(None) };

@@ -131,11 +131,12 @@ impl Administration for ApplyPolicies {
         };
         let sql = "INSERT INTO policy_sets (tenant, version, files, digest, note, applied_by, created_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        // INVARIANT: canonical JSON is UTF-8.
+        let files = String::from_utf8_lossy(&canonical);
         let parameters = values![
             tenant,
             version,
-            // INVARIANT: canonical JSON is UTF-8.
-            String::from_utf8_lossy(&canonical).as_ref(),
+            files.as_ref(),
             made.digest.as_str(),
             made.note.as_deref(),
             &made.applied_by,

@@ -7,9 +7,8 @@ use toolgate_gate::ports::ledger::{
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::descriptor::ToolId;
 use toolgate_model::event::{AgentCreated, AgentRemoved, AgentUpdated, EventPayload, ToolForbidden};
-use toolgate_model::principal::{Principal, PrincipalId, PrincipalKind, TenantId};
-use toolgate_model::principal_scope::HeldScopes;
-use toolgate_model::text::Line;
+use toolgate_model::permission::PermissionSet;
+use toolgate_model::principal::{Principal, PrincipalChanges, PrincipalId, PrincipalKind, TenantId};
 
 use super::Operation;
 use super::administration::{Administration, Entitled};
@@ -17,7 +16,7 @@ use super::cascade::{Cascade, revoke_below};
 use super::listing::Conditions;
 use super::record::{Entry, record, record_all};
 use crate::ledger::{Engine, SqlLedger};
-use crate::sql::{Failure, Row, SqlError, json_text};
+use crate::sql::{Failure, Row, SqlError, Value, json_text};
 use crate::transaction::{Transaction, values};
 
 #[async_trait]
@@ -44,26 +43,18 @@ impl<E: Engine> Principals for SqlLedger<E> {
     }
 }
 
-const COLUMNS: &str = "tenant, id, kind, name, scopes, permissions, created_at, removed_at, rate_limits, \
-     tool_allowlist, revision, labels, detaches";
+const COLUMNS: &str = "tenant, id, kind, attributes, revision, created_at, removed_at";
 
 fn read(row: &Row) -> Result<Principal, SqlError> {
-    Ok(Principal {
-        tenant: row.parsed(0, TenantId::parse)?,
-        id: row.parsed(1, PrincipalId::parse)?,
-        kind: row.parsed(2, |text| PrincipalKind::parse(text).ok_or(()))?,
-        name: row.optional_parsed(3, Line::parse)?,
-        // Scopes of an earlier time may break the rules of today; then they open nothing, and the principal is still there.
-        scopes: HeldScopes::from_stored(row.json::<Vec<String>>(4)?),
-        permissions: row.json(5)?,
-        created_at: row.time(6)?,
-        removed_at: row.optional_time(7)?,
-        rate_limits: row.json(8)?,
-        tool_allowlist: row.optional_parsed(9, |text| serde_json::from_str(text))?,
-        revision: row.count(10)?,
-        labels: row.json(11)?,
-        detaches: row.integer(12)? != 0,
-    })
+    let (tenant, id) = (row.parsed(0, TenantId::parse)?, row.parsed(1, PrincipalId::parse)?);
+    let kind = row.parsed(2, |text| PrincipalKind::parse(text).ok_or(()))?;
+    let mut principal = Principal::new(tenant, id, kind, PermissionSet::default(), row.time(5)?);
+    row.json::<PrincipalChanges>(3)?.apply(&mut principal);
+    Ok(Principal { revision: row.count(4)?, removed_at: row.optional_time(6)?, ..principal })
+}
+
+fn attributes(principal: &Principal) -> Result<Value<'static>, SqlError> {
+    json_text(&PrincipalChanges::of(principal))
 }
 
 /// Keeps the receiver of a grant from being removed until the transaction ends; refuses one that was. A receiver that is
@@ -81,22 +72,15 @@ pub async fn share_grantee<T: Transaction>(
 
 /// Stores a principal.
 pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) -> Result<(), Failure> {
-    let sql = "INSERT INTO principals (tenant, id, kind, name, scopes, permissions, created_at, rate_limits, \
-         tool_allowlist, revision, labels, detaches) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    let sql =
+        "INSERT INTO principals (tenant, id, kind, attributes, revision, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
     let parameters = values![
         &principal.tenant,
         &principal.id,
         principal.kind.as_str(),
-        principal.name.as_ref(),
-        json_text(&principal.scopes)?,
-        json_text(&principal.permissions)?,
-        principal.created_at,
-        json_text(&principal.rate_limits)?,
-        principal.tool_allowlist.as_ref().map(json_text).transpose()?,
+        attributes(principal)?,
         principal.revision,
-        json_text(&principal.labels)?,
-        principal.detaches,
+        principal.created_at,
     ];
     match transaction.execute(sql, parameters).await {
         Err(SqlError::Taken(_)) => {
@@ -168,20 +152,8 @@ impl Administration for UpdatePrincipal {
         if changed.is_empty() {
             return Ok(principal);
         }
-        let sql = "UPDATE principals SET name = $1, scopes = $2, permissions = $3, rate_limits = $4, \
-             tool_allowlist = $5, revision = $6, labels = $7, detaches = $8 WHERE tenant = $9 AND id = $10";
-        let parameters = values![
-            principal.name.as_ref(),
-            json_text(&principal.scopes)?,
-            json_text(&principal.permissions)?,
-            json_text(&principal.rate_limits)?,
-            principal.tool_allowlist.as_ref().map(json_text).transpose()?,
-            principal.revision,
-            json_text(&principal.labels)?,
-            principal.detaches,
-            tenant,
-            &self.id,
-        ];
+        let sql = "UPDATE principals SET attributes = $1, revision = $2 WHERE tenant = $3 AND id = $4";
+        let parameters = values![attributes(&principal)?, principal.revision, tenant, &self.id];
         transaction.execute(sql, parameters).await?;
         let payload = EventPayload::AgentUpdated(AgentUpdated {
             agent_id: self.id.clone(),
@@ -284,5 +256,47 @@ async fn record_unresolved<T: Transaction>(
         let payload = EventPayload::ToolForbidden(ToolForbidden::at_load(agent, tool));
         Entry { tool: Some(tool.to_string()), ..Entry::about(payload, &principal.id) }
     });
-    record_all(transaction, audit, entries.collect()).await
+    record_all(transaction, audit, entries).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::migration::SQLITE;
+
+    #[test]
+    fn the_principals_of_an_older_ledger_keep_their_attributes_and_damage_stays_in_its_row() {
+        let ledger = rusqlite::Connection::open_in_memory().unwrap();
+        let attributes_at =
+            SQLITE.iter().position(|migration| migration.sql.contains("ADD COLUMN attributes")).unwrap();
+        let (before, from_then_on) = SQLITE.split_at(attributes_at);
+        before.iter().for_each(|migration| ledger.execute_batch(migration.sql).unwrap());
+        ledger
+            .execute_batch(
+                r#"INSERT INTO tenants (id, created_at) VALUES ('a', 0);
+                   INSERT INTO principals (tenant, id, kind, name, scopes, permissions, created_at, rate_limits, tool_allowlist,
+                       revision, labels, detaches)
+                   VALUES ('a', 'billing', 'agent', 'Bill "B"', '["mail:*"]', '["tools.invoke"]', 0,
+                       '{"*":{"requests":1,"per_seconds":1}}', '["connector:a.b"]', 3, '["trusted"]', 1),
+                       ('a', 'broken', 'agent', NULL, '[', '[]', 0, '{}', NULL, 1, '[]', 0),
+                       ('a', 'nobody', 'agent', NULL, '[]', '[]', 0, '{}', NULL, 1, '[]', 0);"#,
+            )
+            .unwrap();
+        from_then_on.iter().for_each(|migration| ledger.execute_batch(migration.sql).unwrap());
+        let read = |id: &str| {
+            let sql = "SELECT attributes FROM principals WHERE id = ?1";
+            let text = ledger.query_row(sql, [id], |row| row.get::<_, String>(0)).unwrap();
+            serde_json::from_str::<toolgate_model::principal::PrincipalChanges>(&text).map(|read| json!(read))
+        };
+        let billing = json!({
+            "name": "Bill \"B\"", "scopes": ["mail:*"], "permissions": ["tools.invoke"],
+            "rate_limits": {"*": {"requests": 1, "per_seconds": 1}}, "tool_allowlist": ["connector:a.b"],
+            "labels": ["trusted"], "detach_calls": true
+        });
+        assert_eq!(read("billing").unwrap(), billing);
+        let nobody = json!({"scopes": [], "permissions": [], "rate_limits": {}, "labels": [], "detach_calls": false});
+        assert_eq!(read("nobody").unwrap(), nobody);
+        assert!(read("broken").is_err());
+    }
 }

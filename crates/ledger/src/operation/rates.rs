@@ -21,8 +21,8 @@ pub struct Rates(BTreeMap<GrantId, Ring>);
 
 /// What was reserved in them.
 pub struct Reserved {
-    counters: Vec<Vec<Value>>,
-    places: Vec<Vec<Value>>,
+    counters: Vec<Vec<Value<'static>>>,
+    places: Vec<Vec<Value<'static>>>,
 }
 
 struct Ring {
@@ -108,7 +108,7 @@ impl Reserved {
         let otherwise = "ON CONFLICT (grant_id, place) DO UPDATE SET time = excluded.time";
         [
             Change::Each("UPDATE rates SET taken = $1 WHERE grant_id = $2", &self.counters),
-            Change::Insert(Rows { into, rows: &self.places, numbers: &[], otherwise }),
+            Change::Insert(Rows { into, rows: &self.places, otherwise }),
         ]
     }
 }
@@ -119,7 +119,7 @@ const BATCH: u32 = 2_000;
 pub const BATCHES: usize = 20;
 
 /// Marks the rings of grants that have ended, which [`ForgetRates`] then deletes: a ring may have millions of places.
-pub async fn forget<T: Transaction>(transaction: &mut T, grants: &[Vec<Value>]) -> Result<(), Failure> {
+pub async fn forget<T: Transaction>(transaction: &mut T, grants: &[Vec<Value<'_>>]) -> Result<(), Failure> {
     transaction.execute_many("UPDATE rates SET taken = -1 WHERE grant_id = $1", grants).await?;
     Ok(())
 }

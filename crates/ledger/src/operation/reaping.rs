@@ -12,7 +12,7 @@ use toolgate_model::time::Timestamp;
 
 use super::approvals::{COLUMNS, UPDATE, entry, read, row};
 use super::processes::ALIVE_FOR;
-use super::record::{event_row, record_rows};
+use super::record::{Recorded, record_each};
 use super::sweeping::{Readable, Swept};
 use super::{Operation, detached};
 use crate::sql::{Failure, Row, SqlError, Value, json_text};
@@ -112,6 +112,7 @@ impl Operation for EndAbandoned {
             "SELECT {COLUMNS} FROM approvals WHERE {dead} AND arguments_kept = 1 AND resolved_at IS NOT NULL \
              AND resolved_at > $3 AND status = 'approved' AND used_by IS NULL AND NOT EXISTS (SELECT 1 FROM invocations \
              WHERE invocations.tenant = approvals.tenant AND invocations.id = approvals.invocation) \
+             AND NOT EXISTS (SELECT 1 FROM calls_in_flight WHERE calls_in_flight.id = approvals.invocation) \
              ORDER BY resolved_at, id LIMIT $4 OFFSET $5{skip}"
         );
         let [process, alive_since] = self.dead.parameters(self.now);
@@ -137,7 +138,7 @@ impl DeadProcesses {
         format!("process <> $1 AND {silent}")
     }
 
-    fn parameters(self, now: Timestamp) -> [Value; 2] {
+    fn parameters(self, now: Timestamp) -> [Value<'static>; 2] {
         let alive_since = if self.shared { now.minus(ALIVE_FOR).as_millis() } else { i64::MAX };
         [Value::from(self.process), Value::Integer(alive_since)]
     }
@@ -217,10 +218,11 @@ impl Operation for ForgetArguments {
         let rows = transaction.query(&sql, values![self.now.minus(KEPT_FOR), BATCH, self.passed_over]).await?;
         let Readable { items, unreadable } = Readable::of(&rows, read);
         let (mut bodies, mut names) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
-        for approval in items {
-            let approval = Approval { arguments: None, original_arguments: None, ..approval };
+        let forget = |approval| Approval { arguments: None, original_arguments: None, ..approval };
+        let items: Vec<Approval> = items.into_iter().map(forget).collect();
+        for approval in &items {
             let name = values![&approval.tenant, approval.id];
-            bodies.push([&[json_text(&approval)?], name].concat());
+            bodies.push([&[json_text(approval)?], name].concat());
             names.push(name.to_vec());
         }
         // A process that has not asked for its end by now never will.
@@ -245,13 +247,13 @@ async fn end<T: Transaction>(
     });
     let (mut updates, mut events) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
     detached::wake(transaction, items.iter()).await?;
-    for ended in items {
+    for ended in &items {
         let audit = AuditContext { tenant: ended.tenant.clone(), actor: PrincipalId::system(), time: now };
-        updates.push(row(&ended)?);
-        events.push(event_row(&audit, entry(&ended, EventPayload::approval_ended(&ended)))?);
+        updates.push(row(ended)?);
+        events.push(Recorded::new(&audit, [entry(ended, EventPayload::approval_ended(ended))])?);
     }
     transaction.execute_many(UPDATE, &updates).await?;
-    record_rows(transaction, &events).await?;
+    record_each(transaction, &events).await?;
     Ok(Swept { done: count(updates.len()), full: count(rows.len()) >= BATCH, unreadable })
 }
 

@@ -1,20 +1,21 @@
 //! Writing events, in the transaction of the change that they record.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 
 use toolgate_gate::ports::entropy::random_for_id;
 use toolgate_gate::ports::ledger::AuditContext;
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::context::GrantContext;
-use toolgate_model::event::{Event, EventPayload, event_leaf};
+use toolgate_model::context::{ContextId, GrantContext};
+use toolgate_model::event::{Event, EventPayload};
 use toolgate_model::guard::HookDecision;
 use toolgate_model::hook::ToolCalled;
 use toolgate_model::id::EventId;
 use toolgate_model::invocation::Invocation;
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{PrincipalId, TenantId};
 
+use super::event_batches::{Heading, MOST_BYTES, MOST_EVENTS, Term, encode};
 use crate::sql::{Failure, Value};
-use crate::transaction::{Rows, Transaction};
+use crate::transaction::{Rows, Transaction, values};
 
 /// Something to be recorded.
 pub struct Entry {
@@ -66,137 +67,141 @@ impl Entry {
     }
 }
 
-/// The rows of what many commands record, each with what is its own.
-#[derive(Default)]
-pub struct EventGroups {
-    rows: Vec<Vec<Value>>,
-    sizes: Vec<usize>,
+/// The few events that one command records, as the text of a batch.
+pub struct Recorded {
+    tenant: TenantId,
+    events: u32,
+    text: String,
 }
 
-impl EventGroups {
-    /// One command more.
-    pub fn push(&mut self, rows: Vec<Vec<Value>>) {
-        self.sizes.push(rows.len());
-        self.rows.extend(rows);
+impl Recorded {
+    /// The events of these entries, in order.
+    pub fn new(audit: &AuditContext, entries: impl IntoIterator<Item = Entry>) -> Result<Self, Failure> {
+        let mut recorded = Self { tenant: audit.tenant.clone(), events: 0, text: String::new() };
+        for entry in entries {
+            recorded.push(audit, entry)?;
+        }
+        Ok(recorded)
     }
 
-    /// The rows of all of them, in order.
-    pub fn all(&self) -> &[Vec<Value>] {
-        &self.rows
+    fn push(&mut self, audit: &AuditContext, entry: Entry) -> Result<(), Failure> {
+        let id = match entry.id {
+            Some(id) => id,
+            None => EventId::new(audit.time, random_for_id()?),
+        };
+        let tool = entry.tool;
+        let event = Event {
+            id,
+            tenant: audit.tenant.clone(),
+            actor: audit.actor.clone(),
+            agent: entry.agent,
+            context: entry.context,
+            run: entry.run,
+            time: audit.time,
+            payload: entry.payload,
+        };
+        let terms = [
+            Some(event.actor.as_str()),
+            event.agent.as_ref().map(PrincipalId::as_str),
+            event.context.intent_id.as_ref().map(ContextId::as_str),
+            Some(event.payload.name()),
+            event.run.as_deref(),
+            event.context.task_id.as_ref().map(ContextId::as_str),
+            tool.as_deref(),
+        ];
+        let unwritable = |error: &dyn std::fmt::Display| {
+            Refusal::new(Code::Internal, format!("an event cannot be written: {error}"))
+        };
+        let mut text = std::mem::take(&mut self.text).into_bytes();
+        if self.events > 0 {
+            text.push(b'\n');
+        }
+        let heading = Heading(terms.map(Term::of), event.time.as_millis());
+        serde_json::to_writer(&mut text, &heading).map_err(|error| unwritable(&error))?;
+        text.push(b'\n');
+        event.write_canonical(&mut text).map_err(|error| unwritable(&error))?;
+        self.text = String::from_utf8(text).map_err(|error| unwritable(&error))?;
+        self.events = self.events.saturating_add(1);
+        Ok(())
     }
+}
 
-    /// The rows of those whose number is wanted, in order.
-    pub fn of(&self, wanted: impl Fn(usize) -> bool) -> Vec<Vec<Value>> {
-        let mut rest = self.rows.iter();
-        let mut found = Vec::new();
-        for (number, size) in self.sizes.iter().enumerate() {
-            let own = rest.by_ref().take(*size);
-            match wanted(number) {
-                true => found.extend(own.cloned()),
-                false => own.for_each(drop),
+/// The rows of batches, ready to be inserted.
+pub struct BatchRows<'a> {
+    into: &'static str,
+    rows: Vec<Vec<Value<'a>>>,
+}
+
+impl<'a> BatchRows<'a> {
+    /// Gathers what commands record into as few rows as the limits of a batch allow, and gives them their places in the logs
+    /// of their tenants where these are known already.
+    pub async fn of<T: Transaction>(
+        transaction: &mut T,
+        recorded: impl Iterator<Item = &'a Recorded>,
+    ) -> Result<Self, Failure> {
+        let mut logs: BTreeMap<&TenantId, Vec<(u32, String)>> = BTreeMap::new();
+        for one in recorded.filter(|one| one.events > 0) {
+            let batches = logs.entry(&one.tenant).or_default();
+            match batches.last_mut() {
+                Some((events, text)) if fits(*events, text, one) => {
+                    *events = events.saturating_add(one.events);
+                    text.push('\n');
+                    text.push_str(&one.text);
+                }
+                _ => batches.push((one.events, one.text.clone())),
             }
         }
-        found
+        let mut rows = Vec::new();
+        for (tenant, batches) in logs {
+            let mut place = if T::ORDERS_EVENTS { Some(next_place(transaction, tenant).await?) } else { None };
+            for (events, text) in batches {
+                let stored = Value::from(encode(&text));
+                let row = [Value::from(tenant), Value::from(events), stored].into_iter();
+                rows.push(row.chain(place.map(Value::Integer)).collect());
+                place = place.map(|place| place.saturating_add(i64::from(events)));
+            }
+        }
+        let into = if T::ORDERS_EVENTS { INTO_PLACE } else { INTO };
+        Ok(Self { into, rows })
     }
 
-    /// The rows of each by itself.
-    pub fn into_groups(self) -> impl Iterator<Item = Vec<Vec<Value>>> {
-        let mut rest = self.rows.into_iter();
-        self.sizes.into_iter().map(move |size| rest.by_ref().take(size).collect())
+    pub fn insert(&self) -> Rows<'_> {
+        Rows::new(self.into, &self.rows)
     }
 }
 
-const INTO: &str = "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, run, tool)";
+fn fits(events: u32, text: &str, next: &Recorded) -> bool {
+    events.saturating_add(next.events) <= MOST_EVENTS && text.len().saturating_add(next.text.len()) <= MOST_BYTES
+}
 
-/// The same with a place in the tenant's log.
-const INTO_PLACE: &str =
-    "events (tenant, kind, actor, agent, intent, task, time, leaf, canonical, run, tool, sequence)";
-const NEXT_PLACE: &str = "SELECT COALESCE(MAX(sequence), -1) + 1 FROM events WHERE tenant = $1";
+const INTO: &str = "event_batches (tenant, size, events)";
+const INTO_PLACE: &str = "event_batches (tenant, size, events, first)";
 
-/// Records one thing.
+/// The place after the last event of a tenant.
+async fn next_place<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<i64, Failure> {
+    let sql = "SELECT first + size FROM event_batches WHERE tenant = $1 ORDER BY first DESC LIMIT 1";
+    let row = transaction.query_optional(sql, values![tenant]).await?;
+    Ok(row.map_or(Ok(0), |row| row.integer(0))?)
+}
+
+/// Records one event.
 pub async fn record<T: Transaction>(transaction: &mut T, audit: &AuditContext, entry: Entry) -> Result<(), Failure> {
-    record_all(transaction, audit, vec![entry]).await
+    record_all(transaction, audit, [entry]).await
 }
 
-/// Records many things, in order.
+/// Records several events, in order.
 pub async fn record_all<T: Transaction>(
     transaction: &mut T,
     audit: &AuditContext,
-    entries: Vec<Entry>,
+    entries: impl IntoIterator<Item = Entry>,
 ) -> Result<(), Failure> {
-    let rows = entries.into_iter().map(|entry| event_row(audit, entry)).collect::<Result<Vec<_>, _>>()?;
-    record_rows(transaction, &rows).await
+    let each = |entry| Recorded::new(audit, [entry]);
+    let recorded = entries.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
+    record_each(transaction, &recorded).await
 }
 
-/// The rows of many things that happened to many, in order.
-pub fn event_rows<'a>(entries: impl Iterator<Item = (&'a AuditContext, Entry)>) -> Result<Vec<Vec<Value>>, Failure> {
-    entries.map(|(audit, entry)| event_row(audit, entry)).collect()
-}
-
-/// Records what [`event_rows`] made.
-pub async fn record_rows<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>]) -> Result<(), Failure> {
-    // A cascade may have reached nothing.
-    let places = next_places(transaction, rows).await?;
-    Ok(transaction.insert(recording::<T>(rows, &places)).await?)
-}
-
-/// What is inserted to record these, which get these places.
-pub fn recording<'a, T: Transaction>(rows: &'a [Vec<Value>], places: &'a [i64]) -> Rows<'a> {
-    let into = if T::ORDERS_EVENTS { INTO_PLACE } else { INTO };
-    Rows { into, rows, numbers: places, otherwise: "" }
-}
-
-/// The next places in the logs of their tenants for these; none where they get them later.
-pub async fn next_places<T: Transaction>(transaction: &mut T, rows: &[Vec<Value>]) -> Result<Vec<i64>, Failure> {
-    if !T::ORDERS_EVENTS {
-        return Ok(Vec::new());
-    }
-    let mut next: BTreeMap<&Value, i64> = BTreeMap::new();
-    let mut places = Vec::with_capacity(rows.len());
-    for tenant in rows.iter().filter_map(|row| row.first()) {
-        let place = match next.entry(tenant) {
-            btree_map::Entry::Occupied(known) => known.into_mut(),
-            btree_map::Entry::Vacant(unknown) => {
-                let first = transaction.query_optional(NEXT_PLACE, std::slice::from_ref(tenant)).await?;
-                unknown.insert(first.map_or(Ok(0), |row| row.integer(0))?)
-            }
-        };
-        places.push(*place);
-        *place += 1;
-    }
-    Ok(places)
-}
-
-/// The row of one thing that happened.
-pub fn event_row(audit: &AuditContext, entry: Entry) -> Result<Vec<Value>, Failure> {
-    let event = Event {
-        id: match entry.id {
-            Some(id) => id,
-            None => EventId::new(audit.time, random_for_id()?),
-        },
-        tenant: audit.tenant.clone(),
-        actor: audit.actor.clone(),
-        agent: entry.agent,
-        context: entry.context,
-        run: entry.run,
-        time: audit.time,
-        payload: entry.payload,
-    };
-    let unwritable = |error| Refusal::new(Code::Internal, format!("an event cannot be written: {error}"));
-    let canonical = event.to_canonical().map_err(unwritable)?;
-    let leaf = event_leaf(&canonical);
-    Ok(vec![
-        Value::from(&event.tenant),
-        Value::from(event.payload.name()),
-        Value::from(&event.actor),
-        Value::from(event.agent.as_ref()),
-        Value::from(event.context.intent_id.as_ref()),
-        Value::from(event.context.task_id.as_ref()),
-        Value::from(event.time),
-        Value::from(leaf.as_bytes().as_slice()),
-        // INVARIANT: canonical JSON is UTF-8.
-        Value::Text(String::from_utf8(canonical).unwrap_or_default()),
-        Value::from(event.run),
-        Value::from(entry.tool),
-    ])
+/// Records what several commands or tenants have recorded.
+pub async fn record_each<T: Transaction>(transaction: &mut T, recorded: &[Recorded]) -> Result<(), Failure> {
+    let batches = BatchRows::of(transaction, recorded.iter()).await?;
+    Ok(transaction.insert(batches.insert()).await?)
 }

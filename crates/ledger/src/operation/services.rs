@@ -59,7 +59,7 @@ fn read(row: &Row) -> Result<RegisteredService, SqlError> {
     Ok(RegisteredService {
         tenant: row.parsed(0, TenantId::parse)?,
         // A stored definition that is not understood makes the registry unreadable, which closes it.
-        definition: ServiceDefinition::from_json(&row.json(1)?)
+        definition: ServiceDefinition::from_stored_json(&row.json(1)?)
             .map_err(|error| SqlError::Corrupt(format!("definition of a service: {error}")))?,
         created_at: row.time(2)?,
         updated_at: row.time(3)?,

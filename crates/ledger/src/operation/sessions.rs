@@ -48,8 +48,8 @@ pub const BATCH: u32 = 100;
 
 const COLUMNS: &str = "id, principal, tool, run, opened_at, expires_at";
 /// A session with a call in flight is not closed: what the call returns belongs into it.
-const RUNNING: &str = "EXISTS (SELECT 1 FROM invocations WHERE invocations.tenant = tool_sessions.tenant \
-     AND invocations.session = tool_sessions.id AND invocations.status = 'running')";
+const RUNNING: &str = "EXISTS (SELECT 1 FROM calls_in_flight WHERE calls_in_flight.tenant = tool_sessions.tenant \
+     AND calls_in_flight.session = tool_sessions.id AND calls_in_flight.status = 'running')";
 
 impl Administration for OpenSession {
     type Output = ();

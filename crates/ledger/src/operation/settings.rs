@@ -1,11 +1,12 @@
 //! Settings that belong to the ledger itself, and the check that it works.
 
 use async_trait::async_trait;
-use toolgate_gate::ports::ledger::{LedgerState, Revision};
+use toolgate_gate::ports::ledger::{LedgerState, LedgerStatistics, Revision};
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::time::Timestamp;
 
 use super::Operation;
+use super::approvals::CountOpenApprovals;
 use super::newest::ReadNewestId;
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::Failure;
@@ -32,6 +33,11 @@ impl<E: Engine> LedgerState for SqlLedger<E> {
     async fn check(&self) -> Result<(), Refusal> {
         self.heads.intact()?;
         self.engine.write(CheckWrite).await
+    }
+
+    async fn statistics(&self) -> Result<LedgerStatistics, Refusal> {
+        let (open_approvals, oldest_open_approval) = self.engine.read(CountOpenApprovals).await?;
+        Ok(LedgerStatistics { open_approvals, oldest_open_approval, engine: self.engine.statistics().await? })
     }
 }
 

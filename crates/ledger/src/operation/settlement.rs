@@ -5,31 +5,27 @@ use std::sync::Arc;
 
 use toolgate_gate::ports::ledger::{Mandate, RecordDenial, ReportInvocation, Settle};
 use toolgate_gate::refusal::{Code, Refusal, Stage};
-use toolgate_model::constraint::Cost;
 use toolgate_model::event::{AuthorizationDecided, EventPayload, ToolDenied};
 use toolgate_model::invocation::{IdempotencyKey, Invocation};
 
 use super::administration::{Administration, Entitled};
 use super::invocations::{INTO, invoked, row};
 use super::rates::Rates;
-use super::record::{Entry, EventGroups, event_rows, next_places, record, record_all, recording};
-use super::{BatchOperation, Operation, detached};
+use super::record::{BatchRows, Entry, Recorded, record, record_all};
+use super::{BatchOperation, Operation, detached, in_flight};
 use crate::sql::{Failure, SqlError, Value};
 use crate::transaction::{Change, Transaction, values};
 
 /// A call that is to be settled.
 pub struct Settling {
     command: Arc<Settle>,
-    /// What is written down of it, and its events.
-    outcome: Vec<Value>,
-    events: Vec<Vec<Value>>,
+    events: Recorded,
 }
 
 /// Settles calls.
 pub struct SettleAll {
     calls: Vec<Arc<Settle>>,
-    outcomes: Vec<Vec<Value>>,
-    events: EventGroups,
+    events: Vec<Recorded>,
 }
 
 impl BatchOperation for SettleAll {
@@ -38,29 +34,24 @@ impl BatchOperation for SettleAll {
     type Reply = ();
 
     fn ready(command: Arc<Settle>) -> Result<Settling, Failure> {
-        let outcome = outcome(&command);
         let invocation = &command.invocation;
         let decided = command.decision.as_ref().map(|decision| Entry::decided(decision, invocation));
         let returned = invoked(invocation, Some(command.returned.clone()));
-        let entries = decided.into_iter().chain([returned]).map(|entry| (&command.audit, entry));
-        let events = event_rows(entries)?;
-        Ok(Settling { command, outcome, events })
+        let events = Recorded::new(&command.audit, decided.into_iter().chain([returned]))?;
+        Ok(Settling { command, events })
     }
 
     fn of(parts: Vec<Settling>) -> Self {
-        let mut all = Self { calls: Vec::new(), outcomes: Vec::new(), events: EventGroups::default() };
+        let mut all = Self { calls: Vec::new(), events: Vec::new() };
         for part in parts {
             all.calls.push(part.command);
-            all.outcomes.push(part.outcome);
             all.events.push(part.events);
         }
         all
     }
 
     fn into_parts(self) -> Vec<Settling> {
-        let written = self.outcomes.into_iter().zip(self.events.into_groups());
-        let calls = self.calls.into_iter().zip(written);
-        calls.map(|(command, (outcome, events))| Settling { command, outcome, events }).collect()
+        self.calls.into_iter().zip(self.events).map(|(command, events)| Settling { command, events }).collect()
     }
 }
 
@@ -71,31 +62,28 @@ impl Operation for SettleAll {
     const CHANGES_AUTHORITY: bool = false;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Vec<()>, Failure> {
-        // A call that was taken for cut off meanwhile is settled all the same: now it is known. Its agent is named because
-        // PostgreSQL plans this while the table is empty, when the index by agent looks as good as the key: without the
-        // agent it would go through all calls of the tenant in it, for each call, until it has counted them.
-        let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3, http_status = $4, cost = $5, \
-             duration_ms = $6 WHERE tenant = $7 AND agent = $8 AND id = $9 \
-             AND (status = 'running' OR status = 'unknown')";
-        let places = next_places(transaction, self.events.all()).await?;
-        let recording = recording::<T>(self.events.all(), &places);
-        let changed = transaction.change_each(&[Change::Each(sql, &self.outcomes), Change::Insert(recording)]).await?;
-        if changed.iter().flatten().any(|&changed| changed != 1) {
-            return Err(Refusal::new(Code::Internal, "a call was to be settled that was not running").into());
+        let batches = BatchRows::of(transaction, self.events.iter()).await?;
+        let outcomes: Vec<_> = self.calls.iter().map(|settle| in_flight::outcome(&settle.invocation)).collect();
+        let settle = in_flight::settle::<T>();
+        let [settled, removed] = in_flight::settling(&outcomes, &settle);
+        let changed = transaction.change_each(&[settled, removed, Change::Insert(batches.insert())]).await?;
+        let settled: u64 = changed.first().into_iter().flatten().sum();
+        if !usize::try_from(settled).is_ok_and(|settled| settled == outcomes.len()) {
+            in_flight::settle_unknown(transaction, &outcomes, settled).await?;
         }
         let keyed =
             self.calls.iter().map(|settle| &**settle).filter(|settle| settle.invocation.idempotency_key.is_some());
         let (free, kept): (Vec<_>, Vec<_>) = keyed.partition(|settle| settle.never_sent);
         let keep = "UPDATE idempotency_keys SET answer = $1 \
              WHERE tenant = $2 AND agent = $3 AND key = $4 AND invocation = $5";
-        let with_result = |settle: &&Settle| {
+        let kept = kept.into_iter().map(|settle| {
             let answer = Value::from(settle.answer.as_deref());
             [answer].into_iter().chain(claim(settle)).collect()
-        };
-        let kept: Vec<Vec<Value>> = kept.iter().map(with_result).collect();
+        });
+        let kept: Vec<Vec<Value<'_>>> = kept.collect();
         transaction.execute_many(keep, &kept).await?;
         let release = "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND key = $3 AND invocation = $4";
-        let free: Vec<Vec<Value>> = free.iter().map(|settle| claim(settle).to_vec()).collect();
+        let free: Vec<Vec<Value<'_>>> = free.iter().map(|settle| claim(settle).to_vec()).collect();
         transaction.execute_many(release, &free).await?;
         for settle in &self.calls {
             if let Some(finish) = &settle.detached {
@@ -106,24 +94,7 @@ impl Operation for SettleAll {
     }
 }
 
-fn outcome(settle: &Settle) -> Vec<Value> {
-    let invocation = &settle.invocation;
-    let error = invocation.error.as_ref();
-    values![
-        invocation.status.as_str(),
-        error.map(|error| error.code.as_str()),
-        error.map(|error| error.reason.as_str()),
-        invocation.http_status.map(u32::from),
-        invocation.cost.map(Cost::micros),
-        invocation.duration_ms,
-        &invocation.tenant,
-        &invocation.agent,
-        invocation.id,
-    ]
-    .to_vec()
-}
-
-fn claim(settle: &Settle) -> [Value; 4] {
+fn claim(settle: &Settle) -> [Value<'_>; 4] {
     let invocation = &settle.invocation;
     [
         Value::from(&invocation.tenant),
@@ -143,17 +114,12 @@ impl Operation for RecordDenial {
         if let Some(finish) = &self.detached {
             detached::finish_refused(transaction, &self.audit, invocation.id, finish).await?;
         }
-        let was_admitted = self.revert_admission(transaction).await?;
-        if !was_admitted {
-            match transaction.insert_many(INTO, &[row(invocation, None)?]).await {
-                // Any other refusal never overwrites an admitted call: its record says that it may have been carried out.
-                Err(SqlError::Taken(_)) => {
-                    let reason = "the call was admitted, and its outcome is not known";
-                    return Err(Refusal::new(Code::OutcomeUnknown, reason).with("invocation_id", invocation.id).into());
-                }
-                inserted => inserted?,
-            }
+        let was_admitted = self.revert_admission(transaction).await.map_err(|error| self.never_overwrites(error))?;
+        if in_flight::contains(transaction, invocation.id).await? {
+            return Err(self.outcome_unknown());
         }
+        let inserted = transaction.insert_many(INTO, &[row(invocation)?]).await;
+        inserted.map_err(|error| self.never_overwrites(error.into()))?;
         let payload = EventPayload::ToolDenied(Box::new(ToolDenied {
             invocation_id: invocation.id,
             grant_id: invocation.grant,
@@ -164,6 +130,7 @@ impl Operation for RecordDenial {
             error_code: self.error.code.clone(),
             reason: self.error.reason.clone(),
             returned: Some(self.returned.clone()),
+            trace_id: invocation.trace.trace_id.map(|id| id.to_string()),
         }));
         let mut entries = Vec::new();
         if !was_admitted {
@@ -188,6 +155,12 @@ impl Operation for RecordDenial {
 
 /// The denial of a call whose admission the ledger did not confirm.
 trait RevertAdmission {
+    /// The refusal of a denial whose call was admitted.
+    fn outcome_unknown(&self) -> Failure;
+
+    /// No other denial overwrites an admitted call: its record says that it may have been carried out.
+    fn never_overwrites(&self, error: Failure) -> Failure;
+
     /// Takes the admission back if it was made all the same; answers whether it was. Nobody carries such a call out: the
     /// gate that asked was told that the admission failed.
     fn revert_admission<T: Transaction>(
@@ -197,18 +170,23 @@ trait RevertAdmission {
 }
 
 impl RevertAdmission for RecordDenial {
+    fn outcome_unknown(&self) -> Failure {
+        let reason = "the call was admitted, and its outcome is not known";
+        Refusal::new(Code::OutcomeUnknown, reason).with("invocation_id", self.invocation.id).into()
+    }
+
+    fn never_overwrites(&self, error: Failure) -> Failure {
+        if matches!(error, Failure::Sql(SqlError::Taken(_))) { self.outcome_unknown() } else { error }
+    }
+
     async fn revert_admission<T: Transaction>(&self, transaction: &mut T) -> Result<bool, Failure> {
         if self.stage != Stage::Admit.as_str() || self.error.code != Code::LedgerUnavailable.as_str() {
             return Ok(false);
         }
-        let Invocation { tenant, agent, id, .. } = &self.invocation;
-        let sql = "UPDATE invocations SET status = $1, error_code = $2, error_reason = $3 \
-             WHERE tenant = $4 AND agent = $5 AND id = $6 AND status = 'running'";
-        let (code, reason) = (self.error.code.as_str(), self.error.reason.as_str());
-        let parameters = values![self.invocation.status.as_str(), code, reason, tenant, agent, *id];
-        if transaction.execute(sql, parameters).await? == 0 {
+        if !in_flight::withdraw(transaction, &self.invocation, self.audit.time).await? {
             return Ok(false);
         }
+        let Invocation { tenant, agent, id, .. } = &self.invocation;
         let release = "DELETE FROM idempotency_keys WHERE tenant = $1 AND agent = $2 AND invocation = $3";
         transaction.execute(release, values![tenant, agent, *id]).await?;
         Ok(true)
@@ -230,7 +208,7 @@ impl Administration for ReportInvocation {
         let mut rates = Rates::hold(transaction, limited).await?;
         rates.reserve(&self.lineage, by.time)?;
         transaction.change_each(&rates.into_reserved().changes()).await?;
-        transaction.insert_many(INTO, &[row(&self.invocation, None)?]).await?;
+        transaction.insert_many(INTO, &[row(&self.invocation)?]).await?;
         record(transaction, by, invoked(&self.invocation, None)).await
     }
 }

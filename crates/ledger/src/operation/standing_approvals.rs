@@ -183,7 +183,7 @@ pub async fn insert<T: Transaction>(transaction: &mut T, standing: &StandingAppr
 }
 
 /// The parameters of [`UPDATE`].
-pub fn row(standing: &StandingApproval) -> Result<Vec<Value>, SqlError> {
+pub fn row(standing: &StandingApproval) -> Result<Vec<Value<'_>>, SqlError> {
     Ok(vec![
         Value::from(standing.used),
         Value::from(standing.revoked_at),

@@ -190,7 +190,7 @@ async fn credentials_in<T: Transaction>(
     }
     let places = placeholders(vaults.len());
     let sql = format!("SELECT id, vault FROM credentials WHERE vault IN ({places}) ORDER BY id");
-    let parameters: Vec<Value> = vaults.iter().map(Value::from).collect();
+    let parameters: Vec<Value<'_>> = vaults.iter().map(Value::from).collect();
     for row in transaction.query(&sql, &parameters).await? {
         let vault = row.parsed(1, VaultId::parse)?;
         held.entry(vault).or_default().push(row.parsed(0, CredentialId::parse)?);

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
+use toolgate_gate::distribution::Counted;
 use toolgate_gate::refusal::Refusal;
 
+use crate::batch_sizes::{BatchSizes, batch_sizes};
 use crate::sql::unavailable;
 
 /// How many commands one transaction carries.
@@ -17,7 +19,10 @@ const BATCH: usize = 128;
 const QUEUE: usize = 4096;
 
 /// Sends commands in batches.
-pub(super) struct Batches<C, A>(mpsc::Sender<Waiting<C, A>>);
+pub(super) struct Batches<C, A> {
+    queue: mpsc::Sender<Waiting<C, A>>,
+    sizes: Arc<BatchSizes>,
+}
 
 struct Waiting<C, A> {
     command: C,
@@ -32,10 +37,12 @@ impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
         R: Future<Output = Result<Vec<A>, Refusal>> + Send + 'static,
     {
         let (sender, mut queue) = mpsc::channel::<Waiting<C, A>>(QUEUE);
-        let run = Arc::new(run);
+        let (run, sizes) = (Arc::new(run), Arc::new(batch_sizes()));
+        let counted = Arc::clone(&sizes);
         tokio::spawn(async move {
             let mut waiting = Vec::with_capacity(BATCH);
             while queue.recv_many(&mut waiting, BATCH).await > 0 {
+                counted.add(u64::try_from(waiting.len()).unwrap_or(u64::MAX));
                 // Whoever was in the batch is told that the ledger is not available; the next one is sent.
                 let sent = AssertUnwindSafe(send(&*run, std::mem::take(&mut waiting))).catch_unwind().await;
                 if sent.is_err() {
@@ -43,13 +50,23 @@ impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
                 }
             }
         });
-        Self(sender)
+        Self { queue: sender, sizes }
+    }
+
+    /// How many commands wait.
+    pub(super) fn queued(&self) -> u64 {
+        u64::try_from(self.queue.max_capacity().saturating_sub(self.queue.capacity())).unwrap_or(u64::MAX)
+    }
+
+    /// How many commands were sent together.
+    pub(super) fn sizes(&self) -> Counted {
+        self.sizes.counted()
     }
 
     /// Has one command carried out with whatever else is waiting.
     pub(super) async fn submit(&self, command: C) -> Result<A, Refusal> {
         let (reply, received) = oneshot::channel();
-        self.0.send(Waiting { command, reply }).await.map_err(|_| unavailable())?;
+        self.queue.send(Waiting { command, reply }).await.map_err(|_| unavailable())?;
         received.await.unwrap_or_else(|_| Err(unavailable()))
     }
 }

@@ -1,14 +1,16 @@
 //! A transaction on PostgreSQL.
 
+use std::borrow::Cow;
+
 use bytes::BytesMut;
 use futures_util::future::try_join_all;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use toolgate_gate::ports::ledger::{Generation, Revision};
 
-use super::change::{Parameters, PreparedChange};
+use super::change::PreparedChange;
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{Change, Query, Rows, Transaction};
+use crate::transaction::{Change, Query, Rows, Table, Transaction};
 
 /// The lock under which replicas integrate events one at a time.
 const INTEGRATION_LOCK: i64 = 0x7467_6c6f_6773;
@@ -31,18 +33,19 @@ impl<'a> PostgresTransaction<'a> {
 }
 
 impl Transaction for PostgresTransaction<'_> {
+    const INSERT: &'static str = "INSERT INTO";
     const FOR_SHARE: &'static str = " FOR SHARE";
     const FOR_UPDATE: &'static str = " FOR UPDATE";
     const FOR_UPDATE_SKIPPING: &'static str = " FOR UPDATE SKIP LOCKED";
     const ORDERS_EVENTS: bool = false;
 
-    async fn query(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Row>, SqlError> {
+    async fn query(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<Vec<Row>, SqlError> {
         let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
         let rows = self.transaction.query(&statement, &bound(parameters)).await.map_err(|error| sql_error(&error))?;
         rows.iter().map(read).collect()
     }
 
-    async fn query_each(&mut self, queries: &[Query]) -> Result<Vec<Vec<Row>>, SqlError> {
+    async fn query_each(&mut self, queries: &[Query<'_>]) -> Result<Vec<Vec<Row>>, SqlError> {
         let mut prepared = Vec::with_capacity(queries.len());
         for (sql, parameters) in queries {
             let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
@@ -54,13 +57,17 @@ impl Transaction for PostgresTransaction<'_> {
         results.iter().map(|rows| rows.iter().map(read).collect()).collect()
     }
 
-    async fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, SqlError> {
+    async fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64, SqlError> {
         let statement = self.transaction.prepare_cached(sql).await.map_err(|error| sql_error(&error))?;
         self.transaction.execute(&statement, &bound(parameters)).await.map_err(|error| sql_error(&error))
     }
 
-    async fn execute_many(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<Vec<u64>, SqlError> {
+    async fn execute_many(&mut self, sql: &str, parameters: &[Vec<Value<'_>>]) -> Result<Vec<u64>, SqlError> {
         Ok(self.change_each(&[Change::Each(sql, parameters)]).await?.pop().unwrap_or_default())
+    }
+
+    async fn execute_with(&mut self, table: Table<'_>, sql: &str) -> Result<u64, SqlError> {
+        Ok(self.change_each(&[Change::With(table, sql)]).await?.into_iter().flatten().sum())
     }
 
     async fn insert(&mut self, rows: Rows<'_>) -> Result<(), SqlError> {
@@ -82,8 +89,8 @@ impl Transaction for PostgresTransaction<'_> {
                 chunk.iter().map(|(_, statement, parameters)| (statement, parameters.bound())).collect();
             let in_flight = bound.iter().map(|(statement, bound)| self.transaction.execute(*statement, bound));
             let counts = try_join_all(in_flight).await.map_err(|error| sql_error(&error))?;
-            for ((number, _, parameters), count) in chunk.iter().zip(counts) {
-                if let (Parameters::Values(_), Some(counts)) = (parameters, changed.get_mut(*number)) {
+            for ((number, _, _), count) in chunk.iter().zip(counts) {
+                if let Some(counts) = changed.get_mut(*number) {
                     counts.push(count);
                 }
             }
@@ -122,29 +129,30 @@ pub(super) fn sql_error(error: &tokio_postgres::Error) -> SqlError {
     }
 }
 
-pub(super) fn bound(parameters: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+pub(super) fn bound<'a>(parameters: &'a [Value<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
     parameters.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
 fn read(row: &tokio_postgres::Row) -> Result<Row, SqlError> {
     let columns = (0..row.len()).map(|column| {
-        row.try_get::<_, Option<Value>>(column)
+        row.try_get::<_, Option<Value<'static>>>(column)
             .map(|value| value.unwrap_or(Value::Null))
             .map_err(|error| sql_error(&error))
     });
     columns.collect::<Result<_, _>>().map(Row::new)
 }
 
-impl ToSql for Value {
+impl ToSql for Value<'_> {
     fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
-            Self::Blob(bytes) => bytes.as_slice().to_sql(kind, out),
+            Self::Blob(bytes) => bytes.as_ref().to_sql(kind, out),
+            Self::Id(id) => id.as_str().to_sql(kind, out),
             Self::Integer(integer) => match *kind {
                 Type::INT4 => i32::try_from(*integer)?.to_sql(kind, out),
                 _ => integer.to_sql(kind, out),
             },
             Self::Null => Ok(IsNull::Yes),
-            Self::Text(text) => text.as_str().to_sql(kind, out),
+            Self::Text(text) => text.as_ref().to_sql(kind, out),
         }
     }
 
@@ -155,13 +163,13 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-impl<'a> FromSql<'a> for Value {
+impl<'a> FromSql<'a> for Value<'static> {
     fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         Ok(match *kind {
-            Type::BYTEA => Self::Blob(raw.to_vec()),
+            Type::BYTEA => Self::Blob(Cow::Owned(raw.to_vec())),
             Type::INT4 => Self::Integer(i64::from(i32::from_sql(kind, raw)?)),
             Type::INT8 => Self::Integer(i64::from_sql(kind, raw)?),
-            _ => Self::Text(<&str>::from_sql(kind, raw)?.to_owned()),
+            _ => Self::Text(Cow::Owned(<&str>::from_sql(kind, raw)?.to_owned())),
         })
     }
 

@@ -33,6 +33,12 @@ impl Readers {
         })
     }
 
+    /// How many connections there may be, and how many are in use.
+    pub(super) fn connections(&self) -> (u64, u64) {
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        (count(CONNECTIONS), count(CONNECTIONS.saturating_sub(self.places.available_permits())))
+    }
+
     pub(super) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| unavailable())?;
         let idle = Arc::clone(&self.idle);

@@ -1,5 +1,6 @@
 //! A transaction on SQLite: statements run at once, on the thread that has the connection.
 
+use std::borrow::Cow;
 use std::future::{Future, ready};
 
 use rusqlite::Connection;
@@ -8,7 +9,7 @@ use toolgate_gate::ports::ledger::{Generation, Revision};
 
 use super::connection::sql_error;
 use crate::sql::{Row, SqlError, Value};
-use crate::transaction::{Insert, Rows, Transaction, insert_statement};
+use crate::transaction::{Insert, Rows, Table, Transaction, insert_statement};
 
 /// How many rows one statement inserts, and which sizes are left for the rest.
 const AT_ONCE: [usize; 6] = [32, 16, 8, 4, 2, 1];
@@ -33,7 +34,7 @@ impl<'a> SqliteTransaction<'a> {
         Self { connection, generation: Some(generation) }
     }
 
-    fn query_now(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Row>, rusqlite::Error> {
+    fn query_now(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<Vec<Row>, rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let width = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
@@ -46,7 +47,7 @@ impl<'a> SqliteTransaction<'a> {
         Ok(rows_read)
     }
 
-    fn execute_now(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, rusqlite::Error> {
+    fn execute_now(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64, rusqlite::Error> {
         let changed = self.connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(parameters))?;
         Ok(u64::try_from(changed).unwrap_or(u64::MAX))
     }
@@ -54,14 +55,12 @@ impl<'a> SqliteTransaction<'a> {
     /// Inserts rows, several with each statement: preparing the tables for one costs as much as a row.
     fn insert_now(&mut self, rows: Rows<'_>) -> Result<(), rusqlite::Error> {
         let columns = rows.columns();
-        let Rows { into, rows, numbers, otherwise } = rows;
-        let numbers: Vec<Value> = numbers.iter().copied().map(Value::Integer).collect();
+        let Rows { into, rows, otherwise } = rows;
         let mut done = 0;
         for size in AT_ONCE {
             while let Some(chunk) = rows.get(done..done + size) {
                 let insert = insert_statement(Insert { verb: VERB, otherwise }, into, size, columns);
-                let numbers = numbers.get(done..).unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
-                let values = chunk.iter().zip(numbers).flat_map(|(row, number)| row.iter().chain(number));
+                let values = chunk.iter().flatten();
                 self.connection.prepare_cached(&insert)?.execute(rusqlite::params_from_iter(values))?;
                 done += size;
             }
@@ -69,9 +68,24 @@ impl<'a> SqliteTransaction<'a> {
         Ok(())
     }
 
-    fn execute_all_now(&mut self, sql: &str, parameters: &[Vec<Value>]) -> Result<Vec<u64>, rusqlite::Error> {
+    /// Runs the statement on several rows at a time.
+    fn execute_with_now(&mut self, table: Table<'_>, sql: &str) -> Result<u64, rusqlite::Error> {
+        let (mut done, mut changed) = (0, 0);
+        for size in AT_ONCE {
+            while let Some(chunk) = table.rows.get(done..done + size) {
+                let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
+                let statement = table.statement(&format!("VALUES {}", vec![row.as_str(); size].join(", ")), sql);
+                let values = rusqlite::params_from_iter(chunk.iter().flatten());
+                changed += self.connection.prepare_cached(&statement)?.execute(values)?;
+                done += size;
+            }
+        }
+        Ok(u64::try_from(changed).unwrap_or(u64::MAX))
+    }
+
+    fn execute_all_now(&mut self, sql: &str, parameters: &[Vec<Value<'_>>]) -> Result<Vec<u64>, rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(sql)?;
-        let run = |set: &Vec<Value>| {
+        let run = |set: &Vec<Value<'_>>| {
             let changed = statement.execute(rusqlite::params_from_iter(set))?;
             Ok(u64::try_from(changed).unwrap_or(u64::MAX))
         };
@@ -80,26 +94,35 @@ impl<'a> SqliteTransaction<'a> {
 }
 
 impl Transaction for SqliteTransaction<'_> {
+    const INSERT: &'static str = VERB;
     // Only one transaction writes at a time.
     const FOR_SHARE: &'static str = "";
     const FOR_UPDATE: &'static str = "";
     const FOR_UPDATE_SKIPPING: &'static str = "";
     const ORDERS_EVENTS: bool = true;
 
-    fn query(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send {
+    fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+    ) -> impl Future<Output = Result<Vec<Row>, SqlError>> + Send {
         ready(self.query_now(sql, parameters).map_err(|error| sql_error(&error)))
     }
 
-    fn execute(&mut self, sql: &str, parameters: &[Value]) -> impl Future<Output = Result<u64, SqlError>> + Send {
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> impl Future<Output = Result<u64, SqlError>> + Send {
         ready(self.execute_now(sql, parameters).map_err(|error| sql_error(&error)))
     }
 
     fn execute_many(
         &mut self,
         sql: &str,
-        parameters: &[Vec<Value>],
+        parameters: &[Vec<Value<'_>>],
     ) -> impl Future<Output = Result<Vec<u64>, SqlError>> + Send {
         ready(self.execute_all_now(sql, parameters).map_err(|error| sql_error(&error)))
+    }
+
+    fn execute_with(&mut self, table: Table<'_>, sql: &str) -> impl Future<Output = Result<u64, SqlError>> + Send {
+        ready(self.execute_with_now(table, sql).map_err(|error| sql_error(&error)))
     }
 
     fn insert(&mut self, rows: Rows<'_>) -> impl Future<Output = Result<(), SqlError>> + Send {
@@ -116,7 +139,7 @@ impl Transaction for SqliteTransaction<'_> {
 
     fn revision(&mut self) -> impl Future<Output = Result<Revision, SqlError>> + Send {
         // Every change writes an event, and positions are given out in the order of the commits.
-        let rows = self.query_now("SELECT COALESCE(MAX(position), 0) FROM events", &[]);
+        let rows = self.query_now("SELECT COALESCE(MAX(position), 0) FROM event_batches", &[]);
         let revision = rows
             .map_err(|error| sql_error(&error))
             .and_then(|rows| rows.first().map_or(Err(SqlError::Corrupt("no revision".to_owned())), |row| row.count(0)));
@@ -124,10 +147,11 @@ impl Transaction for SqliteTransaction<'_> {
     }
 }
 
-impl rusqlite::ToSql for Value {
+impl rusqlite::ToSql for Value<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Blob(bytes) => ValueRef::Blob(bytes),
+            Self::Id(id) => ValueRef::Text(id.as_str().as_bytes()),
             Self::Integer(integer) => ValueRef::Integer(*integer),
             Self::Null => ValueRef::Null,
             Self::Text(text) => ValueRef::Text(text.as_bytes()),
@@ -135,14 +159,15 @@ impl rusqlite::ToSql for Value {
     }
 }
 
-fn read(value: ValueRef<'_>) -> Value {
+fn read(value: ValueRef<'_>) -> Value<'static> {
     match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(integer) => Value::Integer(integer),
-        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+        ValueRef::Blob(bytes) => Value::Blob(Cow::Owned(bytes.to_vec())),
         // Text that is not UTF-8 was not written by this program; as bytes it fails to be read as text.
         ValueRef::Text(bytes) => {
-            String::from_utf8(bytes.to_vec()).map_or_else(|error| Value::Blob(error.into_bytes()), Value::Text)
+            let text = String::from_utf8(bytes.to_vec());
+            text.map_or_else(|error| Value::Blob(Cow::Owned(error.into_bytes())), |text| Value::Text(Cow::Owned(text)))
         }
         // The schema has no such column.
         ValueRef::Real(_) => Value::Null,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
+use toolgate_gate::distribution::Counted;
 use toolgate_gate::ports::ledger::Generation;
 use toolgate_gate::refusal::Refusal;
 
@@ -67,6 +68,11 @@ impl Writer {
     /// The point in the history of authority that whoever reads from now on has reached.
     pub(super) fn generation(&self) -> Generation {
         self.generation.load(Ordering::Acquire)
+    }
+
+    /// How many operations wait, and how many were written together.
+    pub(super) fn statistics(&self) -> (u64, Counted) {
+        (u64::try_from(self.queue.length()).unwrap_or(u64::MAX), self.queue.batches())
     }
 
     pub(super) async fn run<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {

@@ -215,8 +215,8 @@ async fn a_change_and_its_events_are_one(fixture: &LedgerFixture) {
     let root = tenant.grant("coordinator").await;
     tenant.delegate(&root, "worker").await.unwrap();
     let pending = format!(
-        "SELECT COUNT(*) FROM events WHERE tenant = '{0}' AND \
-         (sequence IS NULL OR sequence >= (SELECT size FROM heads WHERE tenant = '{0}'))",
+        "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM event_batches WHERE tenant = '{0}' AND \
+         (first IS NULL OR first >= (SELECT size FROM heads WHERE tenant = '{0}'))",
         tenant.id
     );
     tenant.integrate().await;

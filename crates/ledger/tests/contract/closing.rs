@@ -30,8 +30,11 @@ async fn a_call_that_cannot_be_read_keeps_no_other_from_being_closed(fixture: &L
     damaged.running(&damaged.grant(None).await).await;
     sound.tenant.clock.advance(Duration::from_millis(1));
     let call = sound.running(&sound.grant(None).await).await;
-    support::run(fixture, &format!("UPDATE invocations SET parameters = '{{' WHERE tenant = '{}'", damaged.tenant.id))
-        .await;
+    support::run(
+        fixture,
+        &format!("UPDATE calls_in_flight SET parameters = '{{' WHERE tenant = '{}'", damaged.tenant.id),
+    )
+    .await;
     sound.tenant.wait(DEADLINE + 1);
 
     let reported = sound.tenant.ledger.close_calls(sound.tenant.now()).await.unwrap_err();

@@ -66,7 +66,7 @@ fn everything() -> PrincipalChanges {
         rate_limits: Some(serde_json::from_value(json!({"*": {"requests": 5, "per_seconds": 1}})).unwrap()),
         tool_allowlist: Some(Some([tool("openwop:http.fetch")].into())),
         labels: Some([Label::parse("team:payments").unwrap(), Label::parse("trusted").unwrap()].into()),
-        detaches: Some(true),
+        detach_calls: Some(true),
     }
 }
 
@@ -214,7 +214,8 @@ async fn what_an_allowlist_names_in_vain_is_recorded_with_it(fixture: &LedgerFix
 async fn a_stored_scope_that_is_none_any_more_leaves_its_principal_readable(fixture: &LedgerFixture) {
     let tenant = fixture.tenant().await;
     let agent = tenant.agent("billing").await;
-    let damage = r#"UPDATE principals SET scopes = '["user@mail","mail:*"]' WHERE id = 'billing' RETURNING created_at"#;
+    let damage = r#"UPDATE principals SET attributes = '{"permissions":["tools.invoke"],"scopes":["user@mail","mail:*"]}'
+        WHERE id = 'billing' RETURNING created_at"#;
     number(fixture, damage).await;
 
     let found = read(&tenant, &agent).await;

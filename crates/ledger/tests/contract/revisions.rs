@@ -58,7 +58,7 @@ async fn assert_looked_at_again(caller: &Caller, grant: &Grant, before: &Admit) 
     assert_eq!(caller.send(Admit { generation: 0, ..another(before) }).await, Admission::Stale);
     assert_eq!(caller.tenant.events_of("agent.toolCalled").await.len(), told);
     let after = caller.running(grant).await;
-    assert_ne!(after.agent_revision, before.agent_revision);
+    assert_ne!(after.agent, before.agent);
     assert_eq!(caller.tenant.events_of("agent.toolCalled").await.len(), told + 1);
 }
 
@@ -106,7 +106,7 @@ async fn a_removed_agent_is_seen_at_the_other_replica(fixture: &LedgerFixture) {
     let there = caller.at_replica(fixture).await;
     let mut call = there.call(&caller.grant(None).await).await;
     call.invocation.agent = worker.clone();
-    call.agent_revision = Some(1);
+    call.agent = there.registered(&worker).await;
     assert_eq!(there.send(another(&call)).await, Admission::Admitted);
 
     caller.tenant.remove(&worker).await.unwrap();
@@ -121,7 +121,7 @@ async fn an_agent_that_was_registered_meanwhile_is_looked_at(fixture: &LedgerFix
     let grant = caller.delegate(&caller.grant(None).await, None).await;
     assert_eq!(grant.agent, principal("worker"));
     let before = caller.running(&grant).await;
-    assert_eq!(before.agent_revision, None, "nobody registered it");
+    assert_eq!(before.agent, None, "nobody registered it");
     caller.tenant.agent("worker").await;
     assert_looked_at_again(&caller, &grant, &before).await;
 }

@@ -3,7 +3,14 @@
 use futures_util::future::try_join_all;
 use toolgate_testkit::ledger_fixture::LedgerFixture;
 
-contract!(a_setting_is_set_once, of_many_who_set_at_once_all_get_the_same_answer, a_working_ledger_says_so);
+use super::support::approvals::{ask, question};
+
+contract!(
+    a_setting_is_set_once,
+    of_many_who_set_at_once_all_get_the_same_answer,
+    a_working_ledger_says_so,
+    the_figures_of_a_ledger_count_what_it_holds,
+);
 
 async fn a_setting_is_set_once(fixture: &LedgerFixture) {
     let ledger = fixture.ledger();
@@ -29,4 +36,17 @@ async fn a_working_ledger_says_so(fixture: &LedgerFixture) {
     fixture.ledger().check().await.unwrap();
     fixture.ledger().check().await.unwrap();
     assert_eq!(fixture.ledger().setting("audit_key").await.unwrap(), None);
+}
+
+async fn the_figures_of_a_ledger_count_what_it_holds(fixture: &LedgerFixture) {
+    let fresh = fixture.ledger().statistics().await.unwrap();
+    assert_eq!((fresh.open_approvals, fresh.oldest_open_approval), (0, None));
+    assert!(fresh.engine.bytes > 0 && fresh.engine.pool_connections > 0, "{fresh:?}");
+
+    let tenant = fixture.tenant().await;
+    let first = ask(&tenant, question(&tenant)).await;
+    tenant.wait(1);
+    ask(&tenant, question(&tenant)).await;
+    let asked = fixture.ledger().statistics().await.unwrap();
+    assert_eq!((asked.open_approvals, asked.oldest_open_approval), (2, Some(first.created_at)));
 }

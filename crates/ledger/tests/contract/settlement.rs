@@ -29,6 +29,7 @@ contract!(
     refused_and_reported_calls_cannot_be_settled,
     a_refusal_never_overwrites_an_admitted_call,
     an_admission_that_was_not_confirmed_is_taken_back_with_the_refusal,
+    an_admission_that_comes_after_its_refusal_is_not_made,
     a_refusal_that_quotes_a_nul_is_recorded,
     a_report_counts_at_its_grant_and_at_every_grant_above_it,
     a_report_through_a_grant_that_has_ended_is_refused,
@@ -58,6 +59,29 @@ async fn a_refusal_never_overwrites_an_admitted_call(fixture: &LedgerFixture) {
     caller.settle(&call, "{}").await;
     refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(denial())).await;
     assert_eq!(caller.record(call.invocation.id).await.unwrap().status, InvocationStatus::Success);
+}
+
+async fn an_admission_that_comes_after_its_refusal_is_not_made(fixture: &LedgerFixture) {
+    let caller = Caller::new(fixture).await;
+    let grant = caller.grant(None).await;
+    let call = caller.call(&grant).await;
+    let denial = denial_of(&caller, &call.invocation, error("LEDGER_UNAVAILABLE"));
+    fixture.ledger().record_denial(denial.clone()).await.unwrap();
+
+    // The ledger was slow: the admission that the gate has given up on arrives now, together with another one.
+    let other = caller.call(&grant).await;
+    let ledger = fixture.ledger();
+    let (late, admitted) = tokio::join!(ledger.admit(call.clone().into()), ledger.admit(other.clone().into()));
+
+    assert!(late.is_err(), "{late:?}");
+    assert_eq!(admitted.unwrap(), Admission::Admitted);
+    assert_eq!(caller.record(call.invocation.id).await.unwrap().status, InvocationStatus::Denied);
+    assert_eq!(caller.tenant.events_of("agent.toolCalled").await.len(), 2);
+    // The same refusal again changes nothing.
+    refused(&caller.tenant, Code::OutcomeUnknown, fixture.ledger().record_denial(denial)).await;
+    caller.tenant.wait(48 * 3600);
+    assert_eq!(fixture.ledger().close_calls(caller.tenant.now()).await.unwrap(), 1, "only the other call was running");
+    assert_eq!(caller.record(call.invocation.id).await.unwrap().status, InvocationStatus::Denied);
 }
 
 async fn an_admission_that_was_not_confirmed_is_taken_back_with_the_refusal(fixture: &LedgerFixture) {

@@ -38,7 +38,13 @@ pub enum Channel {
     Web,
 }
 
+impl Decision {
+    pub(crate) const ALL: [Self; 3] = [Self::Approve, Self::Deny, Self::Override];
+}
+
 impl Channel {
+    pub(crate) const ALL: [Self; 4] = [Self::Http, Self::Terminal, Self::Host, Self::Web];
+
     /// As it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,7 +57,7 @@ impl Channel {
 
     /// Reads [`Channel::as_str`] back.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Http, Self::Terminal, Self::Host, Self::Web].into_iter().find(|channel| channel.as_str() == text)
+        Self::ALL.into_iter().find(|channel| channel.as_str() == text)
     }
 }
 

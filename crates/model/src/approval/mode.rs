@@ -59,6 +59,9 @@ impl Mode {
     /// All of them, the strictest first.
     pub const ALL: [Self; 3] = [Self::Default, Self::AutoEdit, Self::Force];
 
+    /// Other names that hosts use for [`Mode::Force`].
+    pub const ALIASES: [&'static str; 3] = ["yolo", "dangerously_skip_permissions", "dangerously-skip-permissions"];
+
     /// As it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,10 +73,10 @@ impl Mode {
 
     /// Reads a mode, by its name or by another spelling that hosts use for it.
     pub fn parse(text: &str) -> Result<Self, ModeError> {
-        match text {
-            "yolo" | "dangerously_skip_permissions" | "dangerously-skip-permissions" => Ok(Self::Force),
-            _ => Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| ModeError(text.to_owned())),
+        if Self::ALIASES.contains(&text) {
+            return Ok(Self::Force);
         }
+        Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| ModeError(text.to_owned()))
     }
 
     /// Whether a call of this kind passes without asking.

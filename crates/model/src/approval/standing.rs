@@ -96,6 +96,10 @@ pub enum RequestedReach {
     User,
 }
 
+impl RequestedReach {
+    pub(crate) const ALL: [Self; 3] = [Self::Session, Self::Workspace, Self::User];
+}
+
 /// An answer that also covers later calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingApproval {
@@ -138,7 +142,8 @@ pub struct StandingApproval {
 }
 
 /// Whether a standing approval still covers anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StandingState {
     /// It does.
     Active,
@@ -151,6 +156,8 @@ pub enum StandingState {
 }
 
 impl StandingState {
+    pub(crate) const ALL: [Self; 4] = [Self::Active, Self::Expired, Self::Revoked, Self::UsedUp];
+
     /// As it is shown.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -79,6 +79,9 @@ pub struct ToolDenied {
     pub stage: Cow<'static, str>,
     /// The tool, or what the caller called it.
     pub tool: String,
+    /// As in [`ToolInvoked`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }
 
 /// RFC 0064: an allowlist names a tool that does not exist, so that no call of it will ever be made.
@@ -131,6 +134,9 @@ pub struct ToolInvoked {
     pub service: Option<ServiceName>,
     pub status: InvocationStatus,
     pub tool: String,
+    /// The distributed trace that the call belongs to, where its caller or the gate traces it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }
 
 impl Event {

@@ -47,6 +47,7 @@ fn invoked() -> ToolInvoked {
         request_fingerprint: Some("cd".repeat(32)),
         reported: true,
         returned: None,
+        trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
     }
 }
 
@@ -62,6 +63,7 @@ fn an_event_is_written_in_canonical_form() {
         cost: None.into(),
         request_fingerprint: None,
         reported: false,
+        trace_id: None,
         parameters_summary: Map::new(),
         ..invoked()
     };

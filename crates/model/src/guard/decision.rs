@@ -23,6 +23,13 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    pub const ALL: [Self; 3] = [Self::Native, Self::Aos, Self::Joch];
+
+    /// Reads [`Dialect::as_str`] back.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.as_str() == text)
+    }
+
     /// As it is stored, shown and configured.
     pub fn as_str(self) -> &'static str {
         match self {

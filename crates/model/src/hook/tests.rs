@@ -76,6 +76,7 @@ fn shown_return(invocation: &Invocation, returned: ToolReturned) -> Value {
         error_code: "A_CODE".to_owned(),
         reason: "a sentence that is not shown".to_owned(),
         returned: Some(returned),
+        trace_id: None,
     }));
     shown(invocation, EventId::new(invocation.created_at, [8; 10]), denied)
 }

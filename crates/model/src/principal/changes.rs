@@ -1,34 +1,54 @@
-//! What can be changed about a principal after it was registered.
+//! The attributes of a principal: what an administrator decides about it, when it is registered and afterwards. They are
+//! passed on, stored and compared as a whole, so that a new one is added here and where it is used.
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::{Principal, ToolRateLimits};
 use crate::descriptor::ToolId;
-use crate::permission::PermissionSet;
+use crate::permission::{Permission, PermissionSet};
 use crate::principal_scope::HeldScopes;
 use crate::text::{Label, Line};
 
-/// What is to be different about a principal; `None` leaves it as it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What is to be different about a principal; `None` leaves it as it is. As JSON it is what the ledger stores: the
+/// differences from a principal that was just registered. Scopes are then read as they were stored, valid or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PrincipalChanges {
-    /// What people call it; `Some(None)` takes the name away.
+    /// `Some(None)` takes the name away.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Option<Line>>,
-    /// All the scopes that it holds.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "stored_scopes")]
     pub scopes: Option<HeldScopes>,
-    /// All that it may do.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionSet>,
-    /// All its rate limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limits: Option<ToolRateLimits>,
-    /// The only tools that exist for it; `Some(None)` leaves that to its grants again.
+    /// `Some(None)` leaves it to the grants again which tools exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_allowlist: Option<Option<BTreeSet<ToolId>>>,
-    /// All its labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeSet<Label>>,
-    /// Whether its calls that must wait for an approver are detached.
-    pub detaches: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detach_calls: Option<bool>,
 }
 
 impl PrincipalChanges {
-    /// Makes them; answers the names of the fields that are different now. A principal of which nothing is different
+    /// All attributes of a principal.
+    pub fn of(principal: &Principal) -> Self {
+        Self {
+            name: Some(principal.name.clone()),
+            scopes: Some(principal.scopes.clone()),
+            permissions: Some(principal.permissions.clone()),
+            rate_limits: Some(principal.rate_limits.clone()),
+            tool_allowlist: Some(principal.tool_allowlist.clone()),
+            labels: Some(principal.labels.clone()),
+            detach_calls: Some(principal.detach_calls),
+        }
+    }
+
+    /// Makes them; returns the names of the attributes that are different now. A principal of which nothing is different
     /// keeps its revision.
     pub fn apply(&self, principal: &mut Principal) -> Vec<&'static str> {
         let differences = [
@@ -38,7 +58,7 @@ impl PrincipalChanges {
             ("rate_limits", replace(&mut principal.rate_limits, self.rate_limits.as_ref())),
             ("tool_allowlist", replace(&mut principal.tool_allowlist, self.tool_allowlist.as_ref())),
             ("labels", replace(&mut principal.labels, self.labels.as_ref())),
-            ("detach_calls", replace(&mut principal.detaches, self.detaches.as_ref())),
+            ("detach_calls", replace(&mut principal.detach_calls, self.detach_calls.as_ref())),
         ];
         let changed: Vec<_> = differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !changed.is_empty() {
@@ -46,6 +66,34 @@ impl PrincipalChanges {
         }
         changed
     }
+
+    /// What no principal may do to itself: give itself more, or lock itself out. As in "you cannot ... yourself".
+    ///
+    /// Permissions that go further are no part of it: nobody gives away more than it has.
+    pub fn denied_to(&self, own: &Principal) -> Option<String> {
+        if self.permissions.as_ref().is_some_and(|permissions| !permissions.has(Permission::ManageAgents)) {
+            return Some(format!("take {} from", Permission::ManageAgents));
+        }
+        if let Some(beyond) = self.scopes.as_ref().and_then(|scopes| scopes.first_beyond(&own.scopes)) {
+            return Some(format!("give the scope `{beyond}` to"));
+        }
+        // A limit for one tool may be wider than the tool's own, so there is no telling here which change is narrower.
+        if self.rate_limits.as_ref().is_some_and(|limits| *limits != own.rate_limits) {
+            return Some("change the rate limits of".to_owned());
+        }
+        let widens = |allowed: &BTreeSet<ToolId>, new: &Option<BTreeSet<ToolId>>| {
+            new.as_ref().is_none_or(|new| !new.is_subset(allowed))
+        };
+        match (&own.tool_allowlist, &self.tool_allowlist) {
+            (Some(allowed), Some(new)) if widens(allowed, new) => Some("allow more tools to".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// Scopes of an earlier time may break the rules of today; then they open nothing, and the principal is still there.
+fn stored_scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HeldScopes>, D::Error> {
+    Ok(Option::<Vec<String>>::deserialize(deserializer)?.map(HeldScopes::from_stored))
 }
 
 /// Whether there is a new value that differs.

@@ -96,3 +96,22 @@ fn a_change_names_what_is_different_and_counts_once() {
     assert_eq!(principal, Principal { revision: 3, ..agent() });
     assert!(PrincipalChanges::default().apply(&mut principal).is_empty());
 }
+
+#[test]
+fn the_stored_attributes_of_a_principal_make_it_from_a_new_one() {
+    let principal = Principal {
+        name: Line::parse("Billing").ok(),
+        scopes: HeldScopes::from_stored(["mail:*".to_owned(), "not a scope any more".to_owned()]),
+        rate_limits: limits(json!({"*": {"requests": 5, "per_seconds": 60}})),
+        tool_allowlist: Some([ToolId::parse("connector:stripe.charge").unwrap()].into()),
+        labels: [Label::parse("trusted").unwrap()].into(),
+        detach_calls: true,
+        ..agent()
+    };
+    let stored = serde_json::to_string(&PrincipalChanges::of(&principal)).unwrap();
+    let mut read = Principal { permissions: PermissionSet::default(), ..agent() };
+    serde_json::from_str::<PrincipalChanges>(&stored).unwrap().apply(&mut read);
+    assert_eq!(Principal { revision: 1, ..read }, principal);
+    let newer = stored.replacen('{', r#"{"budget":5,"#, 1);
+    assert!(serde_json::from_str::<PrincipalChanges>(&newer).is_err(), "an attribute that is not known is not ignored");
+}

@@ -8,7 +8,7 @@ use super::declarations::{
     host_extensions_only, read_approval_rule, read_egress, read_labels, read_rate_limit, read_required_scopes,
     read_source,
 };
-use super::parameters::{check_together, read_parameters, read_returns};
+use super::parameters::{check_compiles, check_together, read_parameters, read_returns};
 use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout, word};
 use super::{DefinitionError, HttpMapping, LoggingRule, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
 use crate::connection::BaseUrl;
@@ -46,8 +46,21 @@ const TOOL_MEMBERS: [&str; 21] = [
 ];
 
 impl ServiceDefinition {
-    /// Reads a definition.
+    /// Reads a definition, and refuses one with a schema that does not compile.
     pub fn from_json(value: &Value) -> Result<Self, DefinitionError> {
+        let definition = Self::from_stored_json(value)?;
+        for (name, tool) in &definition.tools {
+            let path = join("tools", name.as_str());
+            for (member, schema) in [("parameters", &tool.parameters), ("returns", &tool.returns)] {
+                schema.as_ref().map_or(Ok(()), |schema| check_compiles(schema, &join(&path, member)))?;
+            }
+        }
+        Ok(definition)
+    }
+
+    /// Reads a definition that was accepted before. Its schemas are not compiled here but when their tools are first
+    /// called: a schema that does not compile admits nothing.
+    pub fn from_stored_json(value: &Value) -> Result<Self, DefinitionError> {
         if !value.is_object() {
             return Err(refuse("definition", "must be an object with service, version and tools"));
         }

@@ -1,76 +1,63 @@
-//! Asking before a call that somebody else makes: a coding agent's hook waits here until it may go on, or may not.
+//! Calls that the client executes itself: the hook of a coding agent waits here for the decision.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use toolgate_gate::call::ExternalCall;
+use toolgate_api::approvals::{DecisionSource, ExternalCallRequest, ExternalDecision, ExternalVerdict};
+use toolgate_gate::call::{CallRequest, ExternalCall};
 use toolgate_gate::refusal::{Code, Kind};
-use toolgate_model::approval::{CallLabel, Category};
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::id::ApprovalId;
 
-use super::sessions::SessionBody;
-use crate::body::{Body, optional_object};
+use crate::body::Body;
 use crate::caller::Calling;
 use crate::openintent::error::Denied;
 use crate::router::App;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AskBody {
-    tool: String,
-    category: Category,
-    arguments: Map<String, Value>,
-    #[serde(default, deserialize_with = "optional_object")]
-    session: Option<SessionBody>,
-    ttl_seconds: Option<u32>,
-    call_id: Option<CallLabel>,
-    agent_id: Option<PrincipalId>,
-    /// Whether whoever asks uses the `arguments` of the answer, where there are any.
-    #[serde(default)]
-    takes_changes: bool,
-}
-
 pub(super) async fn ask(
     State(app): State<Arc<App>>,
     calling: Calling,
-    Body(body): Body<AskBody>,
-) -> Result<Json<Value>, Denied> {
+    Body(body): Body<ExternalCallRequest>,
+) -> Result<Json<ExternalDecision>, Denied> {
     let Calling { caller, agent, address } = calling;
-    let asked = ExternalCall {
+    let request = CallRequest {
         agent: body.agent_id.or(agent),
-        tool: body.tool,
-        category: body.category,
-        arguments: body.arguments,
-        session: body.session.map(|SessionBody { name, workspace }| (name, workspace)),
-        wait: body.ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds))),
+        approval_session: body.session.map(|session| (session.name, session.workspace)),
+        approval_wait: body.ttl_seconds.map(|seconds| Duration::from_secs(u64::from(seconds))),
         label: body.call_id,
-        takes_changes: body.takes_changes,
-        address,
+        ..CallRequest::new(body.tool, body.arguments, address)
     };
-    match app.gate.hooks.ask(caller, asked).await {
+    let call = ExternalCall { request, category: body.category, takes_changes: body.takes_changes };
+    match app.gate.hooks.ask(caller, call).await {
         Ok(permit) => {
             let (source, reason) = match (permit.approval, permit.standing.is_empty()) {
-                (Some(_), _) => ("person", "a person approved this call"),
-                (None, false) => ("standing", "a standing approval covers this call"),
-                (None, true) => ("mode", "the mode of the session lets this call pass"),
+                (Some(_), _) => (DecisionSource::Person, "a person approved this call"),
+                (None, false) => (DecisionSource::Standing, "a standing approval covers this call"),
+                (None, true) => (DecisionSource::Mode, "the mode of the session lets this call pass"),
             };
-            Ok(Json(json!({
-                "decision": "allow", "reason": reason, "source": source, "approval_id": permit.approval,
-                "standing_approval_ids": permit.standing, "invocation_id": permit.invocation,
-                "arguments": permit.arguments,
-            })))
+            Ok(Json(ExternalDecision {
+                decision: ExternalVerdict::Allow,
+                reason: reason.to_owned(),
+                source,
+                approval_id: permit.approval,
+                standing_approval_ids: permit.standing,
+                invocation_id: Some(permit.invocation),
+                arguments: permit.arguments,
+            }))
         }
-        // What was decided is an answer; what could not be decided is an error.
+        // A decision is a response; what could not be decided is an error.
         Err(denial) if is_decision(denial.refusal.code()) => {
-            let approval = denial.refusal.details().find(|(name, _)| *name == "approval_id").map(|(_, id)| id.clone());
-            Ok(Json(json!({
-                "decision": "deny", "reason": denial.refusal.reason(), "source": source(denial.refusal.code()),
-                "approval_id": approval, "standing_approval_ids": [], "invocation_id": denial.invocation,
-            })))
+            let approval = denial.refusal.details().find(|(name, _)| *name == "approval_id");
+            Ok(Json(ExternalDecision {
+                decision: ExternalVerdict::Deny,
+                reason: denial.refusal.reason().to_owned(),
+                source: source(denial.refusal.code()),
+                approval_id: approval.and_then(|(_, id)| ApprovalId::parse(id.as_str()?).ok()),
+                standing_approval_ids: Vec::new(),
+                invocation_id: denial.invocation,
+                arguments: None,
+            }))
         }
         Err(denial) => Err(denial.into()),
     }
@@ -80,10 +67,10 @@ fn is_decision(code: Code) -> bool {
     matches!(code.kind(), Kind::Forbidden | Kind::TooMany) && code != Code::PermissionDenied
 }
 
-fn source(code: Code) -> &'static str {
+fn source(code: Code) -> DecisionSource {
     match code {
-        Code::ApprovalDenied => "person",
-        Code::ApprovalTimedOut | Code::ApprovalCancelled | Code::ApprovalRequired => "nobody",
-        _ => "policy",
+        Code::ApprovalDenied => DecisionSource::Person,
+        Code::ApprovalTimedOut | Code::ApprovalCancelled | Code::ApprovalRequired => DecisionSource::Nobody,
+        _ => DecisionSource::Policy,
     }
 }

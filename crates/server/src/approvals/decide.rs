@@ -1,37 +1,18 @@
-//! Answering an approval.
+//! Deciding an approval.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate_api::approvals::{Approval, DecideApproval};
 use toolgate_gate::authority::approvals::DecisionRequest;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::approval::{Channel, Decision, RequestedCoverage, RequestedReach, StandingRequest};
-use toolgate_model::id::ApprovalId;
-use toolgate_model::invocation::IdempotencyKey;
 
-use super::shapes;
-use crate::body::{Body, misfit};
-use crate::caller::Identified;
+use super::shown::shown;
+use crate::body::misfit;
+use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
-use crate::parameters::Id;
-use crate::router::App;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DecideBody {
-    decision: Decision,
-    #[serde(default)]
-    scope: Option<Value>,
-    reason: Option<String>,
-    answer: Option<String>,
-    idempotency_key: Option<IdempotencyKey>,
-    channel: Option<Channel>,
-}
-
-/// How far an answer goes, besides the call.
+/// How far a standing approval goes.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Extent {
@@ -41,18 +22,14 @@ struct Extent {
     max_uses: Option<u32>,
 }
 
-pub(super) async fn decide(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<ApprovalId>,
-    Body(body): Body<DecideBody>,
-) -> Result<Json<Value>, Denied> {
+pub(super) async fn decide(request: TypedRequest<DecideApproval>) -> Result<Approval, Denied> {
+    let TypedRequest { app, caller, path, body, .. } = request;
     let wish = match (&body.scope, body.decision) {
         (Some(scope), Decision::Approve) => wish(scope)?,
-        // How far a no goes is not asked: it is for this call.
+        // A denial is for this call only.
         _ => None,
     };
-    let answer = DecisionRequest {
+    let decision = DecisionRequest {
         decision: body.decision,
         wish,
         reason: body.reason,
@@ -60,8 +37,8 @@ pub(super) async fn decide(
         idempotency_key: body.idempotency_key,
         channel: body.channel.unwrap_or(Channel::Http),
     };
-    let approval = app.gate.approvals.decide(&caller, id, answer).await?;
-    Ok(Json(shapes::approval(&approval, &app.gate.approvals.present(&approval).await?)))
+    let approval = app.gate.approvals.decide(&caller, path, decision).await?;
+    Ok(shown(&app, &approval).await?)
 }
 
 /// Reads `once`, `always`, `{"always": {...}}` or `{"always_prefix": {"prefix": ...}}`.

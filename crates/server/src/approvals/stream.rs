@@ -1,22 +1,19 @@
 //! What happens to approvals, as a stream (server-sent events). The id of an event is its place in the log, so that whoever
 //! comes back with it misses nothing and sees nothing twice.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
-use serde::Deserialize;
+use axum::response::sse::Event;
 use serde_json::json;
+use toolgate_api::approvals::{ApprovalEvent, FollowApprovals};
 use toolgate_gate::Caller;
 use toolgate_gate::ports::approver::Attached;
 use toolgate_gate::ports::ledger::{Freshness, LoggedEvent};
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::permission::Permission;
 
-use super::shapes;
-use crate::caller::Asked;
+use super::shown::shown;
 use crate::event_stream::{self, Following};
+use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
 use crate::router::App;
 
@@ -25,18 +22,9 @@ const PAGE: u32 = 100;
 /// The place before the first event.
 const START: &str = "start";
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StreamQuery {
-    after: Option<String>,
-}
-
 /// A stream of what happens. Without a place to begin behind it begins with what happens from now on.
-pub(super) async fn open(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<StreamQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Denied> {
+pub(super) async fn open(request: TypedRequest<FollowApprovals>) -> Result<Response, Denied> {
+    let TypedRequest { app, caller, query, headers, .. } = request;
     let follower = app.gate.streams.follow_approvals(&caller)?;
     let last = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").to_owned());
     let after = match last.or(query.after) {
@@ -46,7 +34,7 @@ pub(super) async fn open(
     };
     // Whoever is cut off before the first event comes back to where the stream began.
     let place = after.map_or_else(|| START.to_owned(), |sequence: u64| sequence.to_string());
-    let beginning = format!("retry: 1000\nid: {place}\n\n");
+    let beginning = vec![event_stream::greeting(Some(&place))];
     let changes = Changes { after, _attached: app.gate.approvals.attach_approver(&caller) };
     Ok(event_stream::open(app, caller, follower, changes, beginning))
 }
@@ -73,29 +61,29 @@ impl Following for Changes {
         Ok((!found.is_empty()).then_some(found))
     }
 
-    async fn written(&mut self, app: &App, caller: &Caller, page: Vec<LoggedEvent>) -> Result<String, Refusal> {
-        let mut text = String::new();
+    async fn written(&mut self, app: &App, caller: &Caller, page: Vec<LoggedEvent>) -> Result<Vec<Event>, Refusal> {
+        let mut events = Vec::with_capacity(page.len());
         for event in &page {
-            text.push_str(&written(app, caller, event).await?);
+            events.push(written(app, caller, event).await?);
         }
         self.after = page.last().map_or(self.after, |event| Some(event.sequence));
-        Ok(text)
+        Ok(events)
     }
 }
 
-async fn written(app: &App, caller: &Caller, logged: &LoggedEvent) -> Result<String, Refusal> {
+async fn written(app: &App, caller: &Caller, logged: &LoggedEvent) -> Result<Event, Refusal> {
     let stored = logged.read()?;
     let kind = stored.event.payload.name();
     let approval = match stored.event.payload.approval_id() {
-        Some(id) => {
-            let approval = app.gate.approvals.approval_of(caller, id).await?;
-            Some(shapes::approval(&approval, &app.gate.approvals.present(&approval).await?))
-        }
+        Some(id) => Some(shown(app, &app.gate.approvals.approval_of(caller, id).await?).await?),
         None => None,
     };
-    let data = json!({
-        "sequence": logged.sequence, "type": kind, "timestamp": stored.event.time, "data": stored.data(),
-        "approval": approval,
-    });
-    Ok(format!("id: {}\nevent: {kind}\ndata: {data}\n\n", logged.sequence))
+    let data = ApprovalEvent {
+        sequence: logged.sequence,
+        kind: kind.to_owned(),
+        timestamp: stored.event.time,
+        data: stored.data().clone(),
+        approval,
+    };
+    Ok(event_stream::event(&logged.sequence.to_string(), kind, &json!(data)))
 }

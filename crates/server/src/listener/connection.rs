@@ -28,6 +28,7 @@ use crate::caller::Peer;
 use crate::held_body::hold;
 use crate::listener::TrustedProxies;
 use crate::openintent::error::Denied;
+use crate::request_context;
 use crate::shutdown::{Phase, Shutdown};
 
 /// From this many bytes on a request is read, checked and answered by another thread: that takes long enough to be noticed
@@ -138,10 +139,14 @@ fn respond(
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
     let version = request.version();
     let in_flight = activity.begin(version == Version::HTTP_2);
+    let is_proxy = shared.proxies.contains(peer.address);
     // A proxy shows a certificate of its own, which says nothing about its clients.
-    if shared.proxies.contains(peer.address) {
+    if is_proxy {
         peer.certificate = None;
     }
+    let context = request_context::of(request.headers(), is_proxy);
+    let request_id = request_context::header_of(context.id);
+    peer.request = Some(context);
     peer.address = shared.proxies.client(peer.address, request.headers());
     let only_probes = peer.is_reserved();
     let refusal = match PROBES.contains(&request.uri().path()) {
@@ -165,6 +170,7 @@ fn respond(
         if version != Version::HTTP_2 && (closes || shared.shutdown.phase() != Phase::Serving) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
+        response.headers_mut().insert(request_context::HEADER, request_id);
         Ok(hold(response, in_flight, BUFFERED))
     };
     if is_post { begin(response) } else { Either::Left(response) }

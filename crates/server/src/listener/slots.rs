@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use toolgate_model::source_network::SourceNetwork;
 
 use super::activity::Activity;
+use crate::operations::metrics::{Counted as CountedOpen, OpenConnections};
 
 /// How many connections are kept for probes.
 const RESERVED: usize = 32;
@@ -25,6 +26,7 @@ pub(super) struct Slots {
     unverified: Mutex<HashMap<SourceNetwork, usize>>,
     /// All ordinary connections, in the order in which they came. Those that have ended are skipped.
     open: Mutex<VecDeque<Weak<Slot>>>,
+    connections: OpenConnections,
 }
 
 /// One connection's slot; given back when it is dropped.
@@ -35,6 +37,7 @@ pub(crate) struct Slot {
     is_verified: AtomicBool,
     connection: OnceLock<(AbortHandle, Arc<Activity>)>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
+    _counted_open: CountedOpen,
 }
 
 /// A connection that counts for its address.
@@ -54,7 +57,7 @@ pub(super) enum NoSlot {
 }
 
 impl Slots {
-    pub(super) fn new(total: usize, most_of_address: usize) -> Self {
+    pub(super) fn new(total: usize, most_of_address: usize, connections: OpenConnections) -> Self {
         Self {
             ordinary: Arc::new(Semaphore::new(total)),
             reserved: Arc::new(Semaphore::new(RESERVED)),
@@ -62,6 +65,7 @@ impl Slots {
             most_of_address,
             unverified: Mutex::default(),
             open: Mutex::default(),
+            connections,
         }
     }
 
@@ -86,6 +90,7 @@ impl Slots {
             is_verified: AtomicBool::new(false),
             connection: OnceLock::new(),
             permit: Mutex::new(Some(permit)),
+            _counted_open: self.connections.one(),
         });
         if !reserved {
             let mut open = self.open();
@@ -232,7 +237,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_unused_connection_gives_its_place_to_a_new_one() {
-        let slots = Arc::new(Slots::new(3, 2));
+        let slots = Arc::new(Slots::new(3, 2, OpenConnections::default()));
         let used = connect(&slots, "192.0.2.1").ok().unwrap();
         let _request = used.activity.begin(false);
         let oldest = connect(&slots, "192.0.2.1").ok().unwrap();
@@ -248,7 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn connections_with_a_verified_key_go_last_and_only_while_they_are_unused() {
-        let slots = Arc::new(Slots::new(3, 10));
+        let slots = Arc::new(Slots::new(3, 10, OpenConnections::default()));
         let [unused, used, unverified] = [1, 2, 3].map(|_| connect(&slots, "192.0.2.1").ok().unwrap());
         unused.slot.verified();
         used.slot.verified();
@@ -265,7 +270,7 @@ mod tests {
 
     #[test]
     fn one_address_has_so_many_until_a_key_is_verified() {
-        let slots = Arc::new(Slots::new(10, 2));
+        let slots = Arc::new(Slots::new(10, 2, OpenConnections::default()));
         let first = slots.take(address("192.0.2.1")).ok().unwrap();
         let _second = slots.take(address("192.0.2.1")).ok().unwrap();
         assert_eq!(slots.take(address("192.0.2.1")).err(), Some(NoSlot::Address));
@@ -281,7 +286,7 @@ mod tests {
 
     #[test]
     fn when_all_are_taken_a_few_are_left_for_probes() {
-        let slots = Arc::new(Slots::new(1, 1000));
+        let slots = Arc::new(Slots::new(1, 1000, OpenConnections::default()));
         let first = slots.take(address("192.0.2.1")).ok().unwrap();
         assert!(!first.is_reserved());
         let reserved: Vec<Arc<Slot>> = (0..RESERVED).map(|_| slots.take(None).ok().unwrap()).collect();
@@ -293,7 +298,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
-        let slots = Arc::new(Slots::new(10, 1));
+        let slots = Arc::new(Slots::new(10, 1, OpenConnections::default()));
         let _first = slots.take(address("2001:db8::1")).ok().unwrap();
         assert_eq!(slots.take(address("2001:db8::2")).err(), Some(NoSlot::Address));
     }

@@ -39,7 +39,13 @@ impl Tried {
             });
             let Self { limits, proxies, tls, proxy_protocol } = self;
             let endpoints = vec![Endpoint::Tcp { listener, tls, proxy_protocol }];
-            let serving = Serving { router, limits, proxies, shutdown: Arc::clone(&shutdown) };
+            let serving = Serving {
+                router,
+                limits,
+                proxies,
+                shutdown: Arc::clone(&shutdown),
+                connections: OpenConnections::default(),
+            };
             let ((), ended) = tokio::join!(serve(endpoints, serving, &workers), async {
                 let ended = client.await;
                 shutdown.enter(Phase::Draining);

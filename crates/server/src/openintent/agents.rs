@@ -6,7 +6,7 @@ use toolgate_api::agents::{
 };
 use toolgate_api::reply::{NextCursor, Removed, Revision, Revoked, ShownKey};
 use toolgate_gate::authority::principals::{NewPrincipal, Stored};
-use toolgate_model::principal::{PrincipalChanges, PrincipalKind};
+use toolgate_model::principal::PrincipalKind;
 
 use super::error::Denied;
 use crate::mount::TypedRequest;
@@ -18,32 +18,14 @@ pub(super) async fn whoami(request: TypedRequest<Whoami>) -> Result<Agent, Denie
 
 pub(super) async fn create(request: TypedRequest<CreateAgent>) -> Result<StoredAgent, Denied> {
     let TypedRequest { app, caller, body, .. } = request;
-    let new = NewPrincipal {
-        id: body.id,
-        kind: body.kind.unwrap_or(PrincipalKind::Agent),
-        name: body.name,
-        scopes: body.scopes,
-        permissions: body.permissions,
-        rate_limits: body.rate_limits,
-        tool_allowlist: body.tool_allowlist,
-        labels: body.labels,
-        detaches: body.detach_calls,
-    };
+    let (id, kind) = (body.id.clone(), body.kind.unwrap_or(PrincipalKind::Agent));
+    let new = NewPrincipal { id, kind, attributes: body.into() };
     Ok(stored(app.gate.administration.create_principal(&caller, new).await?))
 }
 
 pub(super) async fn update(request: TypedRequest<UpdateAgent>) -> Result<StoredAgent, Denied> {
     let TypedRequest { app, caller, path, body, .. } = request;
-    let changes = PrincipalChanges {
-        name: body.name,
-        scopes: body.scopes,
-        permissions: body.permissions,
-        rate_limits: body.rate_limits,
-        tool_allowlist: body.tool_allowlist,
-        labels: body.labels,
-        detaches: body.detach_calls,
-    };
-    Ok(stored(app.gate.administration.update_principal(&caller, &path, changes).await?))
+    Ok(stored(app.gate.administration.update_principal(&caller, &path, body.into()).await?))
 }
 
 pub(super) async fn list(request: TypedRequest<ListAgents>) -> Result<AgentPage, Denied> {

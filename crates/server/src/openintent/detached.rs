@@ -1,22 +1,20 @@
 //! Detached calls over HTTP: `Prefer: respond-async` has a call accepted with 202; its URL tells how far it has come, its
 //! result is what the call would have been answered with on its connection.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use http_body_util::BodyExt;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use toolgate_api::detached::{DetachedCall, DetachedPage, DetachedStatus, ListDetachedCalls};
+use toolgate_api::detached::{
+    CancelCall, DeleteResult, DetachedCall, DetachedChange, DetachedChangeStatus, DetachedPage, DetachedStatus,
+    FetchResult, ListDetachedCalls,
+};
 use toolgate_api::reply::NextCursor;
+use toolgate_api::tools::CallStep;
 use toolgate_gate::Caller;
 use toolgate_gate::call::{DetachedView, Follower};
 use toolgate_gate::ports::clock::pause;
@@ -25,12 +23,10 @@ use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::id::InvocationId;
 
 use super::error::Denied;
-use super::invoke::result_response;
+use super::invoke::{answered, result_response};
 use super::progress;
-use crate::body::{Nothing, OptionalBody};
-use crate::caller::{Asked, Identified};
 use crate::mount::TypedRequest;
-use crate::parameters::{Id, page};
+use crate::parameters::page;
 use crate::router::App;
 
 /// The longest that a request waits for a result; a longer wait is cut to this.
@@ -135,18 +131,8 @@ pub(super) async fn list(request: TypedRequest<ListDetachedCalls>) -> Result<Det
     Ok(DetachedPage { detached_calls, next_cursor: NextCursor(found.next) })
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ResultQuery {
-    wait_seconds: Option<u32>,
-}
-
-pub(super) async fn result(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<ResultQuery>,
-    Id(id): Id<InvocationId>,
-    headers: HeaderMap,
-) -> Result<Response, Denied> {
+pub(super) async fn result(request: TypedRequest<FetchResult>) -> Result<Response, Denied> {
+    let TypedRequest { app, caller, path: id, query, headers, .. } = request;
     if progress::is_wanted(&headers) {
         // Asked for before anything is sent, so that a refusal has its status.
         app.gate.detached.detached_call(&caller, id).await?;
@@ -163,29 +149,21 @@ pub(super) async fn result(
     Ok(seen(view))
 }
 
-pub(super) async fn forget(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<InvocationId>,
-    OptionalBody(Nothing {}): OptionalBody<Nothing>,
-) -> Result<Json<Value>, Denied> {
-    app.gate.detached.forget_detached(&caller, id).await?;
-    Ok(Json(json!({"status": "deleted", "invocation_id": id})))
+pub(super) async fn forget(request: TypedRequest<DeleteResult>) -> Result<DetachedChange, Denied> {
+    let TypedRequest { app, caller, path, .. } = request;
+    app.gate.detached.forget_detached(&caller, path).await?;
+    Ok(DetachedChange { status: DetachedChangeStatus::Deleted, invocation_id: path })
 }
 
-pub(super) async fn cancel(
-    State(app): State<Arc<App>>,
-    Identified(caller): Identified,
-    Id(id): Id<InvocationId>,
-    OptionalBody(Nothing {}): OptionalBody<Nothing>,
-) -> Result<Response, Denied> {
+pub(super) async fn cancel(request: TypedRequest<CancelCall>) -> Result<Response, Denied> {
+    let TypedRequest { app, caller, path: id, .. } = request;
     let view = app.gate.detached.cancel_detached(&caller, id).await?;
     match view {
         // Taken back, as it was asked for.
         DetachedView::Ended(outcome)
             if outcome.as_ref().as_ref().is_err_and(|denial| denial.refusal.code() == Code::CallCancelled) =>
         {
-            Ok(Json(json!({"status": "cancelled", "invocation_id": id})).into_response())
+            Ok(Json(DetachedChange { status: DetachedChangeStatus::Cancelled, invocation_id: id }).into_response())
         }
         DetachedView::Open(call) if call.state == DetachedState::Running => {
             let reason = "the call is in flight and cannot be taken back; follow its result";
@@ -205,8 +183,8 @@ fn lines(app: Arc<App>, caller: Caller, id: InvocationId) -> Response {
     let follower = app.gate.detached.follow_detached(id);
     let following = Following { app, caller, id, follower, last_state: None, ended: false };
     let lines = stream::unfold(following, |mut following| async move {
-        let line = following.next().await?;
-        Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), following))
+        let step = following.next().await?;
+        Some((progress::line(&step), following))
     });
     (progress::headers(), Body::from_stream(lines)).into_response()
 }
@@ -221,7 +199,7 @@ struct Following {
 }
 
 impl Following {
-    async fn next(&mut self) -> Option<Value> {
+    async fn next(&mut self) -> Option<CallStep> {
         if self.ended {
             return None;
         }
@@ -230,18 +208,24 @@ impl Following {
                 Ok(DetachedView::Open(call)) if self.last_state == Some(call.state) => {}
                 Ok(DetachedView::Open(call)) => {
                     self.last_state = Some(call.state);
-                    return Some(json!({"event": "state", "call": shown(&call)}));
+                    return Some(CallStep::State { call: Box::new(shown(&call)) });
                 }
-                Ok(view @ DetachedView::Ended(_)) => return Some(self.last(seen(view)).await),
-                Err(refusal) => return Some(self.last(Denied::from(refusal).into_response()).await),
+                Ok(DetachedView::Ended(outcome)) => {
+                    self.ended = true;
+                    return Some(answered(outcome.map_err(Denied::from)));
+                }
+                Err(refusal) => {
+                    self.ended = true;
+                    return Some(answered(Err(refusal.into())));
+                }
             }
             tokio::select! {
                 () = self.follower.changed() => {}
                 _ = self.app.shutdown.after(crate::shutdown::Phase::LameDuck) => {
                     self.ended = true;
-                    return Some(json!({"event": "interrupted"}));
+                    return Some(CallStep::Interrupted);
                 }
-                () = pause(progress::KEEPALIVE_INTERVAL) => return Some(json!({"event": "waiting"})),
+                () = pause(progress::KEEPALIVE_INTERVAL) => return Some(CallStep::Waiting),
             }
         }
     }
@@ -250,14 +234,6 @@ impl Following {
         // INVARIANT: nothing is told once the key has ended.
         self.caller = self.app.gate.authenticator.identify_again(&self.caller).await?;
         self.app.gate.detached.detached_call(&self.caller, self.id).await
-    }
-
-    async fn last(&mut self, response: Response) -> Value {
-        self.ended = true;
-        let status = response.status().as_u16();
-        let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        json!({"event": "answered", "status": status, "body": body})
     }
 }
 

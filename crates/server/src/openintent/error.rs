@@ -3,7 +3,9 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use toolgate_api::error::{ErrorBody, ErrorDetails, RefusedStatus};
+use toolgate_api::reply::ErrorCode;
 use toolgate_gate::call::Denial;
 use toolgate_gate::refusal::{Code, Kind, Refusal};
 use toolgate_model::id::InvocationId;
@@ -29,41 +31,41 @@ impl From<Denial> for Denied {
     }
 }
 
+impl Denied {
+    pub(crate) fn status(&self) -> StatusCode {
+        status(self.refusal.code())
+    }
+
+    pub(crate) fn body(&self) -> ErrorBody {
+        let mut details: Map<String, Value> =
+            self.refusal.details().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+        // What RFC 0064 calls details, where it calls for them.
+        if details.get("scope").is_some_and(|scope| scope == "tool") {
+            let of_tool = ["scope", "toolName", "requiredScopes"];
+            let of_tool = of_tool.iter().filter_map(|name| Some(((*name).to_owned(), details.get(*name)?.clone())));
+            let of_tool: Map<String, Value> = of_tool.collect();
+            details.insert("details".to_owned(), Value::Object(of_tool));
+        }
+        let error = ErrorDetails {
+            code: ErrorCode(self.refusal.code().as_str().to_owned()),
+            message: self.refusal.reason().to_owned(),
+            stage: self.refusal.stage().map(|stage| stage.as_str().to_owned()),
+            details,
+        };
+        let status = if self.admitted { RefusedStatus::Unknown } else { RefusedStatus::Denied };
+        ErrorBody::new(status, error, self.invocation)
+    }
+}
+
 impl IntoResponse for Denied {
     fn into_response(self) -> Response {
-        let Self { refusal, invocation, admitted } = self;
-        let mut error = Map::new();
-        error.insert("code".to_owned(), json!(refusal.code().as_str()));
-        error.insert("message".to_owned(), json!(refusal.reason()));
-        if let Some(stage) = refusal.stage() {
-            error.insert("stage".to_owned(), json!(stage.as_str()));
-        }
-        for (name, value) in refusal.details() {
-            error.insert(name.to_owned(), value.clone());
-        }
-        // What RFC 0064 calls details, where it calls for them.
-        if error.get("scope").is_some_and(|scope| scope == "tool") {
-            let of_tool = ["scope", "toolName", "requiredScopes"];
-            let details = of_tool.iter().filter_map(|name| Some(((*name).to_owned(), error.get(*name)?.clone())));
-            let details: Map<String, Value> = details.collect();
-            error.insert("details".to_owned(), Value::Object(details));
-        }
-        let mut body = json!({
-            "status": if admitted { "unknown" } else { "denied" },
-            "message": refusal.reason(),
-            "errors": [refusal.reason()],
-            "error": Value::Object(error),
-        });
-        if let (Some(id), Value::Object(members)) = (invocation, &mut body) {
-            members.insert("invocation_id".to_owned(), json!(id));
-        }
-        let mut response = (status(refusal.code()), Json(body)).into_response();
+        let mut response = (self.status(), Json(self.body())).into_response();
         let headers = response.headers_mut();
-        let retry_after = refusal.details().find(|(name, _)| *name == "retry_after_seconds");
+        let retry_after = self.refusal.details().find(|(name, _)| *name == "retry_after_seconds");
         if let Some(value) = retry_after.and_then(|(_, seconds)| HeaderValue::try_from(seconds.to_string()).ok()) {
             headers.insert(header::RETRY_AFTER, value);
         }
-        if refusal.code().kind() == Kind::Unauthenticated {
+        if self.refusal.code().kind() == Kind::Unauthenticated {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

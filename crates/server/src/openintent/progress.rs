@@ -11,19 +11,20 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, header};
-use http_body_util::BodyExt;
-use serde_json::{Value, json};
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
+use toolgate_api::tools::{AskedApproval, BriefApproval, CallStep};
 use toolgate_gate::Caller;
 use toolgate_gate::call::{CallRequest, CallResult, Denial, Presence, Progress, Waiting};
 use toolgate_gate::ports::clock::pause;
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_gate::request_context::in_current_request;
 
 use super::error::Denied;
-use super::invoke::result_response;
+use super::invoke::answered;
 use crate::accepted;
-use crate::approvals::shapes;
+use crate::approvals::shown::shown;
 use crate::router::App;
 
 /// The type of such an answer.
@@ -45,17 +46,17 @@ pub(super) fn stream(app: Arc<App>, caller: Caller, mut request: CallRequest) ->
     request.presence = Some(presence);
     let gate = Arc::clone(&app.gate);
     // Begun although nobody may ever read the lines: its refusal is recorded all the same.
-    let call = tokio::spawn(async move { gate.pipeline.invoke(caller, request).await });
+    let call = tokio::spawn(in_current_request(async move { gate.pipeline.invoke(caller, request).await }));
     let progress_lines = ProgressLines { app, call: Some(Calling::Running(call)), progress, _waiting: waiting };
     let lines = stream::unfold(progress_lines, |mut progress_lines| async move {
-        let line = progress_lines.next().await?;
-        Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), progress_lines))
+        let step = progress_lines.next().await?;
+        Some((line(&step), progress_lines))
     });
     (headers(), Body::from_stream(lines)).into_response()
 }
 
 /// The headers of such a response. Proxies that buffer responses would hold it up.
-pub(super) fn headers() -> [(header::HeaderName, &'static str); 3] {
+pub(crate) fn headers() -> [(header::HeaderName, &'static str); 3] {
     [
         (header::CONTENT_TYPE, LINES),
         (header::CACHE_CONTROL, "no-store"),
@@ -81,7 +82,7 @@ struct ProgressLines {
 
 impl ProgressLines {
     /// The next line; `None` after the answer.
-    async fn next(&mut self) -> Option<Value> {
+    async fn next(&mut self) -> Option<CallStep> {
         let outcome = match self.call.take()? {
             Calling::Ended(outcome) => *outcome,
             Calling::Running(mut call) => {
@@ -92,12 +93,12 @@ impl ProgressLines {
                     () = pause(KEEPALIVE_INTERVAL) => Err(None),
                 };
                 match ended {
-                    Ok(ended) => self.ended(ended),
+                    Ok(ended) => outcome_of(ended),
                     Err(step) => {
                         self.call = Some(Calling::Running(call));
                         return Some(match step {
                             Some(step) => progress_line(&self.app, step).await,
-                            None => json!({"event": "waiting"}),
+                            None => CallStep::Waiting,
                         });
                     }
                 }
@@ -108,34 +109,36 @@ impl ProgressLines {
             self.call = Some(Calling::Ended(Box::new(outcome)));
             return Some(progress_line(&self.app, step).await);
         }
-        let response = outcome.map_or_else(IntoResponse::into_response, result_response);
-        let status = response.status().as_u16();
-        let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        Some(json!({"event": "answered", "status": status, "body": body}))
-    }
-
-    fn ended(&self, ended: Result<Result<CallResult, Denial>, JoinError>) -> Result<CallResult, Denied> {
-        let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log"));
-        let outcome = ended.map_err(broken)?;
-        self.app.metrics.called(&outcome);
-        outcome.map_err(Denied::from)
+        Some(answered(outcome))
     }
 }
 
-async fn progress_line(app: &App, step: Progress) -> Value {
+fn outcome_of(ended: Result<Result<CallResult, Denial>, JoinError>) -> Result<CallResult, Denied> {
+    let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log"));
+    ended.map_err(broken)?.map_err(Denied::from)
+}
+
+/// A step as a line of JSON.
+pub(crate) fn line(step: &impl Serialize) -> io::Result<Bytes> {
+    let mut line = serde_json::to_vec(step)?;
+    line.push(b'\n');
+    Ok(Bytes::from(line))
+}
+
+async fn progress_line(app: &App, step: Progress) -> CallStep {
     match step {
-        Progress::Asked(approval) => match app.gate.approvals.present(&approval).await {
-            Ok(presentation) => json!({"event": "asked", "approval": shapes::approval(&approval, &presentation)}),
-            // The call goes on; whoever wants to know more can look it up.
-            Err(_) => json!({"event": "asked", "approval": {"id": approval.id, "tool": approval.tool}}),
+        Progress::Asked(approval) => CallStep::Asked {
+            approval: match shown(app, &approval).await {
+                Ok(approval) => AskedApproval::Whole(Box::new(approval)),
+                // The call goes on; a client that needs more can read the approval.
+                Err(_) => AskedApproval::Brief(BriefApproval { id: approval.id, tool: approval.tool }),
+            },
         },
-        Progress::Covered(standing) => json!({"event": "covered", "standing_approval_ids": standing}),
-        Progress::Modified(change) => json!({
-            "event": "modified", "parameters": change.parameters, "reason": change.reason,
-            "policy_id": change.policy.as_ref().map(|policy| &policy.id),
-            "policy_version": change.policy.as_ref().map(|policy| &policy.version),
-        }),
-        Progress::Admitted(invocation) => json!({"event": "admitted", "invocation_id": invocation}),
+        Progress::Covered(standing_approval_ids) => CallStep::Covered { standing_approval_ids },
+        Progress::Modified(change) => {
+            let (policy_id, policy_version) = change.policy.map(|policy| (policy.id, policy.version)).unzip();
+            CallStep::Modified { parameters: change.parameters, reason: change.reason, policy_id, policy_version }
+        }
+        Progress::Admitted(invocation_id) => CallStep::Admitted { invocation_id },
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate_gate::call::{Presence, Progress};
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_gate::request_context::in_current_request;
 use toolgate_model::approval::{ApprovalStatus, Decision};
 use toolgate_model::hook::RunId;
 use toolgate_model::principal::PrincipalId;
@@ -60,7 +61,8 @@ pub(super) async fn approval_gate(
     let (observer, mut progress) = mpsc::unbounded_channel();
     let (waiting, presence) = Presence::new();
     let (gate, maker) = (Arc::clone(&app.gate), caller.clone());
-    let call = tokio::spawn(async move { gate.conformance.conformance_gate(maker, address, observer, presence).await });
+    let asking = async move { gate.conformance.conformance_gate(maker, address, observer, presence).await };
+    let call = tokio::spawn(in_current_request(asking));
     let mut asked = None;
     while let Some(step) = progress.recv().await {
         if let Progress::Asked(approval) = step {

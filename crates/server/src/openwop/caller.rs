@@ -6,10 +6,9 @@ use axum::extract::{FromRequestParts, Path};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 use toolgate_gate::Caller;
-use toolgate_gate::ports::ledger::Freshness;
 
 use super::error::Flat;
-use crate::caller::identify;
+use crate::caller::identify_acting;
 use crate::parameters;
 use crate::router::App;
 
@@ -24,10 +23,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<App>> for Asked<T> {
     type Rejection = Flat;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Flat> {
-        let (caller, agent) = identify(parts, app, Freshness::Newest).await?;
-        if let Some(agent) = agent {
-            caller.require_acting_for(&agent)?;
-        }
+        let caller = identify_acting(parts, app).await?;
         Ok(Self(caller, parameters::query(&parts.uri)?))
     }
 }

@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use http::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use toolgate_gate::Caller;
-use toolgate_gate::call::{CallResult, ConformanceCall, Denial};
-use toolgate_gate::catalog::ToolKind;
+use toolgate_gate::call::{CallRequest, CallResult, ConformanceCall, Denial};
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::{Code, Refusal};
+use toolgate_gate::{Action, Caller};
 use toolgate_model::event::EventPayload;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::EventId;
@@ -35,7 +34,7 @@ const SESSION_TOOL: &str = "openwop:conformance.session";
 
 /// The conformance endpoints.
 pub(super) fn routes() -> Vec<Route> {
-    let route = super::route;
+    let route = |method: Method, path: &'static str, handler: MethodRouter<_>| Route { method, path, handler };
     vec![
         route(Method::POST, "/v1/host/sample/toolhooks/invoke", post(invoke)),
         route(Method::POST, "/v1/host/sample/tools/session-run", post(session_run)),
@@ -120,15 +119,13 @@ async fn invoke(
     Sent { caller, address, body }: Sent<InvokeBody>,
 ) -> Result<Json<Value>, Flat> {
     let conformance_call = |limit| ConformanceCall {
-        principal: body.principal.clone(),
-        tool: body.tool_name.clone(),
+        request: CallRequest {
+            agent: Some(body.principal.clone()),
+            ..CallRequest::new(body.tool_name.clone(), body.args.clone(), address)
+        },
         required_scopes: body.required_scopes.clone(),
-        arguments: body.args.clone(),
         limit,
-        kind: ToolKind::Conformance { fails: body.simulate_tool_error },
-        run: None,
-        session: None,
-        address,
+        action: Action::Conformance { fails: body.simulate_tool_error },
     };
     let outcome = if body.simulate_rate_limit_exhausted {
         // A bucket with room for one call in a day: it is emptied, then asked once more. Other calls of this tool have no
@@ -153,15 +150,14 @@ async fn session_run(
     let mut completed = true;
     for name in ["web.search", "web.read"] {
         let conformance_call = ConformanceCall {
-            principal: caller.id().clone(),
-            tool: name.to_owned(),
+            request: CallRequest {
+                run: Some(session.run.clone()),
+                session: Some(session.id),
+                ..CallRequest::new(name.to_owned(), Map::new(), address)
+            },
             required_scopes: Vec::new(),
-            arguments: Map::new(),
             limit: None,
-            kind: ToolKind::Conformance { fails: false },
-            run: Some(session.run.clone()),
-            session: Some(session.id),
-            address,
+            action: Action::Conformance { fails: false },
         };
         completed &= app.gate.conformance.run_conformance_call(caller.clone(), conformance_call).await.is_ok();
     }
@@ -237,15 +233,10 @@ async fn fetch(
     };
     arguments.insert("url".to_owned(), json!(url));
     let conformance_call = ConformanceCall {
-        principal: caller.id().clone(),
-        tool: "http.fetch".to_owned(),
+        request: CallRequest::new("http.fetch".to_owned(), arguments, address),
         required_scopes: Vec::new(),
-        arguments,
         limit: None,
-        kind: ToolKind::Fetch,
-        run: None,
-        session: None,
-        address,
+        action: Action::Fetch,
     };
     Ok(app.gate.conformance.run_conformance_call(caller.clone(), conformance_call).await)
 }

@@ -1,12 +1,16 @@
 //! `/.well-known/openwop`: what this host can do. Only what it really does is said, and only limits that hold.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::json;
+use toolgate_api::openwop::discovery::{
+    Authorization, Capabilities, Credentials, HttpClient, Implementation, Limits, SafeFetch, ToolCatalog, ToolHooks,
+};
 use toolgate_gate::builtin::HTTP_FETCH_METHODS;
 use toolgate_model::descriptor::SourceKind;
 
@@ -18,7 +22,7 @@ const FETCH_MILLISECONDS: u64 = 30_000;
 
 /// Shows the document.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let text = document(app.max_body).to_string();
+    let text = json!(capabilities(app.max_body)).to_string();
     let tag = entity_tag(&text);
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let unchanged = known.flat_map(|value| value.split(',')).any(|known| {
@@ -37,36 +41,46 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
     response
 }
 
-fn document(max_body: usize) -> Value {
-    json!({
-        "protocolVersion": "1.0",
-        "implementation": {"name": "toolgate", "version": env!("CARGO_PKG_VERSION"), "vendor": "toolgate"},
+fn capabilities(max_body: usize) -> Capabilities {
+    Capabilities {
+        protocol_version: "1.0".to_owned(),
+        implementation: Implementation {
+            name: "toolgate".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            vendor: "toolgate".to_owned(),
+        },
         // Toolgate drives no model: there is nothing to clarify, and no turn has an envelope.
-        "supportedEnvelopes": [],
-        "schemaVersions": {},
-        "limits": {
-            "clarificationRounds": 0, "schemaRounds": 0, "envelopesPerTurn": 0, "maxRequestBodyBytes": max_body
+        supported_envelopes: Vec::new(),
+        schema_versions: BTreeMap::new(),
+        limits: Limits {
+            clarification_rounds: 0,
+            schema_rounds: 0,
+            envelopes_per_turn: 0,
+            max_request_body_bytes: u64::try_from(max_body).unwrap_or(u64::MAX),
         },
-        "toolCatalog": {
-            "supported": true,
-            "sources": [SourceKind::NodePack, SourceKind::Connector, SourceKind::HostExtension],
-            "sessionLifecycle": true,
-            "compactView": true
+        tool_catalog: ToolCatalog {
+            supported: true,
+            sources: vec![SourceKind::NodePack, SourceKind::Connector, SourceKind::HostExtension],
+            session_lifecycle: true,
+            compact_view: true,
         },
-        "toolHooks": {
-            "supported": true, "prePostEvents": true, "perToolAuthorization": true, "perToolRateLimit": true
+        tool_hooks: ToolHooks {
+            supported: true,
+            pre_post_events: true,
+            per_tool_authorization: true,
+            per_tool_rate_limit: true,
         },
-        "authorization": {"supported": true, "failClosed": true},
-        "httpClient": {
-            "supported": true,
-            "ssrfGuard": true,
-            "maxResponseBodyBytes": FETCH_BYTES,
-            "requestTimeoutMs": FETCH_MILLISECONDS,
-            "methods": HTTP_FETCH_METHODS,
-            "safeFetch": {"supported": true}
+        authorization: Authorization { supported: true, fail_closed: true },
+        http_client: HttpClient {
+            supported: true,
+            ssrf_guard: true,
+            max_response_body_bytes: FETCH_BYTES,
+            request_timeout_ms: FETCH_MILLISECONDS,
+            methods: HTTP_FETCH_METHODS.iter().map(|method| (*method).to_owned()).collect(),
+            safe_fetch: SafeFetch { supported: true },
         },
-        "credentials": {"supported": true, "scopes": ["tenant"], "encryptionAtRest": true}
-    })
+        credentials: Credentials { supported: true, scopes: vec!["tenant".to_owned()], encryption_at_rest: true },
+    }
 }
 
 /// Another text has another tag; that it is short matters more than that nobody could find two texts with the same.
@@ -84,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_blocks_stand_at_the_root_and_are_closed() {
-        let document = document(1024);
+        let document = json!(capabilities(1024));
         for (block, members) in [
             ("limits", &["clarificationRounds", "envelopesPerTurn", "maxRequestBodyBytes", "schemaRounds"][..]),
             ("toolCatalog", &["compactView", "sessionLifecycle", "sources", "supported"]),

@@ -3,8 +3,10 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
 use serde_json::{Map, Value, json};
+use toolgate_api::openwop::{FlatDetails, FlatError};
+use toolgate_api::reply::ErrorCode;
 use toolgate_gate::refusal::{Code, Kind, Refusal};
 
 use crate::openintent::error::status;
@@ -23,20 +25,24 @@ impl IntoResponse for Flat {
     fn into_response(self) -> Response {
         let refusal = self.0;
         let code = refusal.code();
-        let mut details = Map::from_iter([("code".to_owned(), json!(code.as_str()))]);
-        for (name, value) in refusal.details().filter(|(name, _)| *name != "retry_after_seconds") {
-            details.insert(camel_case(name), value.clone());
-        }
+        let others = refusal.details().filter(|(name, _)| *name != "retry_after_seconds");
+        let mut others: Map<String, Value> = others.map(|(name, value)| (camel_case(name), value.clone())).collect();
         let retry_after = refusal.details().find(|(name, _)| *name == "retry_after_seconds");
         let retry_after = retry_after.and_then(|(_, seconds)| seconds.as_u64());
-        if let Some(seconds) = retry_after {
-            details.insert("retryAfterMs".to_owned(), json!(seconds.saturating_mul(1000)));
-        }
         if code.kind() == Kind::TooMany {
             // The inbound limits of a host have a name from a closed set; those of a tool say `tool` themselves.
-            details.entry("scope").or_insert_with(|| json!("global"));
+            others.entry("scope").or_insert_with(|| json!("global"));
         }
-        let mut response = envelope(status(code), word(code), refusal.reason(), details);
+        let body = FlatError {
+            error: word(code).to_owned(),
+            message: refusal.reason().to_owned(),
+            details: FlatDetails {
+                code: Some(ErrorCode(code.as_str().to_owned())),
+                retry_after_ms: retry_after.map(|seconds| seconds.saturating_mul(1000)),
+                others,
+            },
+        };
+        let mut response = (status(code), Json(body)).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -46,15 +52,6 @@ impl IntoResponse for Flat {
         }
         response
     }
-}
-
-/// An error in the flat envelope. Empty details are left out.
-pub fn envelope(status: StatusCode, error: &str, message: &str, details: Map<String, Value>) -> Response {
-    let mut body = json!({"error": error, "message": message});
-    if let (Some(members), false) = (body.as_object_mut(), details.is_empty()) {
-        members.insert("details".to_owned(), Value::Object(details));
-    }
-    (status, Json(body)).into_response()
 }
 
 /// Whether a path is answered in this envelope.
@@ -99,6 +96,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use http::StatusCode;
     use http_body_util::BodyExt;
 
     async fn response_of(refusal: Refusal) -> (StatusCode, http::HeaderMap, Value) {

@@ -3,44 +3,28 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
-use serde::Deserialize;
-use serde_json::json;
+use toolgate_api::openwop::events::{ListRunEvents, RunEventPage};
+use toolgate_api::parameters::Limit;
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::{EventFilter, Freshness};
 use toolgate_gate::refusal::{Code, Refusal};
-use toolgate_model::hook::{RETURNED, RunId};
+use toolgate_model::hook::RETURNED;
 use toolgate_model::openwop_event::stored_types;
-use toolgate_model::principal::PrincipalId;
 use toolgate_model::text::check_identifier;
 
-use super::caller::Asked;
 use super::error::Flat;
 use super::reading::{Place, Reading};
 use super::stream;
+use crate::mount::TypedRequest;
 use crate::parameters::page;
 use crate::router::App;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct EventQuery {
-    run: Option<RunId>,
-    agent: Option<PrincipalId>,
-    tool: Option<String>,
-    r#type: Option<String>,
-    after: Option<String>,
-    limit: Option<u32>,
-}
-
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<EventQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Flat> {
+pub(super) async fn list(request: TypedRequest<ListRunEvents>) -> Result<Response, Flat> {
+    let TypedRequest { app, caller, query, headers, .. } = request;
     let filter = EventFilter {
-        kinds: query.r#type.as_deref().map(kinds).transpose()?.unwrap_or_default(),
+        kinds: query.kind.as_deref().map(kinds).transpose()?.unwrap_or_default(),
         run: query.run.map(|run| run.as_str().to_owned()),
         tool: query.tool.map(tool_name).transpose()?,
         agent: query.agent,
@@ -56,7 +40,7 @@ pub(super) async fn respond(
     caller: Caller,
     mut reading: Reading,
     after: Option<&str>,
-    limit: Option<u32>,
+    limit: Option<Limit>,
     headers: &HeaderMap,
 ) -> Result<Response, Flat> {
     let limit = page(limit, None::<String>)?.limit;
@@ -69,8 +53,8 @@ pub(super) async fn respond(
     }
     let found = reading.page(&app, &caller, limit, Freshness::Newest).await?;
     let next = found.end().filter(|_| found.more).and_then(Place::cursor);
-    let events: Vec<_> = found.events.into_iter().map(|seen| seen.shown).collect();
-    Ok(Json(json!({"events": events, "nextCursor": next})).into_response())
+    let events = found.events.into_iter().map(|seen| seen.shown).collect();
+    Ok(Json(RunEventPage { events, next_cursor: next }).into_response())
 }
 
 fn wants_stream(headers: &HeaderMap) -> bool {

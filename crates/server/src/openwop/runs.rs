@@ -3,15 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Request, State};
-use axum::response::Response;
-use http::{HeaderMap, StatusCode};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, json};
+use toolgate_api::Endpoint;
+use toolgate_api::openwop::runs::{CreateRun, ListEventsOfRun, PollEventsOfRun, PolledEvents, Run, RunStatus, ShowRun};
+use toolgate_api::openwop::{FlatDetails, FlatError};
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::{Freshness, PageRequest};
 use toolgate_gate::refusal::{Code, Refusal};
@@ -21,11 +20,10 @@ use toolgate_model::id::{InvocationId, SessionId};
 use toolgate_model::openwop_event::RunEvent;
 use toolgate_model::time::Timestamp;
 
-use super::caller::{Asked, PathName};
-use super::error::{Flat, envelope};
+use super::error::Flat;
 use super::events;
 use super::reading::Reading;
-use crate::body::{self, Nothing};
+use crate::mount::TypedRequest;
 use crate::router::App;
 
 /// How long a poll waits at most, in seconds, and how long where nothing is said.
@@ -34,74 +32,34 @@ const USUAL_POLL: u64 = 30;
 /// How many events one poll answers with.
 const POLL_EVENTS: usize = 1000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct EventsQuery {
-    after: Option<String>,
-    limit: Option<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct PollQuery {
-    last_sequence: Option<u64>,
-    timeout: Option<u64>,
-}
-
-/// What the protocol lets a client say when it starts a run.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[expect(dead_code, reason = "read so that what is unknown is refused by name; no run is started")]
-struct NewRun {
-    workflow_id: String,
-    inputs: Option<Map<String, Value>>,
-    tenant_id: Option<String>,
-    scope_id: Option<String>,
-    callback_url: Option<String>,
-    configurable: Option<Map<String, Value>>,
-    tags: Option<Vec<String>>,
-    metadata: Option<Map<String, Value>>,
-}
-
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Asked(_, Nothing {}): Asked<Nothing>,
-    request: Request,
-) -> Result<Response, Flat> {
-    let wanted: NewRun = body::json(request, app.max_body).await?;
-    if wanted.workflow_id.is_empty() {
+pub(super) async fn create(request: TypedRequest<CreateRun>) -> Result<Response, Flat> {
+    if request.body.workflow_id.is_empty() {
         return Err(Refusal::new(Code::InvalidField, "`workflowId` is empty").with("path", "workflowId").into());
     }
     let message =
         "Toolgate runs no workflows: call tools at POST /api/v1/tools/invoke, with `context.run_id` for the run";
-    let details = Map::from_iter([("capability".to_owned(), json!("workflows"))]);
-    Ok(envelope(StatusCode::NOT_IMPLEMENTED, "capability_not_provided", message, details))
+    let others = Map::from_iter([("capability".to_owned(), json!("workflows"))]);
+    let body = FlatError {
+        error: "capability_not_provided".to_owned(),
+        message: message.to_owned(),
+        details: FlatDetails { others, ..FlatDetails::default() },
+    };
+    Ok((CreateRun::STATUS, Json(body)).into_response())
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    Asked(caller, Nothing {}): Asked<Nothing>,
-    PathName(run): PathName,
-) -> Result<Json<Value>, Flat> {
-    let run = run_id(&run)?;
+pub(super) async fn show(request: TypedRequest<ShowRun>) -> Result<Run, Flat> {
+    let TypedRequest { app, caller, path, .. } = request;
+    let run = run_id(&path.text)?;
     let trace = trace(&app, &caller, &run, None, Freshness::Newest).await?;
-    let (Some(started), Some(updated)) = (&trace.started_at, &trace.updated_at) else { return Err(no_run().into()) };
-    Ok(Json(json!({
-        "runId": run.as_str(),
-        "status": trace.status(),
-        "eventCount": trace.count,
-        "startedAt": started,
-        "updatedAt": updated,
-    })))
+    let (Some(started_at), Some(updated_at)) = (trace.started_at, trace.updated_at) else {
+        return Err(no_run().into());
+    };
+    Ok(Run { run_id: run, status: trace.status(), event_count: trace.count, started_at, updated_at })
 }
 
-pub(super) async fn events(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<EventsQuery>,
-    PathName(run): PathName,
-    headers: HeaderMap,
-) -> Result<Response, Flat> {
-    let reading = Reading::of_run(&run_id(&run)?);
+pub(super) async fn events(request: TypedRequest<ListEventsOfRun>) -> Result<Response, Flat> {
+    let TypedRequest { app, caller, path, query, headers, .. } = request;
+    let reading = Reading::of_run(&run_id(&path.text)?);
     if reading.page(&app, &caller, 1, Freshness::Newest).await?.events.is_empty() {
         return Err(no_run().into());
     }
@@ -109,12 +67,9 @@ pub(super) async fn events(
 }
 
 /// Waits for events behind the last one that the client has seen, unless there is nothing left to wait for.
-pub(super) async fn poll(
-    State(app): State<Arc<App>>,
-    Asked(caller, query): Asked<PollQuery>,
-    PathName(run): PathName,
-) -> Result<Json<Value>, Flat> {
-    let run = run_id(&run)?;
+pub(super) async fn poll(request: TypedRequest<PollEventsOfRun>) -> Result<PolledEvents, Flat> {
+    let TypedRequest { app, caller, path, query, .. } = request;
+    let run = run_id(&path.text)?;
     let timeout = query.timeout.unwrap_or(USUAL_POLL);
     if !(1..=MAX_POLL).contains(&timeout) {
         let reason = format!("`timeout` must be from 1 to {MAX_POLL} seconds");
@@ -130,9 +85,9 @@ pub(super) async fn poll(
         if trace.count == 0 {
             return Err(no_run().into());
         }
-        let complete = trace.status() != RUNNING && !trace.cut;
+        let complete = trace.status() != RunStatus::Running && !trace.cut;
         if !trace.events.is_empty() || complete || is_over {
-            return Ok(Json(json!({"events": trace.events, "isComplete": complete})));
+            return Ok(PolledEvents { events: trace.events, is_complete: complete });
         }
         tokio::select! {
             () = follower.news() => {}
@@ -142,8 +97,6 @@ pub(super) async fn poll(
         freshness = Freshness::Recent;
     }
 }
-
-const RUNNING: &str = "running";
 
 /// What the events of a run tell together.
 #[derive(Default)]
@@ -164,11 +117,11 @@ struct Trace {
 }
 
 impl Trace {
-    fn status(&self) -> &'static str {
+    fn status(&self) -> RunStatus {
         match (self.calls.is_empty() && self.sessions.is_empty(), self.failed) {
-            (false, _) => RUNNING,
-            (true, true) => "failed",
-            (true, false) => "completed",
+            (false, _) => RunStatus::Running,
+            (true, true) => RunStatus::Failed,
+            (true, false) => RunStatus::Completed,
         }
     }
 
@@ -230,6 +183,7 @@ fn no_run() -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
     use toolgate_model::event::StoredEvent;
 
     use super::*;
@@ -267,12 +221,16 @@ mod tests {
         let mut trace = Trace::default();
         let [first, second] = CALLS;
         let steps = [
-            ("tool.session.opened", json!({"sessionId": SESSION, "toolId": "t"}), "running"),
-            ("agent.toolCalled", called(first), "running"),
-            ("tool.invoked", invoked(first, "error"), "running"),
-            ("tool.session.closed", json!({"sessionId": SESSION, "toolId": "t", "outcome": "failed"}), "failed"),
-            ("agent.toolCalled", called(second), "running"),
-            ("tool.invoked", invoked(second, "success"), "completed"),
+            ("tool.session.opened", json!({"sessionId": SESSION, "toolId": "t"}), RunStatus::Running),
+            ("agent.toolCalled", called(first), RunStatus::Running),
+            ("tool.invoked", invoked(first, "error"), RunStatus::Running),
+            (
+                "tool.session.closed",
+                json!({"sessionId": SESSION, "toolId": "t", "outcome": "failed"}),
+                RunStatus::Failed,
+            ),
+            ("agent.toolCalled", called(second), RunStatus::Running),
+            ("tool.invoked", invoked(second, "success"), RunStatus::Completed),
         ];
         for (sequence, (kind, data, status)) in (0..).zip(steps) {
             add(&mut trace, kind, data, sequence, Some(3));

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use axum::response::sse::Event;
 use serde_json::json;
 use toolgate_gate::Caller;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_gate::refusal::Refusal;
 use toolgate_model::permission::Permission;
 
-use super::reading::{Events, Place, Reading};
+use super::reading::{Events, Place, Reading, Seen};
 use crate::event_stream::{self, Following};
 use crate::router::App;
 
 /// How many events are read at once.
 const PAGE: u32 = 100;
-/// How long a client should wait before it comes back.
-const GREETING: &str = "retry: 1000\n\n";
 
 /// A stream of what is read. What can be refused is refused before it begins.
 pub(super) async fn open(app: Arc<App>, caller: Caller, mut reading: Reading) -> Result<Response, Refusal> {
     let follower = app.gate.streams.follow_events(&caller, reading.filter.clone())?;
     let first = reading.page(&app, &caller, PAGE, Freshness::Newest).await?;
-    let beginning = format!("{GREETING}{}", write(&mut reading, &first));
+    let mut beginning = vec![event_stream::greeting(None)];
+    beginning.extend(write(&mut reading, &first));
     Ok(event_stream::open(app, caller, follower, reading, beginning))
 }
 
@@ -36,18 +36,18 @@ impl Following for Reading {
         Ok((!found.events.is_empty()).then_some(found))
     }
 
-    async fn written(&mut self, _: &App, _: &Caller, page: Events) -> Result<String, Refusal> {
+    async fn written(&mut self, _: &App, _: &Caller, page: Events) -> Result<Vec<Event>, Refusal> {
         Ok(write(self, &page))
     }
 }
 
 /// Writes events and moves on behind them.
-fn write(reading: &mut Reading, found: &Events) -> String {
-    let mut text = String::new();
-    for seen in &found.events {
+fn write(reading: &mut Reading, found: &Events) -> Vec<Event> {
+    let written = |seen: &Seen| {
         let id = Place::cursor(seen.place).unwrap_or_default();
-        text.push_str(&format!("id: {id}\nevent: {}\ndata: {}\n\n", seen.shown.kind, json!(seen.shown)));
-    }
+        event_stream::event(&id, &seen.shown.kind, &json!(seen.shown))
+    };
+    let events = found.events.iter().map(written).collect();
     reading.place = found.end().unwrap_or(reading.place);
-    text
+    events
 }

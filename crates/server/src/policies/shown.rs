@@ -1,9 +1,9 @@
 //! What the gate says about policies, in the types of the API.
 
-use serde_json::{Value, json};
 use toolgate_api::policies::{
     CheckedPolicies, PolicyProblem, PolicyRule, PolicyTest, PolicyVersionNumber, RecordedVerdict, Reevaluation,
-    RejudgedVerdict, Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, VerdictChange,
+    RejudgedVerdict, Replay, ReplayStep, ShadowExample, ShadowReport, ShadowRule, Simulation, SimulationStep,
+    VerdictChange,
 };
 use toolgate_gate::authority::policies as authority;
 use toolgate_gate::ports::policy_book::{self, Examined, PolicyTestOutcome, RuleSummary};
@@ -57,11 +57,13 @@ pub(super) fn simulation(simulation: authority::Simulation) -> Simulation {
 }
 
 /// How far a simulation has come: a line of its stream.
-pub(super) fn simulation_progress(progress: &authority::SimulationProgress) -> Value {
-    json!({
-        "event": "progress", "reached": progress.reached, "size": progress.size, "calls": progress.calls,
-        "changed": progress.changed,
-    })
+pub(super) fn simulation_progress(progress: &authority::SimulationProgress) -> SimulationStep {
+    SimulationStep::Progress {
+        reached: progress.reached,
+        size: progress.size,
+        calls: progress.calls,
+        changed: progress.changed,
+    }
 }
 
 /// What rules in shadow mode would have done.
@@ -143,6 +145,8 @@ fn reevaluated(reevaluated: policy_book::Reevaluation) -> Reevaluation {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn tested(failure: Option<&str>) -> PolicyTestOutcome {

@@ -1,22 +1,17 @@
 //! Policies without consequences: what is wrong with a draft, what it would have said about the last days, what rules in
 //! shadow would have done, and whether an execution is judged again as it was.
 
-use std::io;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use futures_util::stream;
-use http::header;
-use http_body_util::BodyExt;
-use serde_json::{Value, json};
 use toolgate_api::policies::{
     CheckedPolicies, DraftRequest, Replay, ReplayRun, ShadowReport, ShowShadowReport, SimulationRequest,
+    SimulationResponse, SimulationStep,
 };
-use toolgate_gate::Refusal;
 use toolgate_gate::authority::policies::Simulating;
 
 use super::files::{self, policy_files};
@@ -60,31 +55,22 @@ fn lines(app: Arc<App>, simulating: Simulating) -> Response {
         let app = Arc::clone(&app);
         async move {
             let mut simulating = simulating?;
-            let (line, rest) = match app.gate.policies.continue_simulation(&mut simulating).await {
+            let (step, rest) = match app.gate.policies.continue_simulation(&mut simulating).await {
                 Ok(Some(progress)) => (shown::simulation_progress(&progress), Some(simulating)),
-                Ok(None) => (answered(200, json!(shown::simulation(simulating.finish()))), None),
-                Err(refusal) => (refused(refusal).await, None),
+                Ok(None) => {
+                    let body = SimulationResponse::Done(shown::simulation(simulating.finish()));
+                    (SimulationStep::Answered { status: 200, body }, None)
+                }
+                Err(refusal) => {
+                    let denied = Denied::from(refusal);
+                    let body = SimulationResponse::Refused(denied.body());
+                    (SimulationStep::Answered { status: denied.status().as_u16(), body }, None)
+                }
             };
-            Some((Ok::<_, io::Error>(Bytes::from(format!("{line}\n"))), rest))
+            Some((progress::line(&step), rest))
         }
     });
-    let headers = [
-        (header::CONTENT_TYPE, progress::LINES),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    (headers, Body::from_stream(lines)).into_response()
-}
-
-fn answered(status: u16, body: Value) -> Value {
-    json!({"event": "answered", "status": status, "body": body})
-}
-
-async fn refused(refusal: Refusal) -> Value {
-    let response = Denied::from(refusal).into_response();
-    let status = response.status().as_u16();
-    let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    answered(status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    (progress::headers(), Body::from_stream(lines)).into_response()
 }
 
 pub(super) async fn shadow(request: TypedRequest<ShowShadowReport>) -> Result<ShadowReport, Denied> {

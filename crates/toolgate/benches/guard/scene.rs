@@ -13,7 +13,7 @@ use toolgate_model::guard::{AgentRef, Content, Dialect, Hook, HookEvent};
 use toolgate_model::id::InvocationId;
 use toolgate_model::principal::{Principal, PrincipalId};
 use toolgate_model::scope::Scope;
-use toolgate_model::service::{ToolDefinition, ToolName};
+use toolgate_model::service::ToolDefinition;
 use toolgate_model::text::Label;
 use toolgate_testkit::ledger_fixture::TestTenant;
 
@@ -24,7 +24,6 @@ pub struct Scene {
     agent: Arc<Principal>,
     id: InvocationId,
     service: ServiceName,
-    name: ToolName,
     definition: Arc<ToolDefinition>,
     arguments: Map<String, Value>,
 }
@@ -43,7 +42,6 @@ impl Scene {
             agent: Arc::new(agent),
             id: InvocationId::new(tenant.now(), [7; 10]),
             service: ServiceName::parse("bank").unwrap(),
-            name: ToolName::parse("pay").unwrap(),
             definition: Arc::new(definition),
             arguments: arguments().as_object().unwrap().clone(),
         }
@@ -79,7 +77,7 @@ impl Scene {
             actor: &self.agent,
             tool: Some(HookedTool {
                 service: &self.service,
-                name: &self.name,
+                name: "bank.pay",
                 definition: &self.definition,
                 external: false,
                 registry: Some(1),

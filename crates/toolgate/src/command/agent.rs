@@ -1,14 +1,16 @@
 //! `toolgate agent`: the agents, users and services of a tenant.
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
+use toolgate_api::agents::{
+    AgentChanges, AgentPage, CreateAgent, ListAgents, RemoveAgent, ShowAgent, StoredAgent, UpdateAgent,
+};
+use toolgate_api::parameters;
 
 use self::terms::{Terms, Withdrawals};
-use super::paging::Paging;
-use super::{Connection, Failure, object, typos};
-use crate::client::escaped;
-use crate::output::{Report, at, plain};
+use super::paging::{Paging, Shown};
+use super::{Connection, Failure, typos};
+use crate::output::{Report, plain};
 use crate::prompt;
 
 mod terms;
@@ -85,36 +87,28 @@ impl Action {
         let client = connection.client()?;
         match self {
             Self::Create { id, name, kind, terms } => {
-                let mut body = terms.members()?;
-                body.extend(object([
-                    ("id", Some(json!(id))),
-                    ("name", name.map(Value::from)),
-                    ("kind", Some(json!(kind))),
-                ]));
-                let agent = client.change(Method::POST, "/api/v1/agents", Some(&Value::Object(body))).await?;
+                let body = terms.request(&id, &kind, name)?;
+                let stored = client.to::<CreateAgent>().body(&body).send().await?;
                 typos::warn_of_principal_scopes(&client, terms.scopes()).await;
-                let (id, kind) = (plain(at(&agent, "id")), plain(at(&agent, "kind")));
+                let (id, kind) = (&stored.agent.id, stored.agent.kind.as_str());
                 let mut text =
                     format!("The {kind} {id} was registered. Make a key for it with: toolgate key create {id}");
-                text.push_str(&unresolved(&agent));
-                Ok(Report::new(agent, text))
+                text.push_str(&unresolved(&stored));
+                Ok(Report::new(stored, text))
             }
             Self::Update { id, name, terms, withdrawals } => {
-                let mut body = terms.members()?;
-                body.extend(withdrawals.members());
-                body.extend(object([("name", name.map(Value::from))]));
-                if body.is_empty() {
+                let body = terms.changes(name, &withdrawals)?;
+                if json!(body) == json!(AgentChanges::default()) {
                     return Err(Failure::Usage("say what to change, for example --name or --scope".to_owned()));
                 }
-                let path = format!("/api/v1/agents/{}", escaped(&id));
-                let agent = match client.change(Method::PATCH, &path, Some(&Value::Object(body))).await {
-                    Ok(agent) => agent,
+                let stored = match client.to::<UpdateAgent>().named(&id).body(&body).send().await {
+                    Ok(stored) => stored,
                     Err(error) => return Err(typos::with_agent(&client, error, &id).await),
                 };
                 typos::warn_of_principal_scopes(&client, terms.scopes()).await;
-                let text = format!("{} is at revision {} now.", plain(at(&agent, "id")), plain(at(&agent, "revision")));
-                let text = text + &unresolved(&agent);
-                Ok(Report::new(agent, text))
+                let text = format!("{} is at revision {} now.", stored.agent.id, stored.agent.revision);
+                let text = text + &unresolved(&stored);
+                Ok(Report::new(stored, text))
             }
             Self::List(paging) => {
                 let columns = [
@@ -127,18 +121,18 @@ impl Action {
                     ("ALLOWED TOOLS", "tool_allowlist"),
                     ("CREATED", "created_at"),
                 ];
-                paging.fetch(&client, "/api/v1/agents", &[], "agents", &columns).await
+                let shown = Shown { name: "agents", columns: &columns };
+                let query = |limit, cursor| Ok(parameters::Paging { limit, cursor });
+                let page = |page: AgentPage| (page.agents, page.next_cursor);
+                paging.fetch::<ListAgents, _>(&client, None, query, page, shown).await
             }
-            Self::Show { id } => Ok(Report::details(client.get(&format!("/api/v1/agents/{}", escaped(&id))).await?)),
+            Self::Show { id } => Ok(Report::details(client.to::<ShowAgent>().named(&id).send().await?)),
             Self::Remove { id, yes } => {
                 prompt::confirm(&format!("this removes `{id}` for good, with its keys and all grants below it"), yes)?;
-                let path = format!("/api/v1/agents/{}", escaped(&id));
-                let removed = client.change(Method::DELETE, &path, None).await?;
+                let removed = client.to::<RemoveAgent>().named(&id).send().await?;
                 let text = format!(
                     "{} was removed; {} keys and {} grants were revoked.",
-                    plain(at(&removed, "agent_id")),
-                    plain(at(&removed, "revoked_keys")),
-                    plain(at(&removed, "revoked_grants"))
+                    removed.agent_id, removed.revoked_keys, removed.revoked_grants
                 );
                 Ok(Report::new(removed, text))
             }
@@ -147,11 +141,9 @@ impl Action {
 }
 
 /// A sentence about what its allowlist names in vain, where there is something.
-fn unresolved(agent: &Value) -> String {
-    match at(agent, "unresolved_tools") {
-        Value::Array(tools) if !tools.is_empty() => {
-            format!("\nThere is no such tool yet: {}", plain(at(agent, "unresolved_tools")))
-        }
-        _ => String::new(),
+fn unresolved(stored: &StoredAgent) -> String {
+    if stored.unresolved_tools.is_empty() {
+        return String::new();
     }
+    format!("\nThere is no such tool yet: {}", plain(&json!(stored.unresolved_tools)))
 }

@@ -3,11 +3,14 @@
 use std::io::{self, IsTerminal};
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
+use toolgate_api::approvals::{ApprovalPage, ApprovalQuery, ListApprovals, ShowApproval};
 
 use self::approval::Approval;
-use super::paging::Paging;
+use super::paging::{Paging, Shown};
+use super::values::typed_option;
 use super::{Connection, Failure};
-use crate::client::{Client, escaped};
+use crate::client::Client;
 use crate::output::Report;
 
 mod approval;
@@ -108,7 +111,7 @@ pub(crate) async fn run(connection: &Connection, action: Option<Action>) -> Resu
 }
 
 async fn show(client: &Client, id: &str) -> Result<Report, Failure> {
-    let value = client.get(&format!("/api/v1/approvals/{}", escaped(id))).await?;
+    let value = client.to::<ShowApproval>().named(id).send_as::<Value>().await?;
     match Approval::read(&value) {
         Ok(approval) => {
             let text = inbox::page(&approval, PAGE_WIDTH);
@@ -121,7 +124,15 @@ async fn show(client: &Client, id: &str) -> Result<Report, Failure> {
 
 impl List {
     async fn run(self, client: &Client) -> Result<Report, Failure> {
-        let parameters = [("status", self.status), ("agent_id", self.agent), ("tool", self.tool)];
+        let query = |limit, cursor| {
+            Ok(ApprovalQuery {
+                status: typed_option("status", self.status.as_ref())?,
+                agent_id: typed_option("agent_id", self.agent.as_ref())?,
+                tool: typed_option("tool", self.tool.as_ref())?,
+                limit,
+                cursor,
+            })
+        };
         let columns = [
             ("ID", "id"),
             ("STATUS", "status"),
@@ -131,6 +142,8 @@ impl List {
             ("EXPIRES", "expires_at"),
             ("DESCRIPTION", "description"),
         ];
-        self.paging.fetch(client, "/api/v1/approvals", &parameters, "approvals", &columns).await
+        let shown = Shown { name: "approvals", columns: &columns };
+        let page = |page: ApprovalPage| (page.approvals, page.next_cursor);
+        self.paging.fetch::<ListApprovals, _>(client, None, query, page, shown).await
     }
 }

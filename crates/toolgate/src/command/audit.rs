@@ -5,16 +5,17 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
+use toolgate_api::audit::{EventPage, EventQuery, ListEvents, LogHead, ProofQuery, Prove, ShowLogHead};
 use toolgate_model::audit_export::verify;
 use toolgate_model::checkpoint::PublicKey;
 
 use self::export::Export;
-use super::paging::Paging;
+use super::paging::{Paging, Shown};
 use super::typos;
-use super::values::Since;
+use super::values::{Since, typed_option};
 use super::{Connection, Failure};
-use crate::client::{Client, with_query};
+use crate::client::Client;
 use crate::output::Report;
 
 mod export;
@@ -115,17 +116,10 @@ impl Action {
         match self {
             Self::Verify { file, public_key } => verify_export(&file, &public_key),
             Self::Events(events) => events.run(&connection.client()?).await,
-            Self::Head => Ok(head(connection.client()?.get("/api/v1/audit/head").await?)),
+            Self::Head => Ok(head(&connection.client()?.to::<ShowLogHead>().send().await?)),
             Self::Proof { sequence, size, first, second } => {
-                let text = |number: Option<u64>| number.map(|number| number.to_string());
-                let parameters = [
-                    ("sequence", text(sequence)),
-                    ("size", text(size)),
-                    ("first", text(first)),
-                    ("second", text(second)),
-                ];
-                let proof = connection.client()?.get(&with_query("/api/v1/audit/proof", &parameters)).await?;
-                Ok(Report::details(proof))
+                let query = ProofQuery { sequence, size, first, second };
+                Ok(Report::details(connection.client()?.to::<Prove>().query(&query).send().await?))
             }
             Self::Export(export) => export.run(&connection.client()?).await,
         }
@@ -134,30 +128,39 @@ impl Action {
 
 impl Events {
     async fn run(self, client: &Client) -> Result<Report, Failure> {
-        let agent = self.agent.clone();
-        let parameters = [
-            ("type", self.r#type),
-            ("actor", self.actor),
-            ("agent_id", self.agent),
-            ("intent_id", self.intent),
-            ("task_id", self.task),
-            ("since", self.since.map(Since::to_text)),
-            ("until", self.until.map(Since::to_text)),
-        ];
+        let (since, until) = (self.since.map(Since::now), self.until.map(Since::now));
+        let query = |limit, cursor| {
+            Ok(EventQuery {
+                kind: self.r#type.clone(),
+                run_id: None,
+                tool: None,
+                actor: typed_option("actor", self.actor.as_ref())?,
+                agent_id: typed_option("agent_id", self.agent.as_ref())?,
+                intent_id: typed_option("intent_id", self.intent.as_ref())?,
+                task_id: typed_option("task_id", self.task.as_ref())?,
+                since,
+                until,
+                limit,
+                cursor,
+            })
+        };
         let columns =
             [("SEQUENCE", "sequence"), ("TIME", "timestamp"), ("TYPE", "type"), ("ACTOR", "actor"), ("DATA", "data")];
-        let report = self.paging.fetch(client, "/api/v1/audit/events", &parameters, "events", &columns).await?;
-        typos::warn_of_empty(client, &report, agent.as_deref(), None).await;
+        let shown = Shown { name: "events", columns: &columns };
+        let page = |page: EventPage| (page.events, page.next_cursor);
+        let report = self.paging.fetch::<ListEvents, _>(client, None, query, page, shown).await?;
+        typos::warn_of_empty(client, &report, self.agent.as_deref(), None).await;
         Ok(report)
     }
 }
 
 /// The checkpoint is text of several lines, and shown as such.
-fn head(head: Value) -> Report {
-    let mut members = head.clone();
-    let checkpoint = members.as_object_mut().and_then(|members| members.remove("checkpoint"));
-    let checkpoint = checkpoint.as_ref().and_then(Value::as_str).unwrap_or_default();
-    let text = format!("{}\n{}", crate::output::details(&members), crate::output::clean_lines(checkpoint));
+fn head(head: &LogHead) -> Report {
+    let mut members = json!(head);
+    if let Some(members) = members.as_object_mut() {
+        members.remove("checkpoint");
+    }
+    let text = format!("{}\n{}", crate::output::details(&members), crate::output::clean_lines(&head.checkpoint));
     Report::new(head, text)
 }
 

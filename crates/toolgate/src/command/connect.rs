@@ -6,13 +6,15 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
+use toolgate_api::agents::{ShowAgent, Whoami};
+use toolgate_model::permission::Permission;
 
 use self::wiring::{Place, Target, Wiring};
 use super::{Connection, Failure, diff};
-use crate::client::{ClientError, escaped};
+use crate::client::ClientError;
 use crate::hook::HookClient;
-use crate::output::{self, Report, at, clean, clean_lines, plain};
+use crate::output::{self, Report, clean, clean_lines};
 use crate::prompt;
 
 mod json_text;
@@ -104,21 +106,18 @@ impl Connect {
     async fn target(&self) -> Result<Target, Failure> {
         let access = self.connection.access()?;
         let client = access.client()?;
-        let caller = client.get("/api/v1/whoami").await.map_err(|error| unusable(error.into()))?;
-        let id = at(&caller, "id").as_str().unwrap_or_default();
-        let may = |permission: &str| {
-            at(&caller, "permissions").as_array().into_iter().flatten().any(|held| held == permission)
-        };
-        if !may("tools.invoke") {
+        let caller = client.to::<Whoami>().send().await.map_err(|error| unusable(error.into()))?;
+        let id = caller.id.as_str();
+        if !caller.permissions.has(Permission::InvokeTools) {
             let sentence = format!("{} lacks the permission `tools.invoke`, which a hook needs", clean(id));
             return Err(unusable(Failure::Said(sentence)));
         }
         if let Some(agent) = self.agent.as_deref().filter(|agent| *agent != id) {
-            let found = client.get(&format!("/api/v1/agents/{}", escaped(agent))).await;
+            let found = client.to::<ShowAgent>().named(agent).send().await;
             found.map_err(|error| unusable(error.into()))?;
         }
-        output::say(&format!("The hook asks {} as {}.", clean(&access.url), self.asker(&caller)));
-        if may("approvals.decide") {
+        output::say(&format!("The hook asks {} as {}.", clean(&access.url), self.asker(id)));
+        if caller.permissions.has(Permission::DecideApprovals) {
             output::say(&format!(
                 "toolgate: warning: {} may also decide approvals; save an agent's key with `toolgate login --profile agent`, \
                  and say --profile agent here",
@@ -134,11 +133,10 @@ impl Connect {
         Ok(Target { url: Some(access.url), profile: access.profile, agent: self.agent.clone() })
     }
 
-    fn asker(&self, caller: &Value) -> String {
-        let own = plain(at(caller, "id"));
+    fn asker(&self, own: &str) -> String {
         match &self.agent {
             Some(agent) => format!("{own}, for {}", clean(agent)),
-            None => own,
+            None => own.to_owned(),
         }
     }
 
@@ -159,7 +157,7 @@ fn unusable(failure: Failure) -> Failure {
     match failure {
         Failure::Client(ClientError::Refused { status, body }) => {
             let text = format!("nothing was changed: {}", ClientError::Refused { status, body: body.clone() });
-            Failure::Explained { text, body }
+            Failure::explained(text, &body)
         }
         other => Failure::Said(format!("nothing was changed: {other}")),
     }

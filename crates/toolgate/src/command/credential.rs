@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use http::Method;
 use serde_json::{Map, Value, json};
+use toolgate_api::credentials::{
+    CreateCredentialInVault, CredentialInVaultRequest, CredentialPage, ListCredentials, Metadata, Reason,
+    RevokeCredential, RotateCredential, RotationRequest, ShowCredential, VerifyCredential,
+};
+use toolgate_api::parameters;
 use toolgate_model::credential::AuthType;
 use toolgate_model::secret::Material;
 
 use super::material::{self, body_with};
-use super::paging::Paging;
-use super::values::{Expiry, read_object};
-use super::{Connection, Failure, object, typos};
-use crate::client::{Client, escaped};
-use crate::output::{Report, at, plain};
+use super::paging::{Paging, Shown};
+use super::values::{Expiry, read_object, typed, typed_option};
+use super::{Connection, Failure, typos};
+use crate::client::Client;
+use crate::output::{Report, plain};
 use crate::prompt;
 
 /// Add, rotate and revoke credentials
@@ -134,33 +138,36 @@ impl Action {
                     ("VERSION", "version"),
                     ("EXPIRES", "expires_at"),
                 ];
-                let path = format!("/api/v1/vaults/{}/credentials", escaped(&vault));
-                paging.fetch(&client, &path, &[], "credentials", &columns).await
+                let shown = Shown { name: "credentials", columns: &columns };
+                let query = |limit, cursor| Ok(parameters::Paging { limit, cursor });
+                let page = |page: CredentialPage| (page.credentials, page.next_cursor);
+                paging.fetch::<ListCredentials, _>(&client, Some(&vault), query, page, shown).await
             }
-            Self::Show { id } => Ok(Report::details(shown(client.get(&path_of(&id, "")).await?))),
+            Self::Show { id } => {
+                Ok(Report::details(shown(json!(client.to::<ShowCredential>().named(&id).send().await?))))
+            }
             Self::Rotate { id, secrets, metadata, expires } => rotate(&client, &id, secrets, metadata, expires).await,
             Self::Revoke { id, reason, yes } => {
                 prompt::confirm(
                     &format!("this revokes {id} for good, destroys its secrets and revokes its grants"),
                     yes,
                 )?;
-                let body = reason.map(|reason| json!({"reason": reason}));
-                let revoked = client.change(Method::DELETE, &path_of(&id, ""), body.as_ref()).await?;
+                let body = Reason { reason: typed_option("reason", reason)? };
+                let revoked = client.to::<RevokeCredential>().named(&id).body(&body).send().await?;
                 let text = format!(
                     "{} was revoked, and {} grants with it.",
-                    plain(at(&revoked, "credential_id")),
-                    plain(at(&revoked, "affected_grants_count"))
+                    revoked.credential_id, revoked.affected_grants_count
                 );
                 Ok(Report::new(revoked, text))
             }
             Self::Verify { id } => {
-                let verified = client.change(Method::POST, &path_of(&id, "/verify"), None).await?;
+                let verified = client.to::<VerifyCredential>().named(&id).send().await?;
                 let text = format!(
                     "{} is {}; its material, version {}, is {}.",
-                    plain(at(&verified, "credential_id")),
-                    plain(at(&verified, "status")),
-                    plain(at(&verified, "version")),
-                    plain(at(&verified, "material"))
+                    verified.credential_id,
+                    plain(&json!(verified.status)),
+                    verified.version,
+                    plain(&json!(verified.material))
                 );
                 Ok(Report::new(verified, text))
             }
@@ -172,19 +179,21 @@ impl Add {
     async fn run(self, client: &Client) -> Result<Report, Failure> {
         let auth_type = parsed(&self.auth_type)?;
         let (metadata, material) = self.secrets.read(auth_type, self.metadata)?;
-        let body = object([
-            ("service", Some(json!(self.service))),
-            ("label", Some(json!(self.label))),
-            ("auth_type", Some(json!(self.auth_type))),
-            ("scopes_available", Some(json!(self.scopes))),
-            ("metadata", metadata.map(Value::Object)),
-            ("expires_at", self.expires.map(Expiry::to_json)),
-        ]);
-        let path = format!("/api/v1/vaults/{}/credentials", escaped(&self.vault));
-        let credential = client.change_secretly(Method::POST, &path, body_with(&body, &material)).await?;
+        let body = CredentialInVaultRequest {
+            vault_id: None,
+            service: typed("service", &self.service)?,
+            label: typed("label", &self.label)?,
+            auth_type,
+            scopes_available: typed("scopes_available", &self.scopes)?,
+            metadata: metadata.map(Metadata),
+            material: Value::Null,
+            expires_at: self.expires.and_then(Expiry::time),
+        };
+        let request = client.to::<CreateCredentialInVault>().named(&self.vault);
+        let credential = request.secret_body(body_with(&body, &material)).send().await?;
         typos::warn_of_service(client, &self.service).await;
         typos::warn_of_mistyped_scopes(client, &self.service, &self.scopes).await;
-        let text = format!("Credential {} was added.", plain(at(&credential, "id")));
+        let text = format!("Credential {} was added.", credential.id);
         Ok(Report::new(credential, text))
     }
 }
@@ -214,18 +223,17 @@ async fn rotate(
     metadata: Option<PathBuf>,
     expires: Option<Expiry>,
 ) -> Result<Report, Failure> {
-    let before = client.get(&path_of(id, "")).await?;
-    let auth_type = parsed(at(&before, "auth_type").as_str().unwrap_or_default())?;
-    let (metadata, material) = secrets.read(auth_type, metadata)?;
-    let body = object([("metadata", metadata.map(Value::Object)), ("expires_at", expires.map(Expiry::to_json))]);
-    let credential =
-        client.change_secretly(Method::PATCH, &path_of(id, "/rotate"), body_with(&body, &material)).await?;
-    let text = format!("{} was rotated: version {}.", plain(at(&credential, "id")), plain(at(&credential, "version")));
+    let before = client.to::<ShowCredential>().named(id).send().await?;
+    let (metadata, material) = secrets.read(before.auth_type, metadata)?;
+    let body = RotationRequest {
+        material: Value::Null,
+        metadata: metadata.map(Metadata),
+        expires_at: expires.map(Expiry::time),
+    };
+    let request = client.to::<RotateCredential>().named(id).secret_body(body_with(&body, &material));
+    let credential = request.send().await?;
+    let text = format!("{} was rotated: version {}.", credential.id, credential.version);
     Ok(Report::new(credential, text))
-}
-
-fn path_of(id: &str, what: &str) -> String {
-    format!("/api/v1/credentials/{}{what}", escaped(id))
 }
 
 /// Without the second name of the metadata, which is there for a client that knows no other.

@@ -1,102 +1,46 @@
-//! The difference between two short texts, in the unified form that people know.
+//! The difference between two texts, line by line.
+
+use std::time::Duration;
+
+use similar::{ChangeTag, TextDiff};
 
 /// Unchanged lines shown around the changes.
 const CONTEXT: usize = 3;
 
-/// More lines than this on a side are shown as replaced altogether.
-const LONGEST: usize = 2_000;
+/// After this time the smallest difference is no longer searched for: texts can be made to take hours.
+const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What becomes of a line.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Kept,
-    Removed,
-    Added,
+/// A line of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    Same(&'a str),
+    Old(&'a str),
+    New(&'a str),
 }
 
-/// The difference, empty where there is none. The names stand in its first two lines.
+/// The difference in the unified format, empty where there is none. The names stand in its first two lines.
 pub fn unified(old_name: &str, old: &str, new_name: &str, new: &str) -> String {
-    if old == new {
-        return String::new();
-    }
-    let old: Vec<&str> = old.lines().collect();
-    let new: Vec<&str> = new.lines().collect();
-    let lines = compared(&old, &new);
-    let changed = |(_, (fate, _)): &(usize, &(Fate, &str))| *fate != Fate::Kept;
-    let first = lines.iter().enumerate().find(changed).map_or(0, |(place, _)| place).saturating_sub(CONTEXT);
-    let last = lines.iter().enumerate().rfind(changed).map_or(0, |(place, _)| place) + CONTEXT;
-    let shown = lines.get(first..(last + 1).min(lines.len())).unwrap_or_default();
-    let count = |without: Fate| shown.iter().filter(|(fate, _)| *fate != without).count();
-    // Nothing is changed before the first line that is shown, so that both sides begin at the same line.
-    let start = |count: usize| if count == 0 { first } else { first + 1 };
-    let (olds, news) = (count(Fate::Added), count(Fate::Removed));
-    let mut text = format!("--- {old_name}\n+++ {new_name}\n@@ -{},{olds} +{},{news} @@\n", start(olds), start(news));
-    for (fate, line) in shown {
-        text.push(match fate {
-            Fate::Kept => ' ',
-            Fate::Removed => '-',
-            Fate::Added => '+',
-        });
-        text.extend([line, "\n"]);
-    }
-    text
+    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    compare(&old, &new).unified_diff().context_radius(CONTEXT).header(old_name, new_name).to_string()
 }
 
-/// Every line of both, in an order that keeps as many as can be kept.
-fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Fate, &'a str)> {
-    let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let (head, old) = old.split_at(same);
-    let new = new.get(same..).unwrap_or_default();
-    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-    let (old, tail) = old.split_at(old.len() - same);
-    let new = new.get(..new.len() - same).unwrap_or_default();
-    let kept = |lines: &[&'a str]| lines.iter().map(|line| (Fate::Kept, *line)).collect::<Vec<_>>();
-    let middle = if old.len() > LONGEST || new.len() > LONGEST { replaced(old, new) } else { aligned(old, new) };
-    [kept(head), middle, kept(tail)].concat()
+/// All lines of both texts in order: nothing is left out of what an approver decides about.
+pub fn all_lines<'a>(old: &'a str, new: &'a str) -> Vec<Change<'a>> {
+    let (old, new): (Vec<_>, Vec<_>) = (old.split('\n').collect(), new.split('\n').collect());
+    let diff = compare(&old, &new);
+    let changes = diff.ops().iter().flat_map(|op| op.iter_slices(&old, &new));
+    let lines = changes.flat_map(|(tag, lines)| {
+        lines.iter().map(move |line| match tag {
+            ChangeTag::Equal => Change::Same(line),
+            ChangeTag::Delete => Change::Old(line),
+            ChangeTag::Insert => Change::New(line),
+        })
+    });
+    lines.collect()
 }
 
-fn replaced<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Fate, &'a str)> {
-    let removed = old.iter().map(|line| (Fate::Removed, *line));
-    removed.chain(new.iter().map(|line| (Fate::Added, *line))).collect()
-}
-
-/// Along the longest common subsequence.
-fn aligned<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Fate, &'a str)> {
-    let width = new.len() + 1;
-    // At (i, j): how many lines of old[i..] and new[j..] can be kept.
-    let mut lengths = vec![0_usize; (old.len() + 1) * width];
-    let at = |lengths: &[usize], i: usize, j: usize| lengths.get(i * width + j).copied().unwrap_or_default();
-    for (i, old_line) in old.iter().enumerate().rev() {
-        for (j, new_line) in new.iter().enumerate().rev() {
-            let length = if old_line == new_line {
-                at(&lengths, i + 1, j + 1) + 1
-            } else {
-                at(&lengths, i + 1, j).max(at(&lengths, i, j + 1))
-            };
-            if let Some(cell) = lengths.get_mut(i * width + j) {
-                *cell = length;
-            }
-        }
-    }
-    let mut lines = Vec::with_capacity(old.len() + new.len());
-    let (mut i, mut j) = (0, 0);
-    loop {
-        match (old.get(i), new.get(j)) {
-            (Some(old_line), Some(new_line)) if old_line == new_line => {
-                lines.push((Fate::Kept, *old_line));
-                (i, j) = (i + 1, j + 1);
-            }
-            (Some(old_line), new_line) if new_line.is_none() || at(&lengths, i + 1, j) >= at(&lengths, i, j + 1) => {
-                lines.push((Fate::Removed, *old_line));
-                i += 1;
-            }
-            (_, Some(new_line)) => {
-                lines.push((Fate::Added, *new_line));
-                j += 1;
-            }
-            _ => return lines,
-        }
-    }
+fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> TextDiff<'a, 'a, str> {
+    TextDiff::configure().timeout(TIMEOUT).diff_slices(old, new)
 }
 
 #[cfg(test)]
@@ -114,12 +58,48 @@ mod tests {
     #[test]
     fn a_new_file_is_all_additions() {
         assert_eq!(unified("/dev/null", "", "b", "x\ny\n"), "--- /dev/null\n+++ b\n@@ -0,0 +1,2 @@\n+x\n+y\n");
-        assert_eq!(unified("b", "x\n", "/dev/null", ""), "--- b\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n");
+        assert_eq!(unified("b", "x\n", "/dev/null", ""), "--- b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }
 
     #[test]
     fn what_stands_between_two_changes_is_kept() {
         let shown = unified("a", "x\ny\nz\n", "b", "1\nx\ny\n2\nz\n");
         assert!(shown.ends_with("@@ -1,3 +1,5 @@\n+1\n x\n y\n+2\n z\n"), "{shown}");
+    }
+
+    fn described(old: &str, new: &str) -> Vec<String> {
+        let changes = all_lines(old, new);
+        let side = |left_out: fn(&Change<'_>) -> bool| {
+            let kept = changes.iter().filter(|change| !left_out(change));
+            let line = |change: &Change<'_>| match *change {
+                Change::Same(line) | Change::Old(line) | Change::New(line) => line.to_owned(),
+            };
+            kept.map(line).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(side(|change| matches!(change, Change::New(_))), old);
+        assert_eq!(side(|change| matches!(change, Change::Old(_))), new);
+        let line = |change: &Change<'_>| match change {
+            Change::Same(line) => format!(" {line}"),
+            Change::Old(line) => format!("-{line}"),
+            Change::New(line) => format!("+{line}"),
+        };
+        changes.iter().map(line).collect()
+    }
+
+    #[test]
+    fn both_texts_can_be_read_from_their_difference() {
+        assert_eq!(described("a\nb\nc", "a\nx\nc"), [" a", "-b", "+x", " c"]);
+        assert_eq!(described("a\nb\nc\nd", "b\nd\ne"), ["-a", " b", "-c", " d", "+e"]);
+        assert_eq!(described("", "a"), ["-", "+a"]);
+        assert_eq!(described("a", "a\n"), [" a", "+"]);
+        assert_eq!(described("a\na", "a"), [" a", "-a"]);
+        assert_eq!(described("same", "same"), [" same"]);
+    }
+
+    #[test]
+    fn texts_that_are_too_long_to_compare_are_still_shown_whole() {
+        let old = (0..20_000).map(|number| format!("old {number}\n")).collect::<String>();
+        let new = (0..20_000).map(|number| format!("new {number}\n")).collect::<String>();
+        assert_eq!(described(&old, &new).len(), 40_001);
     }
 }

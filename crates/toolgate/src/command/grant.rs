@@ -3,14 +3,20 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use toolgate_api::credentials::Reason;
+use toolgate_api::grants::{
+    CreateGrant, DelegateGrant, DelegationRequest, GrantPage, GrantQuery, GrantRequest, ListGrants, ResumeGrant,
+    RevokeGrant, ShowGrant, ShowGrantTree, StatedGrant, SuspendGrant,
+};
+use toolgate_model::context::GrantContext;
+use toolgate_model::scope::ScopeSet;
+use toolgate_model::time::Timestamp;
 
-use super::paging::Paging;
-use super::values::{Depth, Expiry, parse_constraint, read_object};
-use super::{Connection, Failure, object, typos};
-use crate::client::escaped;
-use crate::output::{Report, at, plain};
+use super::paging::{Paging, Shown};
+use super::values::{Depth, Expiry, parse_constraint, read_object, typed, typed_option};
+use super::{Connection, Failure, typos};
+use crate::output::Report;
 
 mod tree;
 
@@ -156,61 +162,75 @@ impl Action {
     /// Does what was asked.
     pub(crate) async fn run(self, connection: &Connection) -> Result<Report, Failure> {
         let client = connection.client()?;
-        let change = |method: Method, id: String, what: &'static str, body: Option<Value>| {
-            let client = &client;
-            async move { client.change(method, &path_of(&id, what), body.as_ref()).await }
-        };
         match self {
             Self::Create { agent, credential, granted_by, terms } => {
                 let scopes = terms.scopes.clone();
-                let mut body = terms.body()?;
-                body.extend(object([
-                    ("agent_id", Some(json!(agent))),
-                    ("credential_id", Some(json!(credential))),
-                    ("granted_by", granted_by.map(Value::from)),
-                ]));
-                let grant = client.change(Method::POST, "/api/v1/grants", Some(&Value::Object(body))).await?;
+                let terms = terms.read()?;
+                let body = GrantRequest {
+                    credential_id: credential,
+                    agent_id: typed("agent_id", &agent)?,
+                    granted_by: typed_option("granted_by", granted_by)?,
+                    scopes: terms.scopes,
+                    constraints: terms.constraints,
+                    context: terms.context,
+                    delegatable: terms.delegatable,
+                    delegation_depth: terms.depth,
+                    expires_at: terms.expires_at,
+                    allow_indefinite: terms.allow_indefinite,
+                };
+                let grant = client.to::<CreateGrant>().body(&body).send().await?;
                 typos::warn_of_agent(&client, &agent).await;
-                typos::warn_of_scopes(&client, at(&grant, "service").as_str().unwrap_or_default(), &scopes).await;
-                let text = made(&grant);
+                typos::warn_of_scopes(&client, grant.stated.service.as_str(), &scopes).await;
+                let text = made(&grant.stated);
                 Ok(Report::new(grant, text))
             }
             Self::Delegate { id, agent, terms } => {
-                let mut body = terms.body()?;
-                body.extend(object([("target_agent_id", Some(json!(agent)))]));
-                let grant = change(Method::POST, id, "/delegate", Some(Value::Object(body))).await?;
+                let terms = terms.read()?;
+                let body = DelegationRequest {
+                    action: None,
+                    source_grant_id: None,
+                    target_agent_id: Some(typed("target_agent_id", &agent)?),
+                    agent_id: None,
+                    scopes: terms.scopes,
+                    constraints: terms.constraints,
+                    context: terms.context,
+                    delegatable: terms.delegatable,
+                    delegation_depth: terms.depth,
+                    expires_at: terms.expires_at,
+                    allow_indefinite: terms.allow_indefinite,
+                };
+                let grant = client.to::<DelegateGrant>().named(&id).body(&body).send().await?;
                 typos::warn_of_agent(&client, &agent).await;
-                let text = made(&grant);
+                let text = made(&grant.stated);
                 Ok(Report::new(grant, text))
             }
             Self::List(list) => list.run(&client).await,
-            Self::Show { id } => Ok(Report::details(client.get(&path_of(&id, "")).await?)),
+            Self::Show { id } => Ok(Report::details(client.to::<ShowGrant>().named(&id).send().await?)),
             Self::Tree { id } => {
-                let tree = client.get(&path_of(&id, "/tree")).await?;
+                let tree = client.to::<ShowGrantTree>().named(&id).send().await?;
                 let text = tree::draw(&tree);
                 Ok(Report::new(tree, text))
             }
             Self::Suspend { id, reason } => {
-                let body = reason.map(|reason| json!({"reason": reason}));
-                let grant = change(Method::PATCH, id, "/suspend", body).await?;
-                let text =
-                    format!("{} is suspended, and with it all that was delegated from it.", plain(at(&grant, "id")));
+                let body = Reason { reason: typed_option("reason", reason)? };
+                let grant = client.to::<SuspendGrant>().named(&id).body(&body).send().await?;
+                let text = format!("{} is suspended, and with it all that was delegated from it.", grant.stated.id);
                 Ok(Report::new(grant, text))
             }
             Self::Resume { id } => {
-                let grant = change(Method::PATCH, id, "/resume", None).await?;
-                let text = format!("{} is {}.", plain(at(&grant, "id")), plain(at(&grant, "effective_status")));
+                let grant = client.to::<ResumeGrant>().named(&id).send().await?;
+                let text = format!("{} is {}.", grant.stated.id, grant.effective_status.as_str());
                 Ok(Report::new(grant, text))
             }
             Self::Revoke { id, reason } => {
-                let body = reason.map(|reason| json!({"reason": reason}));
-                let revoked = change(Method::DELETE, id, "", body).await?;
+                let body = Reason { reason: typed_option("reason", reason)? };
+                let revoked = client.to::<RevokeGrant>().named(&id).body(&body).send().await?;
                 let text = format!(
                     "{} is {}; {} grants were revoked, as of revision {}.",
-                    plain(at(&revoked, "grant_id")),
-                    plain(at(&revoked, "status")),
-                    plain(at(&revoked, "revoked_count")),
-                    plain(at(&revoked, "revision"))
+                    revoked.grant_id,
+                    revoked.status.as_str(),
+                    revoked.revoked_count,
+                    revoked.revision.0
                 );
                 Ok(Report::new(revoked, text))
             }
@@ -218,42 +238,56 @@ impl Action {
     }
 }
 
+/// What a new grant allows, as requests carry it.
+struct GrantTerms {
+    scopes: ScopeSet,
+    constraints: Value,
+    context: Option<GrantContext>,
+    delegatable: Option<bool>,
+    depth: Option<Option<u32>>,
+    expires_at: Option<Option<Timestamp>>,
+    allow_indefinite: bool,
+}
+
 impl Terms {
-    fn body(self) -> Result<Map<String, Value>, Failure> {
+    fn read(self) -> Result<GrantTerms, Failure> {
         let mut constraints = self.constraints_file.as_ref().map(read_object).transpose()?.unwrap_or_default();
         for (name, value) in self.constraints {
             if constraints.insert(name.clone(), value).is_some() {
                 return Err(Failure::Usage(format!("the constraint `{name}` is given twice")));
             }
         }
-        let context = object([
-            ("intent_id", self.intent.map(Value::from)),
-            ("plan_id", self.plan.map(Value::from)),
-            ("task_id", self.task.map(Value::from)),
-        ]);
-        Ok(object([
-            ("scopes", Some(json!(self.scopes))),
-            ("constraints", (!constraints.is_empty()).then_some(Value::Object(constraints))),
-            ("context", (!context.is_empty()).then_some(Value::Object(context))),
-            ("delegatable", self.delegatable.then_some(Value::Bool(true))),
-            ("delegation_depth", self.depth.map(Depth::to_json)),
-            ("expires_at", self.expires.map(Expiry::to_json)),
-            ("allow_indefinite", (self.expires == Some(Expiry::Never)).then_some(Value::Bool(true))),
-        ]))
+        let context = GrantContext {
+            intent_id: typed_option("context.intent_id", self.intent)?,
+            plan_id: typed_option("context.plan_id", self.plan)?,
+            task_id: typed_option("context.task_id", self.task)?,
+        };
+        Ok(GrantTerms {
+            scopes: typed("scopes", self.scopes)?,
+            constraints: if constraints.is_empty() { Value::Null } else { Value::Object(constraints) },
+            context: (context != GrantContext::default()).then_some(context),
+            delegatable: self.delegatable.then_some(true),
+            depth: self.depth.map(Depth::levels),
+            expires_at: self.expires.map(Expiry::time),
+            allow_indefinite: self.expires == Some(Expiry::Never),
+        })
     }
 }
 
 impl List {
     async fn run(self, client: &crate::client::Client) -> Result<Report, Failure> {
-        let (agent, service) = (self.agent.clone(), self.service.clone());
-        let parameters = [
-            ("agent_id", self.agent),
-            ("service", self.service),
-            ("credential_id", self.credential),
-            ("status", self.status),
-            ("source", self.source),
-            ("source_grant_id", self.source_grant),
-        ];
+        let query = |limit, cursor| {
+            Ok::<_, Failure>(GrantQuery {
+                agent_id: typed_option("agent_id", self.agent.as_ref())?,
+                service: typed_option("service", self.service.as_ref())?,
+                credential_id: self.credential.clone(),
+                status: typed_option("status", self.status.as_ref())?,
+                source: typed_option("source", self.source.as_ref())?,
+                source_grant_id: self.source_grant.clone(),
+                limit,
+                cursor,
+            })
+        };
         let columns = [
             ("ID", "id"),
             ("AGENT", "agent_id"),
@@ -263,21 +297,15 @@ impl List {
             ("SOURCE", "source"),
             ("EXPIRES", "expires_at"),
         ];
-        let report = self.paging.fetch(client, "/api/v1/grants", &parameters, "grants", &columns).await?;
-        typos::warn_of_empty(client, &report, agent.as_deref(), service.as_deref()).await;
+        let shown = Shown { name: "grants", columns: &columns };
+        let page = |page: GrantPage| (page.grants, page.next_cursor);
+        let report = self.paging.fetch::<ListGrants, _>(client, None, query, page, shown).await?;
+        typos::warn_of_empty(client, &report, self.agent.as_deref(), self.service.as_deref()).await;
         Ok(report)
     }
 }
 
-fn path_of(id: &str, what: &str) -> String {
-    format!("/api/v1/grants/{}{what}", escaped(id))
-}
-
-fn made(grant: &Value) -> String {
-    format!(
-        "Grant {} was made for {}; it ends {}.",
-        plain(at(grant, "id")),
-        plain(at(grant, "agent_id")),
-        at(grant, "expires_at").as_str().map_or_else(|| "never".to_owned(), |time| format!("at {time}"))
-    )
+fn made(grant: &StatedGrant) -> String {
+    let end = grant.expires_at.map_or_else(|| "never".to_owned(), |time| format!("at {time}"));
+    format!("Grant {} was made for {}; it ends {end}.", grant.id, grant.agent_id)
 }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use http::Method;
 use serde_json::Value;
+use toolgate_api::approvals::{AskForExternalCall, CallSession, ExternalCallRequest};
 
-use super::{Connection, block_on, object};
+use super::values::{typed, typed_option};
+use super::{Connection, Failure, block_on};
 use crate::client::{Client, ClientError};
 use crate::durations::parse_seconds;
 use crate::hook::{BLOCKED, HookCall, HookClient, HookInput, HookResponse, Reply};
@@ -19,9 +20,6 @@ mod tests;
 
 /// The longest input that is read.
 const INPUT_LIMIT: u64 = 8 * 1024 * 1024;
-
-/// Where calls are put to the gate.
-const ASK: &str = "/api/v1/approvals/ask";
 
 /// Decide about a tool call of a coding agent, as its hook
 ///
@@ -59,7 +57,10 @@ impl Hook {
             Ok(HookInput::Nothing(reply)) => return reply,
             Err(error) => return self.client.reply_to_unreadable(error.to_string()),
         };
-        let body = question(self.client, self.agent.as_deref(), call);
+        let body = match question(self.client, self.agent.as_deref(), call) {
+            Ok(body) => body,
+            Err(failure) => return self.client.reply(&event, &unanswered(&failure.to_string())),
+        };
         let asked = self.connection.client().and_then(|gate| {
             let gate = gate.waiting(Duration::from_secs(self.timeout));
             block_on(async { Ok(ask(&gate, &body).await) })
@@ -87,21 +88,25 @@ fn read_input(source: &mut impl Read) -> Result<Vec<u8>, String> {
 }
 
 /// What the gate is asked.
-fn question(client: HookClient, agent: Option<&str>, call: HookCall) -> Value {
-    let session = object([("name", Some(Value::from(call.session))), ("workspace", call.workspace.map(Value::from))]);
-    Value::Object(object([
-        ("tool", Some(Value::from(format!("{}.{}", client.name(), call.tool)))),
-        ("category", Some(Value::from(call.category.name()))),
-        ("arguments", Some(Value::Object(call.arguments))),
-        ("session", Some(Value::Object(session))),
-        ("call_id", call.id.map(Value::from)),
-        ("agent_id", agent.map(Value::from)),
-    ]))
+fn question(client: HookClient, agent: Option<&str>, call: HookCall) -> Result<ExternalCallRequest, Failure> {
+    Ok(ExternalCallRequest {
+        tool: format!("{}.{}", client.name(), call.tool),
+        category: typed("category", call.category.name())?,
+        arguments: call.arguments,
+        session: Some(CallSession {
+            name: typed("session.name", call.session)?,
+            workspace: typed_option("session.workspace", call.workspace)?,
+        }),
+        ttl_seconds: None,
+        call_id: typed_option("call_id", call.id)?,
+        agent_id: typed_option("agent_id", agent)?,
+        takes_changes: false,
+    })
 }
 
-/// Puts the call to the gate and waits for the answer.
-async fn ask(gate: &Client, question: &Value) -> HookResponse {
-    match gate.change(Method::POST, ASK, Some(question)).await {
+/// Puts the call to the gate and waits for the decision.
+async fn ask(gate: &Client, question: &ExternalCallRequest) -> HookResponse {
+    match gate.to::<AskForExternalCall>().body(question).send_as().await {
         Ok(answer) => understood(&answer),
         Err(ClientError::BrokenOff { url, reason }) => unanswered(&format!(
             "the gate at {url} gave no answer: {reason}; look at `toolgate approvals`, and whether the gate still runs"

@@ -15,6 +15,7 @@ use self::engine::{Engine, EngineError};
 use self::gate_engine::GateEngine;
 use self::session::{Session, Terms};
 use super::stop::stop_signals;
+use super::values::{typed, typed_option};
 use super::{Connection, Failure};
 use crate::client::Client;
 use crate::{logins, output};
@@ -125,7 +126,12 @@ impl Host {
         workspace: String,
         stop: impl Future<Output = ()>,
     ) -> Result<bool, Failure> {
-        let engine = GateEngine { client, agent, session: name.clone(), workspace };
+        let engine = GateEngine {
+            client,
+            agent: typed_option("agent_id", agent)?,
+            session: name.clone(),
+            workspace: typed("workspace", workspace)?,
+        };
         let mode = match self.mode {
             Some(mode) => engine.set_mode(mode).await,
             None => engine.mode().await,

@@ -1,13 +1,14 @@
 //! `toolgate invocation`: the records of calls, carried out or refused.
 
 use clap::{Args, Subcommand};
-use http::Method;
+use toolgate_api::detached::{CancelCall, DeleteResult, DetachedPage, DetachedQuery, ListDetachedCalls};
+use toolgate_api::invocations::{InvocationPage, InvocationQuery, ListInvocations, ShowInvocation};
 
-use super::paging::Paging;
+use super::paging::{Paging, Shown};
 use super::typos;
-use super::values::Since;
+use super::values::{Since, typed_option};
 use super::{Connection, Failure, tool};
-use crate::client::{Client, escaped};
+use crate::client::{Client, Outcome};
 use crate::output::Report;
 
 /// Look at the records of calls
@@ -101,19 +102,18 @@ impl Action {
         let client = connection.client()?;
         match self {
             Self::List(list) => list.run(&client).await,
-            Self::Show { id } => {
-                Ok(Report::details(client.get(&format!("/api/v1/invocations/{}", escaped(&id))).await?))
-            }
+            Self::Show { id } => Ok(Report::details(client.to::<ShowInvocation>().named(&id).send().await?)),
             Self::Result { id, delete: true } => {
-                let path = format!("/api/v1/invocations/{}/result", escaped(&id));
-                let deleted = client.change(Method::DELETE, &path, None).await?;
+                let deleted = client.to::<DeleteResult>().named(&id).send().await?;
                 Ok(Report::new(deleted, format!("the result of {id} was deleted\n")))
             }
             Self::Result { id, delete: false } => tool::result_of(&client, &id).await,
             Self::Cancel { id } => {
-                let path = format!("/api/v1/invocations/{}/cancel", escaped(&id));
-                let cancelled = client.change(Method::POST, &path, None).await?;
-                Ok(Report::new(cancelled, format!("{id} was cancelled; nothing was run\n")))
+                let text = format!("{id} was cancelled; nothing was run\n");
+                Ok(match client.to::<CancelCall>().named(&id).begin().await? {
+                    Outcome::Completed(cancelled) => Report::new(cancelled, text),
+                    Outcome::Detached(call) => Report::new(call, text),
+                })
             }
             Self::Detached { agent, paging } => {
                 let columns = [
@@ -124,8 +124,12 @@ impl Action {
                     ("STATUS", "status"),
                     ("APPROVALS", "approval_ids"),
                 ];
-                let query = [("agent_id", agent)];
-                paging.fetch(&client, "/api/v1/detached-calls", &query, "detached_calls", &columns).await
+                let query = |limit, cursor| {
+                    Ok(DetachedQuery { agent_id: typed_option("agent_id", agent.as_ref())?, limit, cursor })
+                };
+                let shown = Shown { name: "detached_calls", columns: &columns };
+                let page = |page: DetachedPage| (page.detached_calls, page.next_cursor);
+                paging.fetch::<ListDetachedCalls, _>(&client, None, query, page, shown).await
             }
         }
     }
@@ -133,19 +137,23 @@ impl Action {
 
 impl List {
     async fn run(self, client: &Client) -> Result<Report, Failure> {
-        let (agent, service) = (self.agent.clone(), self.service.clone());
-        let parameters = [
-            ("agent_id", self.agent),
-            ("grant_id", self.grant),
-            ("service", self.service),
-            ("tool", self.tool),
-            ("status", self.status),
-            ("intent_id", self.intent),
-            ("task_id", self.task),
-            ("idempotency_key", self.idempotency_key),
-            ("since", self.since.map(Since::to_text)),
-            ("until", self.until.map(Since::to_text)),
-        ];
+        let (since, until) = (self.since.map(Since::now), self.until.map(Since::now));
+        let query = |limit, cursor| {
+            Ok(InvocationQuery {
+                agent_id: typed_option("agent_id", self.agent.as_ref())?,
+                grant_id: self.grant.clone(),
+                service: typed_option("service", self.service.as_ref())?,
+                tool: typed_option("tool", self.tool.as_ref())?,
+                status: typed_option("status", self.status.as_ref())?,
+                intent_id: typed_option("intent_id", self.intent.as_ref())?,
+                task_id: typed_option("task_id", self.task.as_ref())?,
+                idempotency_key: typed_option("idempotency_key", self.idempotency_key.as_ref())?,
+                since,
+                until,
+                limit,
+                cursor,
+            })
+        };
         let columns = [
             ("ID", "id"),
             ("TIME", "timestamp"),
@@ -157,8 +165,10 @@ impl List {
             ("MS", "duration_ms"),
             ("ERROR", "error.code"),
         ];
-        let report = self.paging.fetch(client, "/api/v1/invocations", &parameters, "invocations", &columns).await?;
-        typos::warn_of_empty(client, &report, agent.as_deref(), service.as_deref()).await;
+        let shown = Shown { name: "invocations", columns: &columns };
+        let page = |page: InvocationPage| (page.invocations, page.next_cursor);
+        let report = self.paging.fetch::<ListInvocations, _>(client, None, query, page, shown).await?;
+        typos::warn_of_empty(client, &report, self.agent.as_deref(), self.service.as_deref()).await;
         Ok(report)
     }
 }

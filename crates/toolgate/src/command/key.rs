@@ -1,13 +1,13 @@
 //! `toolgate key`: the keys of agents, users and services.
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
+use toolgate_api::agents::{CreateKey, KeyRequest, ListKeys, RevokeKey};
+use toolgate_api::reply::ShownKey;
 
-use super::values::Expiry;
-use super::{Connection, Failure, object, typos};
-use crate::client::escaped;
-use crate::output::{Report, at, plain, table};
+use super::values::{Expiry, typed_option};
+use super::{Connection, Failure, typos};
+use crate::output::{Report, clean, table_of};
 
 /// Make, list and revoke keys
 #[derive(Args)]
@@ -65,27 +65,29 @@ impl Action {
                     (None, sha256) => sha256.map(|sha256| json!({"sha256": sha256})),
                 };
                 let registered = certificate.is_some();
-                let body = object([
-                    ("expires_at", expires.map(Expiry::to_json)),
-                    ("label", label.map(Value::from)),
-                    ("certificate", certificate),
-                ]);
-                let path = format!("/api/v1/agents/{}/keys", escaped(&agent));
-                let key = match client.change(Method::POST, &path, Some(&Value::Object(body))).await {
-                    Ok(key) => key,
+                let body = KeyRequest {
+                    label: typed_option("label", label)?,
+                    expires_at: expires.and_then(Expiry::time),
+                    certificate: typed_option("certificate", certificate)?,
+                };
+                let new = match client.to::<CreateKey>().named(&agent).body(&body).send().await {
+                    Ok(new) => new,
                     Err(error) => return Err(typos::with_agent(&client, error, &agent).await),
                 };
-                let (id, holder) = (plain(at(&key, "id")), plain(at(&key, "agent_id")));
+                let (id, holder) = (&new.record.id, &new.record.agent_id);
                 let text = match registered {
                     true => {
-                        format!("Key {id}: the client certificate {} identifies {holder}.", plain(at(&key, "hint")))
+                        format!("Key {id}: the client certificate {} identifies {holder}.", clean(&new.record.hint))
                     }
-                    false => format!("Key {id} of {holder}, shown this once only:\n\n    {}\n", plain(at(&key, "key"))),
+                    false => {
+                        let key = new.key.as_ref().map_or("", ShownKey::expose);
+                        format!("Key {id} of {holder}, shown this once only:\n\n    {}\n", clean(key))
+                    }
                 };
-                Ok(Report::new(key, text))
+                Ok(Report::new(new, text))
             }
             Self::List { agent } => {
-                let keys = client.get(&format!("/api/v1/agents/{}/keys", escaped(&agent))).await?;
+                let keys = client.to::<ListKeys>().named(&agent).send().await?;
                 let columns = [
                     ("ID", "id"),
                     ("HINT", "hint"),
@@ -95,14 +97,12 @@ impl Action {
                     ("REVOKED", "revoked_at"),
                     ("LAST USED", "last_used_at"),
                 ];
-                let rows = keys.get("keys").and_then(Value::as_array).cloned().unwrap_or_default();
-                let text = table(&rows, &columns);
+                let text = table_of(&keys.keys, &columns);
                 Ok(Report::new(keys, text))
             }
             Self::Revoke { id } => {
-                let path = format!("/api/v1/keys/{}", escaped(&id));
-                let key = client.change(Method::DELETE, &path, None).await?;
-                let text = format!("Key {} of {} was revoked.", plain(at(&key, "id")), plain(at(&key, "agent_id")));
+                let key = client.to::<RevokeKey>().named(&id).send().await?;
+                let text = format!("Key {} of {} was revoked.", key.record.id, key.record.agent_id);
                 Ok(Report::new(key, text))
             }
         }

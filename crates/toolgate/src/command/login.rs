@@ -1,14 +1,15 @@
 //! `toolgate login`: keeps a key for later commands, under the name of a profile.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
+use toolgate_api::agents::{Agent, Whoami};
 
 use super::connection::{KEY_VARIABLES, logins_file};
 use super::{Connection, Failure};
 use crate::client::{Client, ClientError};
 use crate::configuration::Environment;
 use crate::logins::{Logins, Owner, Profile};
-use crate::output::{self, Report, at, clean};
+use crate::output::{self, Report, clean};
 use crate::prompt;
 
 /// Save a key for later commands
@@ -37,7 +38,7 @@ impl Login {
         })?;
         let mut logins = Logins::read(&path)?;
         let key = prompt::secret("Key")?.ok_or_else(|| Failure::Said("no key was given".to_owned()))?;
-        let caller = Client::new(&url, &key)?.get("/api/v1/whoami").await?;
+        let caller = Client::new(&url, &key)?.to::<Whoami>().send().await?;
         name_earlier(&mut logins, &url).await?;
         let owner = owner(&caller);
         let who = format!("{} of tenant {}", clean(&owner.principal), clean(&owner.tenant));
@@ -71,7 +72,7 @@ async fn name_earlier(logins: &mut Logins, url: &str) -> Result<(), Failure> {
     let Some(earlier) = logins.unowned(url) else { return Ok(()) };
     let name = earlier.name.clone();
     let was_current = logins.current().is_some_and(|profile| profile.name == name);
-    let caller = match Client::new(url, &earlier.key)?.get("/api/v1/whoami").await {
+    let caller = match Client::new(url, &earlier.key)?.to::<Whoami>().send().await {
         Ok(caller) => Some(caller),
         // The key is no longer valid.
         Err(ClientError::Refused { status, .. }) if status.as_u16() == 401 => None,
@@ -89,7 +90,6 @@ async fn name_earlier(logins: &mut Logins, url: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn owner(caller: &Value) -> Owner {
-    let text = |name: &str| at(caller, name).as_str().unwrap_or_default().to_owned();
-    Owner { principal: text("id"), tenant: text("tenant_id") }
+fn owner(caller: &Agent) -> Owner {
+    Owner { principal: caller.id.to_string(), tenant: caller.tenant_id.to_string() }
 }

@@ -1,7 +1,7 @@
 //! The secret fields of a credential as a person or a program hands them over: asked for one by one, or on standard
 //! input. Never as arguments, which every user of the machine can read.
 
-use serde_json::{Map, Value};
+use serde::Serialize;
 use toolgate_model::credential::{AuthType, material_from_json};
 use toolgate_model::secret::Material;
 use toolgate_model::strict_json;
@@ -30,13 +30,13 @@ pub(super) fn read(auth_type: AuthType, from_json: bool) -> Result<Material, Fai
 }
 
 /// A request body: these members, and the material.
-pub(super) fn body_with(members: &Map<String, Value>, material: &Material) -> Zeroizing<Vec<u8>> {
-    let head = Value::Object(members.clone()).to_string();
+pub(super) fn body_with(members: &impl Serialize, material: &Material) -> Zeroizing<Vec<u8>> {
+    let head = serde_json::to_string(members).unwrap_or_default();
     let plaintext = material.to_plaintext();
     // Grown once: a reallocation would leave an unwiped copy behind.
     let mut body = Zeroizing::new(Vec::with_capacity(head.len() + plaintext.len() + 16));
     body.extend_from_slice(head.strip_suffix('}').unwrap_or(&head).as_bytes());
-    if !members.is_empty() {
+    if head != "{}" {
         body.push(b',');
     }
     body.extend_from_slice(b"\"material\":");
@@ -83,7 +83,7 @@ fn read_json() -> Result<Material, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
     use toolgate_model::credential::check_material;
     use toolgate_model::secret::Secret;
 

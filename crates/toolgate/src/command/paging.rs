@@ -1,10 +1,15 @@
 //! Lists that may be long: a page, or all pages after each other.
 
 use clap::Args;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use toolgate_api::Endpoint;
+use toolgate_api::parameters::{Cursor, Limit};
+use toolgate_api::reply::NextCursor;
 
 use super::Failure;
-use crate::client::{Client, with_query};
+use crate::client::Client;
 use crate::output::{Report, clean, table};
 
 /// How much of a list is wanted.
@@ -21,40 +26,53 @@ pub(crate) struct Paging {
     all: bool,
 }
 
+/// A list as one table, and as the JSON of one page.
+pub(crate) struct Shown<'a> {
+    /// The member of the page that has the items.
+    pub(crate) name: &'a str,
+    /// The heading of each column, and the member that is shown in it.
+    pub(crate) columns: &'a [(&'a str, &'a str)],
+}
+
 impl Paging {
     /// Everything, however many.
     pub(crate) fn everything() -> Self {
         Self { limit: 100, cursor: None, all: true }
     }
 
-    /// Fetches the list that stands under `name` in the answer.
-    pub(crate) async fn fetch(
+    /// Fetches a list. `at` is what a person typed for the placeholder of the path, where it has one.
+    pub(crate) async fn fetch<E, T>(
         &self,
         client: &Client,
-        path: &str,
-        parameters: &[(&str, Option<String>)],
-        name: &str,
-        columns: &[(&str, &str)],
-    ) -> Result<Report, Failure> {
-        let limit = if self.all { 1000 } else { self.limit };
+        at: Option<&str>,
+        query: impl Fn(Option<Limit>, Option<Cursor>) -> Result<E::Query, Failure>,
+        page: impl Fn(E::Reply) -> (Vec<T>, NextCursor),
+        shown: Shown<'_>,
+    ) -> Result<Report, Failure>
+    where
+        E: Endpoint<Reply: DeserializeOwned>,
+        T: Serialize,
+    {
+        let limit = Limit(if self.all { Limit::MAXIMUM } else { self.limit });
         let mut items = Vec::new();
         let mut cursor = self.cursor.clone();
         loop {
-            let mut query = parameters.to_vec();
-            query.extend([("limit", Some(limit.to_string())), ("cursor", cursor.take())]);
-            let mut answer = client.get(&with_query(path, &query)).await?;
-            if let Some(Value::Array(page)) = answer.get_mut(name).map(Value::take) {
-                items.extend(page);
-            }
-            cursor = answer.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+            let request = client.to::<E>().query(&query(Some(limit), cursor.take().map(Cursor))?);
+            let request = match at {
+                Some(text) => request.named(text),
+                None => request,
+            };
+            let (found, next) = page(request.send().await?);
+            items.extend(found.iter().map(|item| json!(item)));
+            cursor = next.0;
             if cursor.is_none() || !self.all {
                 break;
             }
         }
-        let text = table(&items, columns);
+        let text = table(&items, shown.columns);
         let more = cursor.as_ref().map(|cursor| format!("There are more; go on with --cursor {}", clean(cursor)));
         let mut value = Map::new();
-        value.insert(name.to_owned(), Value::Array(items));
+        value.insert(shown.name.to_owned(), Value::Array(items));
         value.insert("next_cursor".to_owned(), cursor.map_or(Value::Null, Value::String));
         Ok(Report::new(Value::Object(value), text).with_aside(more.unwrap_or_default()))
     }

@@ -3,18 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use http::Method;
 use serde_json::{Value, json};
-use toolgate_gate::ports::clock::{Clock, SystemClock};
+use toolgate_api::parameters;
+use toolgate_api::policies::{
+    CheckPolicies, CheckedPolicies, DraftRequest, ListPolicyVersions, PolicyVersionPage, RollBackPolicies,
+    RollbackRequest, ShadowQuery, ShowPolicySchema, ShowShadowReport, SimulationRequest,
+};
 use toolgate_guardian::policy::starter;
 
 use self::change::{Apply, Promote, compare};
 use self::versions::Active;
-use super::paging::Paging;
+use super::paging::{Paging, Shown};
 use super::values::Since;
-use super::{Connection, Failure, object};
-use crate::client::{Client, with_query};
-use crate::output::{Report, at, clean, clean_lines};
+use super::{Connection, Failure};
+use crate::client::Client;
+use crate::output::{Report, clean, clean_lines};
 
 mod change;
 mod difference;
@@ -126,11 +129,11 @@ impl Action {
             Self::Init { folder } => init(&folder),
             Self::Check { folder } => {
                 let answer = look_at(connection, &folder).await?;
-                Ok(findings::checked(&folder, answer))
+                Ok(findings::checked(&folder, &answer))
             }
             Self::Test { folder } => {
                 let answer = look_at(connection, &folder).await?;
-                Ok(findings::tested(&folder, answer))
+                Ok(findings::tested(&folder, &answer))
             }
             Self::Diff { folder } => {
                 let files = folder::read(&folder)?;
@@ -138,38 +141,37 @@ impl Action {
                 let difference = compare(&active, &folder, &files);
                 let mut value = difference.to_json();
                 if let Value::Object(members) = &mut value {
-                    members.insert("version".to_owned(), at(&active.answer, "version").clone());
+                    members.insert("version".to_owned(), json!(active.policies.version));
                 }
                 let same = format!("These are the policies of {}.", active.name());
                 Ok(Report::new(value, if difference.is_empty() { same } else { difference.text() }))
             }
             Self::Apply(apply) => apply.run(&connection.client()?).await,
             Self::Rollback { version, expected } => {
-                let body = object([("version", Some(json!(version))), ("expected_version", expected.map(Value::from))]);
-                let client = connection.client()?;
-                let body = Value::Object(body);
-                let answer = client.change(Method::POST, "/api/v1/policies/rollback", Some(&body)).await?;
-                Ok(versions::made(answer, &format!(", with the files of version {version}")))
+                let body = RollbackRequest { version, expected_version: expected };
+                let made = connection.client()?.to::<RollBackPolicies>().body(&body).send().await?;
+                Ok(versions::made(&made, &format!(", with the files of version {version}")))
             }
             Self::List(paging) => list(&connection.client()?, &paging).await,
             Self::Show { version, out } => versions::show(&connection.client()?, version, out.as_deref()).await,
             Self::Schema => {
-                let answer = connection.client()?.get("/api/v1/policies/schema").await?;
-                let text = clean_lines(at(&answer, "schema").as_str().unwrap_or_default());
-                Ok(Report::new(answer, text))
+                let schema = connection.client()?.to::<ShowPolicySchema>().send().await?;
+                let text = clean_lines(&schema.schema);
+                Ok(Report::new(schema, text))
             }
             Self::Shadow { since } => {
-                let since = since.time(SystemClock.now());
-                let path = with_query("/api/v1/policies/shadow", &[("since", Some(since.to_string()))]);
-                Ok(evidence::shadow(since, connection.client()?.get(&path).await?))
+                let since = since.now();
+                let client = connection.client()?;
+                let report = client.to::<ShowShadowReport>().query(&ShadowQuery { since }).send().await?;
+                Ok(evidence::shadow(since, &report))
             }
             Self::Promote(promote) => promote.run(&connection.client()?).await,
             Self::Simulate { folder, since } => {
-                let since = since.time(SystemClock.now());
-                let body = json!({"files": folder::to_json(&folder::read(&folder)?), "since": since});
+                let since = since.now();
+                let body = SimulationRequest { files: folder::to_request(&folder::read(&folder)?), since };
                 let client = connection.client()?;
-                let answer = evidence::simulate(&client, &body).await;
-                Ok(evidence::simulation(since, answer.map_err(|error| findings::explained(&folder, error))?))
+                let simulation = evidence::simulate(&client, &body).await;
+                Ok(evidence::simulation(since, &simulation.map_err(|error| findings::explained(&folder, error))?))
             }
         }
     }
@@ -185,10 +187,10 @@ fn init(folder: &Path) -> Result<Report, Failure> {
 }
 
 /// What the gate finds about a folder.
-async fn look_at(connection: &Connection, folder: &Path) -> Result<Value, Failure> {
-    let body = json!({"files": folder::to_json(&folder::read(folder)?)});
-    let answer = connection.client()?.change(Method::POST, "/api/v1/policies/check", Some(&body)).await;
-    answer.map_err(|error| findings::explained(folder, error))
+async fn look_at(connection: &Connection, folder: &Path) -> Result<CheckedPolicies, Failure> {
+    let body = DraftRequest { files: folder::to_request(&folder::read(folder)?) };
+    let checked = connection.client()?.to::<CheckPolicies>().body(&body).send().await;
+    checked.map_err(|error| findings::explained(folder, error))
 }
 
 async fn list(client: &Client, paging: &Paging) -> Result<Report, Failure> {
@@ -199,5 +201,8 @@ async fn list(client: &Client, paging: &Paging) -> Result<Report, Failure> {
         ("DIGEST", "digest"),
         ("NOTE", "note"),
     ];
-    paging.fetch(client, "/api/v1/policies/versions", &[], "versions", &columns).await
+    let shown = Shown { name: "versions", columns: &columns };
+    let query = |limit, cursor| Ok(parameters::Paging { limit, cursor });
+    let page = |page: PolicyVersionPage| (page.versions, page.next_cursor);
+    paging.fetch::<ListPolicyVersions, _>(client, None, query, page, shown).await
 }

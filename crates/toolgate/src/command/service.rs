@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
+use toolgate_api::services::{ListServices, RemoveService, ReplaceService, ShowService, VersionQuery};
 use toolgate_model::service::ServiceDefinition;
 
 use self::documents::Document;
+use super::values::typed_option;
 use super::{Connection, Failure, typos};
-use crate::client::{Client, ClientError, escaped, with_query};
+use crate::client::{Client, ClientError};
 use crate::output::{Report, at, clean, clean_lines, plain, table};
 use crate::prompt;
 
@@ -86,11 +88,12 @@ impl Action {
                 apply(&connection.client()?, &documents, dry_run).await
             }
             Self::Import { format } => format.run(connection.json),
-            Self::List => Ok(list(connection.client()?.get("/api/v1/services").await?)),
+            Self::List => Ok(list(json!(connection.client()?.to::<ListServices>().send().await?))),
             Self::Show { name, version, export } => {
                 let client = connection.client()?;
-                let shown = match client.get(&path_of(&name, version)).await {
-                    Ok(shown) => shown,
+                let query = VersionQuery { version: typed_option("version", version)? };
+                let shown = match client.to::<ShowService>().named(&name).query(&query).send().await {
+                    Ok(shown) => json!(shown),
                     Err(error) => return Err(typos::with_service(&client, error, &name).await),
                 };
                 Ok(if export { exported(&shown) } else { described(shown) })
@@ -102,15 +105,12 @@ impl Action {
                     yes,
                 )?;
                 let client = connection.client()?;
-                let removed = match client.change(Method::DELETE, &path_of(&name, version), None).await {
+                let query = VersionQuery { version: typed_option("version", version)? };
+                let removed = match client.to::<RemoveService>().named(&name).query(&query).send().await {
                     Ok(removed) => removed,
                     Err(error) => return Err(typos::with_service(&client, error, &name).await),
                 };
-                let text = format!(
-                    "{}: {} versions were removed.",
-                    plain(at(&removed, "service")),
-                    plain(at(&removed, "removed_versions"))
-                );
+                let text = format!("{}: {} versions were removed.", removed.service, removed.removed_versions);
                 Ok(Report::new(removed, text))
             }
         }
@@ -149,16 +149,17 @@ async fn apply_one(
     if dry_run {
         return Ok(if known.is_some() { "would be replaced" } else { "would be created" });
     }
-    let path = path_of(definition.service.as_str(), None);
-    let (status, _) = client.exchange(Method::PUT, &path, Some(&wanted)).await?;
+    let body = toolgate_api::services::ServiceDefinition(wanted.as_object().cloned().unwrap_or_default());
+    let request = client.to::<ReplaceService>().at(&definition.service).body(&body);
+    let (status, _) = request.send_for_status().await?;
     Ok(if status == StatusCode::CREATED { "created" } else { "replaced" })
 }
 
 /// The definition that the gate has for this version.
 async fn known(client: &Client, definition: &ServiceDefinition) -> Result<Option<Value>, ClientError> {
-    let path = path_of(definition.service.as_str(), Some(definition.version.to_string()));
-    match client.get(&path).await {
-        Ok(shown) => Ok(versions(&shown).first().map(without_times)),
+    let query = VersionQuery { version: Some(definition.version.clone()) };
+    match client.to::<ShowService>().at(&definition.service).query(&query).send().await {
+        Ok(shown) => Ok(versions(&json!(shown)).first().map(without_times)),
         Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
         Err(error) => Err(error),
     }
@@ -168,7 +169,7 @@ async fn known(client: &Client, definition: &ServiceDefinition) -> Result<Option
 fn about(place: &str, error: ClientError) -> Failure {
     let text = format!("{}: {error}", clean(place));
     match error {
-        ClientError::Refused { body, .. } => Failure::Explained { text, body },
+        ClientError::Refused { body, .. } => Failure::explained(text, &body),
         other => Failure::Client(other),
     }
 }
@@ -278,10 +279,6 @@ fn without_times(version: &Value) -> Value {
         members.retain(|name, _| name != "created_at" && name != "updated_at");
     }
     definition
-}
-
-fn path_of(name: &str, version: Option<String>) -> String {
-    with_query(&format!("/api/v1/services/{}", escaped(name)), &[("version", version)])
 }
 
 #[cfg(test)]

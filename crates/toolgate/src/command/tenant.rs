@@ -1,12 +1,13 @@
 //! `toolgate tenant`: tenants, for the platform's administrator.
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
+use toolgate_api::parameters;
+use toolgate_api::tenants::{CreateTenant, ListTenants, TenantPage, TenantRequest};
 
-use super::paging::Paging;
-use super::{Connection, Failure, object};
-use crate::output::{Report, at, plain};
+use super::paging::{Paging, Shown};
+use super::values::{typed, typed_option};
+use super::{Connection, Failure};
+use crate::output::{Report, clean};
 
 /// Create and list tenants
 #[derive(Args)]
@@ -39,19 +40,22 @@ impl Action {
         let client = connection.client()?;
         match self {
             Self::Create { id, name } => {
-                let body = object([("id", Some(json!(id))), ("name", name.map(Value::from))]);
-                let tenant = client.change(Method::POST, "/api/v1/tenants", Some(&Value::Object(body))).await?;
+                let body = TenantRequest { id: typed("id", id)?, name: typed_option("name", name)? };
+                let new = client.to::<CreateTenant>().body(&body).send().await?;
                 let text = format!(
                     "Tenant {} was made. The key of its administrator `{}`, shown this once only:\n\n    {}\n",
-                    plain(at(&tenant, "id")),
-                    plain(at(&tenant, "administrator.id")),
-                    plain(at(&tenant, "administrator.key"))
+                    new.tenant.id,
+                    new.administrator.id,
+                    clean(new.administrator.key.expose())
                 );
-                Ok(Report::new(tenant, text))
+                Ok(Report::new(new, text))
             }
             Self::List(paging) => {
                 let columns = [("ID", "id"), ("NAME", "name"), ("CREATED", "created_at")];
-                paging.fetch(&client, "/api/v1/tenants", &[], "tenants", &columns).await
+                let shown = Shown { name: "tenants", columns: &columns };
+                let query = |limit, cursor| Ok(parameters::Paging { limit, cursor });
+                let page = |page: TenantPage| (page.tenants, page.next_cursor);
+                paging.fetch::<ListTenants, _>(&client, None, query, page, shown).await
             }
         }
     }

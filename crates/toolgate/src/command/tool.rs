@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
+use toolgate_api::services::{ListServices, ShowService};
+use toolgate_api::tools::{CallContext, CallRequest, ExplainCall, InvokeTool, SucceededCall, WhyQuery};
+use toolgate_model::context::GrantContext;
 
 use self::listing::Listing;
 use self::parameters::{Parameter, parse_object, parse_parameter};
 use super::service::{first_line, parameters as names_of};
-use super::values::read_object;
+use super::values::{read_object, typed_option};
 use super::{Connection, Failure, object, typos};
-use crate::client::{Client, escaped, with_query};
-use crate::output::{Report, at, clean, clean_lines, json_text, plain};
+use crate::client::{Client, Outcome};
+use crate::output::{Report, clean, clean_lines, json_text, plain};
 
 mod access;
 mod calling;
@@ -153,9 +156,10 @@ impl Action {
                 let client = connection.client()?;
                 let listing = match Listing::fetch(&client, service.as_deref(), agent.clone()).await {
                     Ok(listing) => listing,
-                    Err(error) => {
+                    Err(Failure::Client(error)) => {
                         return Err(typos::with_agent(&client, error, agent.as_deref().unwrap_or_default()).await);
                     }
+                    Err(failure) => return Err(failure),
                 };
                 let report = listing.list();
                 typos::warn_of_empty(&client, &report, None, service.as_deref()).await;
@@ -164,20 +168,29 @@ impl Action {
             Self::Show { tool, agent, version } => {
                 Listing::fetch(&connection.client()?, None, agent).await?.show(&tool, version.as_deref())
             }
-            Self::Why(why) => Ok(why::report(connection.client()?.get(&why.path()).await?)),
+            Self::Why(why) => {
+                let query = why.query()?;
+                Ok(why::report(&connection.client()?.to::<ExplainCall>().query(&query).send().await?))
+            }
             Self::Lint { service, strict } => {
-                let path = service.map_or_else(String::new, |service| format!("/{}", escaped(&service)));
-                let answer = connection.client()?.get(&format!("/api/v1/services{path}")).await?;
-                let member = if path.is_empty() { "services" } else { "versions" };
-                Ok(lint::lint(at(&answer, member).as_array().map(Vec::as_slice).unwrap_or_default(), strict))
+                let client = connection.client()?;
+                let versions = match service {
+                    Some(service) => client.to::<ShowService>().named(&service).send().await?.versions,
+                    None => client.to::<ListServices>().send().await?.services,
+                };
+                let versions: Vec<Value> = versions.iter().map(|version| json!(version)).collect();
+                Ok(lint::lint(&versions, strict))
             }
             Self::Call(call) => {
                 let (tool, detach) = (call.tool.clone(), call.detach);
                 let body = call.body()?;
                 let client = connection.client()?;
                 let called = match detach {
-                    true => client.begin("/api/v1/tools/invoke", &body).await.map(calling::accepted),
-                    false => calling::call(&client, &body).await.map(answered),
+                    true => client.to::<InvokeTool>().body(&body).begin().await.map(|begun| match begun {
+                        Outcome::Detached(call) => calling::accepted(&call),
+                        Outcome::Completed(call) => answered(&call),
+                    }),
+                    false => calling::call(&client, &body).await.map(|call| answered(&call)),
                 };
                 match called {
                     Ok(report) => Ok(report),
@@ -192,22 +205,21 @@ impl Action {
 }
 
 impl Why {
-    fn path(self) -> String {
-        let query = [
-            ("tool", Some(self.tool)),
-            ("agent_id", self.agent),
-            ("version", self.version),
-            ("parameters", self.parameters.map(|parameters| Value::Object(parameters).to_string())),
-            ("intent_id", self.intent),
-            ("plan_id", self.plan),
-            ("task_id", self.task),
-        ];
-        with_query("/api/v1/tools/why", &query)
+    fn query(self) -> Result<WhyQuery, Failure> {
+        Ok(WhyQuery {
+            tool: self.tool,
+            agent_id: typed_option("agent_id", self.agent)?,
+            version: typed_option("version", self.version)?,
+            parameters: self.parameters.map(|parameters| Value::Object(parameters).to_string()),
+            intent_id: typed_option("intent_id", self.intent)?,
+            plan_id: typed_option("plan_id", self.plan)?,
+            task_id: typed_option("task_id", self.task)?,
+        })
     }
 }
 
 impl Call {
-    fn body(self) -> Result<Value, Failure> {
+    fn body(self) -> Result<CallRequest, Failure> {
         let mut parameters = match (self.json_params, &self.params_file) {
             (Some(given), _) => given,
             (None, Some(file)) => read_object(file)?,
@@ -218,53 +230,58 @@ impl Call {
                 return Err(Failure::Usage(format!("the parameter `{name}` is given twice; keep one of the two")));
             }
         }
-        let context = object([
-            ("intent_id", self.intent.map(Value::from)),
-            ("plan_id", self.plan.map(Value::from)),
-            ("task_id", self.task.map(Value::from)),
-        ]);
-        Ok(Value::Object(object([
-            ("tool", Some(json!(self.tool))),
-            ("version", self.version.map(Value::from)),
-            ("grant_id", self.grant.map(Value::from)),
-            ("agent_id", self.agent.map(Value::from)),
-            ("parameters", Some(Value::Object(parameters))),
-            ("idempotency_key", self.idempotency_key.map(Value::from)),
-            ("context", (!context.is_empty()).then_some(Value::Object(context))),
-        ])))
+        let context = GrantContext {
+            intent_id: typed_option("context.intent_id", self.intent)?,
+            plan_id: typed_option("context.plan_id", self.plan)?,
+            task_id: typed_option("context.task_id", self.task)?,
+        };
+        Ok(CallRequest {
+            tool: Some(self.tool),
+            version: typed_option("version", self.version)?,
+            grant_id: self.grant,
+            agent_id: typed_option("agent_id", self.agent)?,
+            parameters: Some(parameters),
+            idempotency_key: typed_option("idempotency_key", self.idempotency_key)?,
+            context: (context != GrantContext::default()).then(|| CallContext {
+                intent_id: context.intent_id,
+                plan_id: context.plan_id,
+                task_id: context.task_id,
+                ..CallContext::default()
+            }),
+            ..CallRequest::default()
+        })
     }
 }
 
 /// The result of a detached call, once it is there.
 pub(super) async fn result_of(client: &Client, id: &str) -> Result<Report, Failure> {
-    let path = format!("/api/v1/invocations/{}/result", escaped(id));
-    let followed = calling::follow(client, &path).await;
-    Ok(answered(followed.map_err(|error| explanation::explained(error, None))?))
+    let followed = calling::follow(client, id).await;
+    Ok(answered(&followed.map_err(|error| explanation::explained(error, None))?))
 }
 
 /// The result alone on standard output, so that it can be piped into another program; the rest on standard error.
-fn answered(answer: Value) -> Report {
-    let result = match at(&answer, "result") {
+fn answered(call: &SucceededCall) -> Report {
+    let result = match &call.result {
         Value::Null => String::new(),
         Value::String(text) => clean_lines(text),
         other => json_text(other),
     };
     let mut aside = format!(
         "{} succeeded in {} ms, through {} as {}.\n",
-        plain(at(&answer, "tool_name")),
-        plain(at(&answer, "duration_ms")),
-        plain(at(&answer, "grant_id")),
-        plain(at(&answer, "invocation_id"))
+        clean(&call.tool_name),
+        call.duration_ms,
+        plain(&json!(call.grant_id)),
+        call.invocation_id
     );
-    if at(&answer, "result").is_null() {
+    if call.result.is_null() {
         aside.push_str("The service returned no content.\n");
     }
-    if at(&answer, "truncated") == &Value::Bool(true) {
+    if call.truncated {
         aside.push_str("The service returned more than is passed on: its response was cut off.\n");
     }
-    if at(&answer, "replayed") == &Value::Bool(true) {
-        let time = clean(at(&answer, "timestamp").as_str().unwrap_or_default());
+    if call.replayed {
+        let time = call.timestamp;
         aside.push_str(&format!("This is the stored result of {time}: the service was not called again.\n"));
     }
-    Report::new(answer, result).with_aside(aside)
+    Report::new(call, result).with_aside(aside)
 }

@@ -3,14 +3,20 @@
 use clap::{Args, Subcommand};
 use http::StatusCode;
 use serde_json::{Value, json};
+use toolgate_api::approvals::ShowApproval;
+use toolgate_api::audit::{EventQuery, ListEvents};
+use toolgate_api::invocations::{ShowInvocation, ShownInvocation};
+use toolgate_api::parameters::{Cursor, Limit};
+use toolgate_api::policies::ReplayRun;
 use toolgate_gate::refusal::Stage;
 use toolgate_model::event::{EventPayload, StoredEvent};
 
 use self::approval::Approvals;
 use self::timeline::Timeline;
+use super::values::typed;
 use super::{Connection, Failure};
-use crate::client::{Client, ClientError, escaped, with_query};
-use crate::output::{Report, at, clean};
+use crate::client::{Client, ClientError};
+use crate::output::{Report, clean};
 
 mod approval;
 mod decision;
@@ -101,7 +107,7 @@ async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, 
     }
     let mut approvals = Approvals::default();
     for id in ids {
-        match client.get(&format!("/api/v1/approvals/{}", escaped(&id))).await {
+        match client.to::<ShowApproval>().named(&id).send_as().await {
             Ok(approval) => approvals.shown.push(approval),
             Err(error) if is_unseen(&error) => approvals.hidden.push(id),
             Err(error) => return Err(error.into()),
@@ -111,11 +117,13 @@ async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, 
 }
 
 async fn replayed(client: &Client, named: &str) -> Result<Report, Failure> {
-    let path = |run: &str| format!("/api/v1/runs/{}/replay", escaped(run));
-    match client.get(&path(named)).await {
-        Ok(answer) => Ok(replay::report(answer)),
+    match client.to::<ReplayRun>().named(named).send().await {
+        Ok(replay) => Ok(replay::report(json!(replay))),
         Err(error) if is_missing(&error) => match run_of_call(client, named).await? {
-            Some(run) => Ok(replay::report(replay::of_call(client.get(&path(&run)).await?, named))),
+            Some(run) => {
+                let replay = client.to::<ReplayRun>().named(&run).send().await?;
+                Ok(replay::report(replay::of_call(json!(replay), named)))
+            }
             None => Err(error.into()),
         },
         Err(error) => Err(error.into()),
@@ -127,14 +135,17 @@ async fn events(client: &Client, run: &str) -> Result<Vec<StoredEvent>, Failure>
     let mut events = Vec::new();
     let mut cursor = None;
     loop {
-        let query = [("run_id", Some(run.to_owned())), ("limit", Some(PAGE.to_string())), ("cursor", cursor.take())];
-        let mut page = client.get(&with_query("/api/v1/audit/events", &query)).await?;
-        if let Some(Value::Array(found)) = page.get_mut("events").map(Value::take) {
-            for event in found {
-                events.push(StoredEvent::from_shown(event)?);
-            }
+        let query = EventQuery {
+            run_id: Some(typed("run_id", run)?),
+            limit: Some(Limit(PAGE)),
+            cursor: cursor.take().map(Cursor),
+            ..EventQuery::default()
+        };
+        let page = client.to::<ListEvents>().query(&query).send().await?;
+        for event in page.events {
+            events.push(StoredEvent::from_shown(event)?);
         }
-        cursor = at(&page, "next_cursor").as_str().map(str::to_owned);
+        cursor = page.next_cursor.0;
         if cursor.is_none() {
             return Ok(events);
         }
@@ -146,8 +157,9 @@ async fn run_of_call(client: &Client, named: &str) -> Result<Option<String>, Fai
     if !named.starts_with("inv_") {
         return Ok(None);
     }
-    match client.get(&format!("/api/v1/invocations/{}", escaped(named))).await {
-        Ok(invocation) => Ok(at(&invocation, "run_id").as_str().filter(|run| *run != named).map(str::to_owned)),
+    match client.to::<ShowInvocation>().named(named).send().await {
+        Ok(ShownInvocation::Recorded(invocation)) => Ok(Some(invocation.run_id).filter(|run| run != named)),
+        Ok(ShownInvocation::Detached(_)) => Ok(None),
         Err(error) if is_unseen(&error) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 
 use http::StatusCode;
 use serde_json::Value;
+use toolgate_api::agents::{ListAgents, ShowAgent};
+use toolgate_api::parameters::{Limit, Paging};
+use toolgate_api::services::{ListServices, RegisteredService, ShowService};
+use toolgate_api::tools::ListTools;
 
 use super::Failure;
-use crate::client::{Client, ClientError, escaped, with_query};
+use crate::client::{Client, ClientError};
 use crate::output::{self, Report, at, clean};
 
 /// How many letters may be wrong in a name that was probably meant: in short ones fewer.
@@ -15,12 +19,10 @@ fn slips(name: &str) -> usize {
     if name.chars().count() < 6 { 1 } else { 2 }
 }
 
-/// How many names are looked at.
-const LIMIT: &str = "1000";
-
 /// Warns about an agent that is not registered.
 pub(super) async fn warn_of_agent(client: &Client, agent: &str) {
-    let missing = is_missing(client, &format!("/api/v1/agents/{}", escaped(agent))).await;
+    let shown = client.to::<ShowAgent>().named(agent).send().await;
+    let missing = matches!(shown, Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }));
     // Whoever may not list agents cannot be told whether there is one.
     if missing && let Some(known) = agents(client).await {
         warn(&format!("there is no agent {}{}", clean(agent), meant(agent, &known)));
@@ -47,9 +49,10 @@ pub(super) async fn warn_of_mistyped_scopes(client: &Client, service: &str, scop
 }
 
 async fn warn_of_unneeded(client: &Client, service: &str, scopes: &[String], is_noted: impl Fn(&str) -> bool) {
-    let Ok(shown) = client.get(&format!("/api/v1/services/{}", escaped(service))).await else { return };
-    let versions = at(&shown, "versions").as_array().into_iter().flatten();
-    let tools = versions.filter_map(|version| at(version, "tools").as_object()).flat_map(|tools| tools.values());
+    let Ok(shown) = client.to::<ShowService>().named(service).send().await else { return };
+    let definitions = shown.versions.iter().map(|version| &version.definition.0);
+    let tools = definitions.filter_map(|definition| definition.get("tools")?.as_object());
+    let tools = tools.flat_map(|tools| tools.values());
     let known: BTreeSet<String> = tools.filter_map(|tool| at(tool, "scope").as_str()).map(str::to_owned).collect();
     for scope in scopes.iter().filter(|scope| !known.is_empty() && !known.contains(*scope)) {
         let meant = meant(scope, &known);
@@ -102,12 +105,11 @@ pub(super) async fn tool_meant(client: &Client, error: &ClientError, tool: &str)
     if !of_code(error, "TOOL_NOT_FOUND") {
         return None;
     }
-    let shown = client.get("/api/v1/tools").await.ok()?;
-    let services = at(&shown, "services").as_array().into_iter().flatten();
-    let names = services.flat_map(|service| {
-        let tools = at(service, "tools").as_object().into_iter().flat_map(|tools| tools.keys());
-        tools.map(|tool| format!("{}.{tool}", at(service, "service").as_str().unwrap_or_default()))
-    });
+    let shown = client.to::<ListTools>().send().await.ok()?;
+    let names = shown
+        .services
+        .iter()
+        .flat_map(|listed| listed.tools.keys().map(|tool| listed.service.with_tool(tool.as_str())));
     let names: BTreeSet<String> = names.collect();
     let near = nearest(tool, &names).filter(|near| *near != tool);
     near.map(|near| format!("did you mean {}?", clean(near)))
@@ -136,32 +138,24 @@ fn suggested(error: ClientError, name: &str, known: &BTreeSet<String>) -> Failur
     match error {
         ClientError::Refused { status, body } if !meant.is_empty() => {
             let text = format!("{}{meant}", ClientError::Refused { status, body: body.clone() });
-            Failure::Explained { text, body }
+            Failure::explained(text, &body)
         }
         other => other.into(),
     }
 }
 
 fn of_code(error: &ClientError, code: &str) -> bool {
-    matches!(error, ClientError::Refused { body, .. } if at(body, "error.code") == code)
-}
-
-/// Whether the gate says that there is no such thing. What it does not say to this caller is no reason to warn.
-async fn is_missing(client: &Client, path: &str) -> bool {
-    matches!(client.get(path).await, Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }))
+    matches!(error, ClientError::Refused { body, .. } if body.code() == code)
 }
 
 async fn agents(client: &Client) -> Option<BTreeSet<String>> {
-    let path = with_query("/api/v1/agents", &[("limit", Some(LIMIT.to_owned()))]);
-    Some(names(&client.get(&path).await.ok()?, "agents", "id"))
+    let query = Paging { limit: Some(Limit(Limit::MAXIMUM)), cursor: None };
+    let page = client.to::<ListAgents>().query(&query).send().await.ok()?;
+    Some(page.agents.iter().map(|agent| agent.id.to_string()).collect())
 }
 
 async fn services(client: &Client) -> BTreeSet<String> {
-    let listed = client.get("/api/v1/services").await;
-    listed.map(|listed| names(&listed, "services", "service")).unwrap_or_default()
-}
-
-fn names(listed: &Value, list: &str, member: &str) -> BTreeSet<String> {
-    let items = at(listed, list).as_array().into_iter().flatten();
-    items.filter_map(|item| at(item, member).as_str()).map(str::to_owned).collect()
+    let listed = client.to::<ListServices>().send().await;
+    let names = |listed: &RegisteredService| Some(listed.definition.0.get("service")?.as_str()?.to_owned());
+    listed.map(|listed| listed.services.iter().filter_map(names).collect()).unwrap_or_default()
 }

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_model::strict_json;
@@ -43,12 +45,12 @@ impl Expiry {
         Timestamp::parse(text).map(Self::At).map_err(|error| format!("{error}, or write {}", durations::ADVICE))
     }
 
-    /// As requests write it.
-    pub(super) fn to_json(self) -> Value {
+    /// The time; `None` for never.
+    pub(super) fn time(self) -> Option<Timestamp> {
         match self {
-            Self::At(time) => Value::String(time.to_string()),
-            Self::In(duration) => Value::String(SystemClock.now().plus(duration).to_string()),
-            Self::Never => Value::Null,
+            Self::At(time) => Some(time),
+            Self::In(duration) => Some(SystemClock.now().plus(duration)),
+            Self::Never => None,
         }
     }
 }
@@ -73,9 +75,9 @@ impl Since {
         ago.map(Self::Ago).ok_or_else(|| advice.to_owned())
     }
 
-    /// The time, as requests write it.
-    pub(super) fn to_text(self) -> String {
-        self.time(SystemClock.now()).to_string()
+    /// The time, counted from this moment.
+    pub(super) fn now(self) -> Timestamp {
+        self.time(SystemClock.now())
     }
 
     /// The time, counted from now.
@@ -105,13 +107,27 @@ impl Depth {
         text.parse().map(Self::Levels).map_err(|_| "write a number, or unlimited".to_owned())
     }
 
-    /// As requests write it.
-    pub(super) fn to_json(self) -> Value {
+    /// The number; `None` without limit.
+    pub(super) fn levels(self) -> Option<u32> {
         match self {
-            Self::Levels(levels) => Value::from(levels),
-            Self::Unlimited => Value::Null,
+            Self::Levels(levels) => Some(levels),
+            Self::Unlimited => None,
         }
     }
+}
+
+/// What was typed, as a member of a request is read.
+pub(super) fn typed<T: DeserializeOwned>(member: &str, given: impl Serialize) -> Result<T, Failure> {
+    let value = serde_json::to_value(given);
+    value.and_then(serde_json::from_value).map_err(|error| Failure::Said(format!("`{member}` {error}")))
+}
+
+/// The same for what may be absent.
+pub(super) fn typed_option<T: DeserializeOwned>(
+    member: &str,
+    given: Option<impl Serialize>,
+) -> Result<Option<T>, Failure> {
+    given.map(|given| typed(member, given)).transpose()
 }
 
 /// Reads `NAME=JSON`.
@@ -175,17 +191,15 @@ mod tests {
 
     #[test]
     fn ends_and_depths_have_a_word_for_none() {
-        assert_eq!(Expiry::parse("never").map(Expiry::to_json), Ok(Value::Null));
-        assert_eq!(
-            Expiry::parse("2026-01-01T00:00:00Z").map(Expiry::to_json),
-            Ok(json!("2026-01-01T00:00:00.000+00:00"))
-        );
+        assert_eq!(Expiry::parse("never").map(Expiry::time), Ok(None));
+        let time = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+        assert_eq!(Expiry::parse("2026-01-01T00:00:00Z").map(Expiry::time), Ok(Some(time)));
         assert_eq!(Expiry::parse("8h"), Ok(Expiry::In(Duration::from_secs(28_800))));
         let advice = Expiry::parse("tomorrow").unwrap_err();
         assert!(advice.contains("8h") && advice.ends_with("or never"), "{advice}");
         assert!(Expiry::parse_end("never").is_err() && Expiry::parse("0s").is_err());
-        assert_eq!(Depth::parse("unlimited").map(Depth::to_json), Ok(Value::Null));
-        assert_eq!(Depth::parse("3").map(Depth::to_json), Ok(json!(3)));
+        assert_eq!(Depth::parse("unlimited").map(Depth::levels), Ok(None));
+        assert_eq!(Depth::parse("3").map(Depth::levels), Ok(Some(3)));
         assert!(Depth::parse("-1").is_err());
     }
 }

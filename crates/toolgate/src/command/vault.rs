@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
-use toolgate_api::Nothing;
 use toolgate_api::master_keys::{MasterKeys, Rekey, ShowMasterKeys};
+use toolgate_api::parameters;
+use toolgate_api::vaults::{CreateVault, DeleteVault, ListVaults, ShowVault, VaultPage, VaultRequest};
 
-use super::paging::Paging;
-use super::{Connection, Failure, object};
-use crate::client::{Client, ClientError, escaped};
-use crate::output::{self, Report, at, clean, plain, table};
+use super::paging::{Paging, Shown};
+use super::values::{typed, typed_option};
+use super::{Connection, Failure};
+use crate::client::{Client, ClientError};
+use crate::output::{self, Report, clean, table_of};
 use crate::prompt;
 
 /// How often a change of the master key is looked at.
@@ -79,9 +79,9 @@ impl Action {
         let client = connection.client()?;
         match self {
             Self::Create { name, owner } => {
-                let body = object([("name", Some(json!(name))), ("owner_id", owner.map(Value::from))]);
-                let vault = client.change(Method::POST, "/api/v1/vaults", Some(&Value::Object(body))).await?;
-                let text = format!("Vault {} was made.", plain(at(&vault, "id")));
+                let body = VaultRequest { owner_id: typed_option("owner_id", owner)?, name: typed("name", name)? };
+                let vault = client.to::<CreateVault>().body(&body).send().await?;
+                let text = format!("Vault {} was made.", vault.id);
                 Ok(Report::new(vault, text))
             }
             Self::List(paging) => {
@@ -92,25 +92,26 @@ impl Action {
                     ("CREDENTIALS", "credentials"),
                     ("CREATED", "created_at"),
                 ];
-                paging.fetch(&client, "/api/v1/vaults", &[], "vaults", &columns).await
+                let shown = Shown { name: "vaults", columns: &columns };
+                let query = |limit, cursor| Ok(parameters::Paging { limit, cursor });
+                let page = |page: VaultPage| (page.vaults, page.next_cursor);
+                paging.fetch::<ListVaults, _>(&client, None, query, page, shown).await
             }
-            Self::Show { id } => Ok(Report::details(client.get(&format!("/api/v1/vaults/{}", escaped(&id))).await?)),
+            Self::Show { id } => Ok(Report::details(client.to::<ShowVault>().named(&id).send().await?)),
             Self::Delete { id, yes } => {
                 let consequence =
                     format!("this deletes the vault {id}, destroys its credentials and revokes their grants");
                 prompt::confirm(&consequence, yes)?;
-                let deleted = client.change(Method::DELETE, &format!("/api/v1/vaults/{}", escaped(&id)), None).await?;
+                let deleted = client.to::<DeleteVault>().named(&id).send().await?;
                 let text = format!(
                     "Vault {} was deleted; {} credentials and {} grants were revoked.",
-                    plain(at(&deleted, "vault_id")),
-                    plain(at(&deleted, "revoked_credentials")),
-                    plain(at(&deleted, "revoked_grants"))
+                    deleted.vault_id, deleted.revoked_credentials, deleted.revoked_grants
                 );
                 Ok(Report::new(deleted, text))
             }
             Self::Status => Ok(status_report(&master_keys(&client).await?)),
             Self::Rekey { no_wait } => {
-                let status = client.call::<Rekey>(&(), &Nothing {}, &Nothing {}).await?;
+                let status = client.to::<Rekey>().send().await?;
                 let status = if no_wait { status } else { wait_for_rekey(&client, status).await? };
                 Ok(status_report(&status))
             }
@@ -145,17 +146,16 @@ async fn wait_for_rekey(client: &Client, mut status: MasterKeys) -> Result<Maste
 }
 
 async fn master_keys(client: &Client) -> Result<MasterKeys, ClientError> {
-    client.call::<ShowMasterKeys>(&(), &Nothing {}, &Nothing {}).await
+    client.to::<ShowMasterKeys>().send().await
 }
 
 fn status_report(status: &MasterKeys) -> Report {
-    let rows: Vec<Value> = status.keys.iter().map(|key| json!(key)).collect();
     let columns = [("MASTER KEY", "key_id"), ("CURRENT", "current"), ("WRAPS", "wraps"), ("RETIRED", "retired_at")];
     let text = format!(
         "Current master key: {}\nData keys under other master keys: {}\n\n{}",
         clean(&status.current),
         status.remaining,
-        table(&rows, &columns)
+        table_of(&status.keys, &columns)
     );
-    Report::new(json!(status), text)
+    Report::new(status, text)
 }

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolgate_api::agents;
 
 use super::{Connection, Failure};
-use crate::output::{Report, align, at, clean, plain};
+use crate::output::{Report, align, clean, plain};
 
 /// Show whose key commands use, and for which gate
 #[derive(Args)]
@@ -18,26 +19,26 @@ impl Whoami {
     /// Asks the gate.
     pub(crate) async fn run(&self) -> Result<Report, Failure> {
         let access = self.connection.access()?;
-        let mut caller = access.client()?.get("/api/v1/whoami").await?;
+        let caller = access.client()?.to::<agents::Whoami>().send().await?;
         let key = match &access.profile {
             Some(name) => format!("profile {}", clean(name)),
             None => "the environment".to_owned(),
         };
         let row = |name: &str, value: String| vec![name.to_owned(), value];
-        let field = |name: &str| plain(at(&caller, name));
         let rows = vec![
-            row("id:", field("id")),
-            row("kind:", field("kind")),
-            row("tenant:", field("tenant_id")),
-            row("permissions:", field("permissions")),
+            row("id:", caller.id.to_string()),
+            row("kind:", caller.kind.as_str().to_owned()),
+            row("tenant:", caller.tenant_id.to_string()),
+            row("permissions:", plain(&json!(caller.permissions))),
             row("gate:", clean(&access.url)),
             row("key from:", key),
         ];
         let text = align(rows);
-        if let Value::Object(members) = &mut caller {
+        let mut value = json!(caller);
+        if let Value::Object(members) = &mut value {
             members.insert("url".to_owned(), json!(access.url));
             members.insert("profile".to_owned(), json!(access.profile));
         }
-        Ok(Report::new(caller, text))
+        Ok(Report::new(value, text))
     }
 }

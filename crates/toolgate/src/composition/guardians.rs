@@ -2,6 +2,7 @@
 //! when one of them fails.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::HeaderName;
 use toolgate_egress::guardian_link::{GuardianLink, LinkAuthentication};
@@ -53,13 +54,17 @@ fn guardian(configuration: &Configuration, entry: &GuardianEntry) -> Result<Remo
     RemoteGuardian::new(entry.settings.clone(), Arc::new(link)).map_err(|error| refused(error.to_string()))
 }
 
-/// Counts failures besides logging them.
+/// Counts failures besides logging them, and measures consultations.
 struct CountingAlarm {
     log: LogAlarm,
     metrics: Arc<Metrics>,
 }
 
 impl Alarm for CountingAlarm {
+    fn consulted(&self, guardian: &str, latency: Duration) {
+        self.metrics.guardian_consulted(guardian, latency);
+    }
+
     fn failed(&self, guardian: &str, class: FailureClass, open: bool) {
         self.metrics.guardian_failed(guardian, class.as_str(), open);
         self.log.failed(guardian, class, open);

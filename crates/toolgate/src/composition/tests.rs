@@ -16,9 +16,10 @@ use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::{ApplyService, Freshness, InvocationFilter, Ledger, PageRequest, RevokeKey};
 use toolgate_gate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
-use toolgate_gate::ports::source::{Access, Exchange, Execution, ServiceResponse, Source, SourceFailure};
+use toolgate_gate::ports::source::{Access, Exchange, Execution, ServiceResponse, Source, SourceFailure, Sources};
+use toolgate_gate::ports::telemetry::NoTelemetry;
 use toolgate_gate::refusal::Code;
-use toolgate_gate::{Caller, Gate, Ports, Settings};
+use toolgate_gate::{Action, Caller, Gate, Ports, Settings};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
 use toolgate_guardian::policy::{CedarBook, PolicyEngine};
 use toolgate_model::approval::{Channel, Decision};
@@ -49,6 +50,10 @@ struct Rotating {
 
 #[async_trait]
 impl Source for Rotating {
+    fn executes(&self, action: Action) -> bool {
+        action == Action::Http
+    }
+
     async fn execute(&self, _: &Admitted, access: Option<Access<'_>>) -> Execution {
         let access = access.expect("the call has a credential");
         let renewed = access.renewal.renew(&access.material, self).await?;
@@ -163,9 +168,10 @@ impl House {
             ledger,
             sealer: Arc::clone(&sealer) as Arc<dyn Sealer>,
             clock: shared_clock,
-            source: Arc::new(Rotating { clock, lasts: exchange_lasts }),
+            sources: Sources::default().with(Rotating { clock, lasts: exchange_lasts }),
             guardian: Arc::new(Guardians::new(policy, Vec::new(), Arc::new(LogAlarm::default()))),
             policy_book: Arc::new(CedarBook),
+            telemetry: Arc::new(NoTelemetry),
             process,
         };
         // None of the refusals of a test is only counted.

@@ -246,7 +246,7 @@ fn entry(given: &Guardian, base: &Path) -> Result<GuardianEntry, String> {
     if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
         return Err("`url` must be http or https, without a user in it".to_owned());
     }
-    let dialects = [("aos", Dialect::Aos), ("joch", Dialect::Joch)];
+    let dialects: Vec<_> = toolgate_dialect::of_guardians().map(|dialect| (dialect.as_str(), dialect)).collect();
     let dialect = word(given.dialect.as_deref(), "dialect", &dialects)?.unwrap_or(Dialect::Aos);
     let mut settings = RemoteSettings::new(given.name.clone(), dialect);
     settings.selector = selector(given)?;

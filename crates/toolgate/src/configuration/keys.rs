@@ -247,10 +247,18 @@ keys! {
         "How many tool sessions one principal may have open at a time.";
     OPENWOP_TOOL_LIST = "openwop.tool_list": Kind::Choice(&["array", "object"]), Fallback::Example, r#""array""#, None, "TOOLGATE_OPENWOP_TOOL_LIST",
         "How GET /v1/tools answers: a bare array, as the conformance suite of OpenWOP wants it, or an object with `tools`, as the text of RFC 0078 says.";
+    OTLP_ENDPOINT = "telemetry.otlp_endpoint": Kind::PublicUrl, Fallback::Nothing, r#""http://127.0.0.1:4318""#, None, "TOOLGATE_TELEMETRY_OTLP_ENDPOINT",
+        "The OpenTelemetry collector that traces and metrics are exported to, by OTLP over HTTP with protobuf; /v1/traces and /v1/metrics are added. It may be on this machine or in a private network. A bearer token for it is in the variable TOOLGATE_TELEMETRY_OTLP_TOKEN. Default: none, nothing is exported.";
+    TRACES_PER_MILLION = "telemetry.traces_per_million": Kind::Integer { least: 0, most: 1_000_000 }, Fallback::Example, "10000", None, "TOOLGATE_TELEMETRY_TRACES_PER_MILLION",
+        "How many of a million calls are exported as traces. For requests of server.trusted_proxies with a traceparent, its sampled flag decides instead.";
+    METRICS_INTERVAL = "telemetry.metrics_interval_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "60", None, "TOOLGATE_TELEMETRY_METRICS_INTERVAL_SECONDS",
+        "How often metrics are exported, in seconds; 0 for never.";
     LOG_FORMAT = "log.format": Kind::Choice(&["auto", "human", "json"]), Fallback::Example, r#""auto""#, None, "TOOLGATE_LOG_FORMAT",
         "How the log on standard error looks; auto is human on a terminal and json elsewhere.";
     LOG_LEVEL = "log.level": Kind::LogLevel, Fallback::Example, r#""info""#, None, "TOOLGATE_LOG",
         "What is logged: error, warn, info, debug or trace; or by part, as in \"warn,toolgate_ledger=debug\".";
+    LOG_CALLS = "log.calls": Kind::Choice(&["off", "refused", "all"]), Fallback::Example, r#""refused""#, None, "TOOLGATE_LOG_CALLS",
+        "Which finished calls get a line at level info: none, those that were refused or whose outcome is unknown, or all. Refusals beyond audit.refusals_per_second get none.";
 }
 
 /// Variables that are no keys of the file.
@@ -262,6 +270,7 @@ pub const SECRET_VARIABLES: &[&str] = &[
     "TOOLGATE_APPROVALS_WEBHOOK_SECRET",
     "TOOLGATE_MASTER_KEY",
     "TOOLGATE_MASTER_KEY_PREVIOUS",
+    "TOOLGATE_TELEMETRY_OTLP_TOKEN",
     "TOOLGATE_TOKEN",
 ];
 

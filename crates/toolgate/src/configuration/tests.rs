@@ -216,3 +216,19 @@ fn a_webhook_needs_its_address_and_a_long_secret_and_shows_neither() {
     }
     assert!(Scene::new().load().ok().unwrap().configuration.webhook.is_none());
 }
+
+#[test]
+fn traces_and_metrics_are_exported_only_where_a_collector_is_named() {
+    assert!(Scene::new().load().ok().unwrap().configuration.telemetry.is_none());
+    let named = |scene: Scene| scene.variable("TOOLGATE_TELEMETRY_OTLP_ENDPOINT", "http://127.0.0.1:4318/otlp/");
+    let Configuration { telemetry, settings, .. } = named(Scene::new()).load().ok().unwrap().configuration;
+    let telemetry = telemetry.unwrap();
+    assert_eq!(telemetry.endpoint.as_str(), "http://127.0.0.1:4318/otlp");
+    assert_eq!(telemetry.metrics_interval, Some(Duration::from_secs(60)));
+    assert_eq!(settings.traces, Some(telemetry.traces));
+    let never = named(Scene::new()).variable("TOOLGATE_TELEMETRY_METRICS_INTERVAL_SECONDS", "0");
+    assert_eq!(never.load().ok().unwrap().configuration.telemetry.unwrap().metrics_interval, None);
+
+    let text = Scene::new().variable("TOOLGATE_TELEMETRY_OTLP_TOKEN", "geheim").refused();
+    assert!(text.contains("telemetry.otlp_endpoint") && !text.contains("geheim"), "{text}");
+}

@@ -139,15 +139,27 @@ fn every_field_of_a_service_definition_and_of_a_connection_is_documented() {
 
 #[test]
 fn every_metric_is_documented() {
-    let page = Page::named("docs/configuration.md");
+    let page = Page::named("docs/observability.md");
     let gate = GateProcess::start(BINARY);
     let answer = gate.try_request_as(gate.token(), "GET", "/metrics", None).unwrap().text();
-    let names: BTreeSet<&str> =
-        answer.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
-    assert!(!names.is_empty(), "{answer}");
-    for name in names {
-        assert!(page.text.contains(name), "docs/configuration.md does not name the metric {name}");
+    let shown: BTreeSet<String> = answer
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
+        .map(|(name, kind)| if kind == "counter" { format!("{name}_total") } else { name.to_owned() })
+        .collect();
+    assert!(shown.len() > 20, "{answer}");
+    let is_row = |line: &&str| line.starts_with("| `toolgate_") || line.starts_with("| `process_");
+    let mut documented = BTreeSet::new();
+    for row in page.text.lines().filter(is_row) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for name in cells[1].split('`').skip(1).step_by(2) {
+            // What has labels is shown from its first value on.
+            assert!(shown.contains(name) || !cells[2].is_empty(), "{name} is documented and not shown");
+            documented.insert(name.to_owned());
+        }
     }
+    let missing: Vec<_> = shown.difference(&documented).collect();
+    assert!(missing.is_empty(), "docs/observability.md does not explain {missing:?}");
 }
 
 #[test]

@@ -46,6 +46,7 @@ mod rollback;
 mod rolling_restart;
 mod routes;
 mod secrets;
+mod telemetry;
 mod tenants_and_keys;
 mod tool_hooks;
 mod tool_user;

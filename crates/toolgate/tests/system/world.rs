@@ -70,7 +70,7 @@ impl World {
     }
 
     pub fn postgres() -> Self {
-        let database = block_on(TestDatabase::create());
+        let database = block_on(TestDatabase::migrated());
         let setup = setup().reaching_loopback().database(database.url());
         Self::of(&setup, Some(database))
     }
@@ -88,7 +88,7 @@ impl World {
     }
 
     pub fn unattended_postgres() -> Self {
-        let database = block_on(TestDatabase::create());
+        let database = block_on(TestDatabase::migrated());
         Self::of(&unattended().database(database.url()), Some(database))
     }
 

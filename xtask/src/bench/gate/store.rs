@@ -69,10 +69,12 @@ impl Store {
 
     /// Counts the calls.
     pub fn recorded(&self) -> Result<Recorded, String> {
-        Ok(Recorded {
-            invocations: self.number("SELECT count(*) FROM invocations WHERE status = 'success'")?,
-            events: self.number("SELECT count(*) FROM events WHERE kind = 'tool.invoked'")?,
-        })
+        // The baseline may be of before events were stored by the batch. In a run without a name there is one call.
+        let events = self
+            .number("SELECT count(DISTINCT run) FROM event_runs WHERE EXISTS (SELECT 1 FROM event_batches)")
+            .or_else(|_| self.number("SELECT count(*) FROM events WHERE kind = 'tool.invoked'"))?;
+        let invocations = self.number("SELECT count(*) FROM invocations WHERE status = 'success'")?;
+        Ok(Recorded { invocations, events })
     }
 
     /// Its size on disk, with everything in the write-ahead log of SQLite taken over. That of PostgreSQL belongs to the whole

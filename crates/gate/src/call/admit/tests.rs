@@ -3,13 +3,15 @@
 use toolgate_model::arguments::{arguments_hash, without};
 
 use super::*;
-use crate::call::RetryState;
 use crate::call::approve::Step;
 use crate::call::testing::{Bench, SECRET, credential};
+use crate::call::{RetryState, StageTimes};
+use crate::catalog::Tool;
+use crate::ports::source::Sources;
 
 async fn approved(bench: &Bench, call: &Arc<Call>) -> Approved {
     let guarded = bench.guard(call).await.ok().unwrap();
-    match bench.pipeline.approve(call, guarded, true, &mut RetryState::default()).await {
+    match bench.pipeline.approve(call, guarded, true, &mut RetryState::default(), &mut StageTimes::default()).await {
         Ok(Step::Approved(approved)) => *approved,
         _ => panic!("nothing asks for an approver"),
     }
@@ -18,7 +20,7 @@ async fn approved(bench: &Bench, call: &Arc<Call>) -> Approved {
 async fn admit(bench: &Bench, parameters: Value) -> Result<Outcome, Refusal> {
     let call = Arc::new(bench.call("crm.read", parameters));
     let approved = approved(bench, &call).await;
-    bench.pipeline.admit(&call, approved).await
+    bench.pipeline.admit(&call, approved, &mut StageTimes::default()).await
 }
 
 fn no_room() -> Admission {
@@ -91,4 +93,33 @@ async fn arguments_of_which_nothing_could_be_shown_are_refused() {
     let mut state = crate::call::RunState::default();
     let outcome = bench.pipeline.run_stages(&Arc::new(call), &mut state).await;
     assert_eq!(outcome.err().map(|refusal| refusal.code()), Some(Code::ParametersInvalid));
+}
+
+#[tokio::test]
+async fn a_call_that_no_source_executes_is_not_admitted() {
+    let bench = Bench::with_grant();
+    let mut call = bench.call("crm.read", json!({}));
+    let scope = toolgate_model::scope::Scope::parse("conformance").unwrap();
+    let definition = toolgate_model::service::ToolDefinition::of_scope(scope);
+    let service = toolgate_model::credential::ServiceName::parse("conformance").unwrap();
+    let name = ToolName::parse("echo").unwrap();
+    let action = Action::Conformance { fails: false };
+    call.uncataloged_tool = Some(Arc::new(Tool::built_in(service, name, Arc::new(definition), action)));
+    let call = Arc::new(call);
+    let approved = approved(&bench, &call).await;
+    let refusal = bench.pipeline.admit(&call, approved, &mut StageTimes::default()).await.err().unwrap();
+    assert_eq!(refusal.code(), Code::ToolNotExecutable);
+    assert!(refusal.reason().contains("conformance.echo"), "{refusal}");
+    assert!(bench.memory.admitted.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_question_and_a_client_executed_tool_need_no_source_but_the_gate() {
+    let sources = Sources::default();
+    for action in [Action::Question, Action::ClientExecuted] {
+        assert!(sources.of(action).is_some(), "{action:?}");
+    }
+    for action in [Action::Http, Action::Fetch, Action::Workspace, Action::Conformance { fails: true }] {
+        assert!(sources.of(action).is_none(), "{action:?}");
+    }
 }

@@ -11,12 +11,12 @@ use toolgate_model::guard::Ask;
 use toolgate_model::id::ApprovalId;
 use toolgate_model::principal::PrincipalKind;
 
+use crate::action::Action;
 use crate::call::Pipeline;
-use crate::call::action::{bound_action, digest};
-use crate::call::eligible::EligibleGrant;
+use crate::call::binding::{bound_action, digest};
+use crate::call::eligible::{Candidate, EligibleGrant};
 use crate::call::guard::Guarded;
 use crate::call::{Call, ToolStanding, admit};
-use crate::catalog::{Tool, ToolKind};
 use crate::ports::approver::{Ask as Question, Covered};
 use crate::ports::ledger::SessionTerms;
 use crate::refusal::{Code, Refusal};
@@ -45,15 +45,13 @@ impl<'a> Need<'a> {
     ) -> Result<Option<Question>, Refusal> {
         let eligible = guarded.eligible();
         let tool = &eligible.candidate.tool;
-        require_true_workspace(pipeline, call, tool)?;
+        require_true_workspace(pipeline, call, &eligible.candidate)?;
         let always = tool.definition.approval == Some(ApprovalNeed::Always);
         // Calls of sessions have a mode; those of tools that coding agents use have one in any case.
         // What another runtime asks about is judged by policies, unless it is a tool of this machine.
         let moded = match &call.asked {
-            Some(_) => matches!(tool.governed_as(), ToolKind::Workspace(_)),
-            None => {
-                call.approval_session.is_some() || matches!(tool.kind, ToolKind::Workspace(_) | ToolKind::External(_))
-            }
+            Some(_) => tool.action == Action::Workspace,
+            None => call.approval_session.is_some() || eligible.action().is_moded(),
         };
         if !always && !moded && !asks_as_foreign(call) && guarded.asks().is_empty() {
             return Ok(None);
@@ -94,7 +92,7 @@ impl<'a> Need<'a> {
         let says = |source, text: String| AskReason { source, text };
         let mut reasons: Vec<_> =
             self.guarded.asks().iter().map(|ask| says(AskSource::Guardian, reason_text(ask))).collect();
-        if tool.governed_as() == ToolKind::Question {
+        if tool.action == Action::Question {
             reasons.push(says(AskSource::Question, "the tool asks a person".to_owned()));
             return reasons;
         }
@@ -109,10 +107,9 @@ impl<'a> Need<'a> {
         if !self.moded {
             return reasons;
         }
-        let name = self.eligible.candidate.tool_name();
         let covered = Covered {
-            tool: &name,
-            external: tool.is_external(),
+            tool: tool.qualified_name(),
+            external: self.eligible.candidate.is_client_executed(),
             action: None,
             arguments: self.parameters(),
             session: self.call.approval_session.as_ref(),
@@ -120,7 +117,7 @@ impl<'a> Need<'a> {
         if let Some(protected) = self.pipeline.approver.protects(&covered) {
             reasons.push(says(AskSource::Protected, protected));
         }
-        let (mode, category) = (self.pipeline.settings.approvals.effective_mode(&self.terms), tool.category());
+        let (mode, category) = (self.pipeline.settings.approvals.effective_mode(&self.terms), tool.category);
         if !mode.passes(category) {
             let text = format!("mode {} asks before calls of category {}", mode.as_str(), category.as_str());
             reasons.push(says(AskSource::Mode, text));
@@ -139,7 +136,7 @@ impl<'a> Need<'a> {
         }
         admit::require_shown(self.parameters(), &opened)?;
         let shown = |arguments: &Value| admit::shown(arguments, &opened).into_owned();
-        let (tool, name) = (&eligible.candidate.tool, eligible.candidate.tool_name());
+        let tool = &eligible.candidate.tool;
         let arguments = shown(self.parameters());
         let action = bound_action(eligible);
         let coverable = reasons.iter().all(|reason| matches!(reason.source, AskSource::Mode | AskSource::Tool))
@@ -154,10 +151,10 @@ impl<'a> Need<'a> {
             agent: call.agent.clone(),
             actor: call.caller.id().clone(),
             actor_is_person: call.caller.principal().kind == PrincipalKind::User,
-            category: tool.category(),
-            description: description(tool, &name, &arguments),
-            tool: name,
-            external: tool.is_external(),
+            category: tool.category,
+            description: description(&eligible.candidate, &arguments),
+            tool: tool.qualified_name().to_owned(),
+            external: eligible.candidate.is_client_executed(),
             detached: call.detached,
             arguments: Some(arguments),
             original_arguments: guarded.modified().map(|_| shown(&call.parameters)),
@@ -199,7 +196,7 @@ impl Pipeline {
         let agent = eligible.candidate.agent.as_ref();
         self.settings.detached.when_asked
             || eligible.candidate.tool.definition.detach
-            || agent.is_some_and(|agent| agent.detaches)
+            || agent.is_some_and(|agent| agent.detach_calls)
     }
 }
 
@@ -220,7 +217,7 @@ impl CallerView {
     pub(super) fn of(call: &Call, guarded: &Guarded) -> Self {
         let arguments = guarded.modified().unwrap_or(&call.parameters);
         let candidate = &guarded.eligible().candidate;
-        let line = || description(&candidate.tool, &candidate.tool_name(), arguments);
+        let line = || description(candidate, arguments);
         let observed = call.observer.is_some();
         Self {
             description: if observed { line() } else { String::new() },
@@ -272,11 +269,11 @@ fn reason_text(ask: &Ask) -> String {
 }
 
 /// What reaches a directory must not reach a call that only says that it works there.
-fn require_true_workspace(pipeline: &Pipeline, call: &Call, tool: &Tool) -> Result<(), Refusal> {
+fn require_true_workspace(pipeline: &Pipeline, call: &Call, candidate: &Candidate) -> Result<(), Refusal> {
     let claimed = call.approval_session.as_ref().and_then(|session| session.workspace.as_ref());
     let root = pipeline.settings.machine.root.as_ref();
-    match (tool.kind, claimed) {
-        (ToolKind::Workspace(_), Some(claimed)) if Some(claimed) != root => {
+    match (candidate.action(), claimed) {
+        (Action::Workspace, Some(claimed)) if Some(claimed) != root => {
             let root = root.map_or("", Workspace::as_str);
             let reason = format!("the tools of this machine work in {root}; name that, or no workspace");
             Err(Refusal::new(Code::InvalidField, reason).with("path", "approval_session.workspace"))
@@ -286,15 +283,16 @@ fn require_true_workspace(pipeline: &Pipeline, call: &Call, tool: &Tool) -> Resu
 }
 
 /// What a call does, in a line.
-fn description(tool: &Tool, name: &str, arguments: &Value) -> String {
+fn description(candidate: &Candidate, arguments: &Value) -> String {
+    let tool = &candidate.tool;
     let nothing = Map::new();
     let arguments = arguments.as_object().unwrap_or(&nothing);
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let line = match (tool.category(), text("command"), text("file_path"), text("question")) {
+    let line = match (tool.category, text("command"), text("file_path"), text("question")) {
         (Category::Exec, Some(command), _, _) => format!("Execute: {command}"),
         (Category::Info | Category::Edit, _, Some(path), _) => format!("{}: {path}", tool.name),
-        (_, _, _, Some(question)) if tool.kind == ToolKind::Question => question.to_owned(),
-        _ => format!("Call: {name}"),
+        (_, _, _, Some(question)) if candidate.action() == Action::Question => question.to_owned(),
+        _ => format!("Call: {}", tool.qualified_name()),
     };
     line.chars().take(DESCRIPTION).collect()
 }

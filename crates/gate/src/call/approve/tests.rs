@@ -11,7 +11,7 @@ use crate::call::testing::{Bench, SECRET, now};
 async fn approve(bench: &Bench, tool: &str, parameters: Value, retry_state: &mut RetryState) -> Result<Step, Refusal> {
     let call = Arc::new(bench.call(tool, parameters));
     let guarded = bench.guard(&call).await?;
-    bench.pipeline.approve(&call, guarded, true, retry_state).await
+    bench.pipeline.approve(&call, guarded, true, retry_state, &mut StageTimes::default()).await
 }
 
 fn replies(bench: &Bench, reply: ApprovalOutcome) {
@@ -59,13 +59,22 @@ async fn after_a_decision_everything_is_decided_again_and_the_decision_is_used_f
     replies(&bench, ApprovalOutcome::Consent(Consent { approval: Some(approval), ..Consent::default() }));
     let mut retry_state = RetryState::default();
     let call = Arc::new(bench.call("crm.write", json!({"name": "Ann"})));
-    let step = bench.pipeline.approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut retry_state).await;
+    let step = bench
+        .pipeline
+        .approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut retry_state, &mut StageTimes::default())
+        .await;
     assert!(matches!(step, Ok(Step::Again)));
-    let step = bench.pipeline.approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut retry_state).await;
+    let step = bench
+        .pipeline
+        .approve(&call, bench.guard(&call).await.ok().unwrap(), true, &mut retry_state, &mut StageTimes::default())
+        .await;
     assert!(matches!(step, Ok(Step::Approved(approved)) if approved.consent.approval == Some(approval)));
     assert_eq!(bench.approver.asked.lock().unwrap().len(), 1, "it is asked once");
 
     let other = Arc::new(Call { parameters: json!({"name": "Bob"}), ..(*call).clone() });
-    let changed = bench.pipeline.approve(&other, bench.guard(&other).await.ok().unwrap(), true, &mut retry_state).await;
+    let changed = bench
+        .pipeline
+        .approve(&other, bench.guard(&other).await.ok().unwrap(), true, &mut retry_state, &mut StageTimes::default())
+        .await;
     assert_eq!(changed.err().unwrap().code(), Code::ApprovalRequired);
 }

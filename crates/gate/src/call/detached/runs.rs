@@ -8,7 +8,6 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_model::id::InvocationId;
 use toolgate_model::principal::{PrincipalId, TenantId};
 
-use crate::call::{CallOutcome, CallResult, Denial};
 use crate::ports::clock::pause;
 use crate::ports::ledger::DetachedState;
 
@@ -16,8 +15,6 @@ use crate::ports::ledger::DetachedState;
 const AT_A_TIME: usize = 8;
 /// After how long a call is tried again that could not be run: the ledger or the key provider was away.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// The most ends that are kept to be counted; further ones are not.
-const MAX_ENDED: usize = 10_000;
 
 /// What runs, and who follows what.
 #[derive(Clone, Default)]
@@ -29,8 +26,6 @@ struct State {
     turns: Mutex<HashMap<(TenantId, PrincipalId), Weak<Semaphore>>>,
     followed: Mutex<HashMap<InvocationId, watch::Sender<DetachedState>>>,
     ready: Notify,
-    /// How calls ended, until somebody counts them.
-    ended: Mutex<Vec<Result<CallResult, Denial>>>,
 }
 
 /// A run, until it is dropped.
@@ -68,31 +63,6 @@ impl Runs {
         };
         // INVARIANT: never closed.
         semaphore.acquire_owned().await.ok()
-    }
-
-    /// A run has ended so. One that was not recorded is run again, and has not.
-    pub(super) fn ended(&self, outcome: &Result<CallResult, Denial>) {
-        let counted = match outcome {
-            Ok(result) => {
-                let CallOutcome { status, truncated, duration_ms, timestamp, .. } = result.outcome;
-                let (error, cost) = (result.outcome.error.clone(), result.outcome.cost.clone());
-                let outcome = CallOutcome { status, result: None, truncated, error, cost, duration_ms, timestamp };
-                let (service, tool) = (result.service.clone(), result.tool.clone());
-                let (invocation, grant, replayed) = (result.invocation, result.grant, result.replayed);
-                Ok(CallResult { invocation, grant, service, tool, outcome, replayed })
-            }
-            Err(Denial { invocation: None, .. }) => return,
-            Err(denial) => Err(denial.clone()),
-        };
-        let mut ended = locked(&self.0.ended);
-        if ended.len() < MAX_ENDED {
-            ended.push(counted);
-        }
-    }
-
-    /// What has ended since this was asked last.
-    pub(super) fn take_ended(&self) -> Vec<Result<CallResult, Denial>> {
-        std::mem::take(&mut *locked(&self.0.ended))
     }
 
     /// Has somebody look for calls that are ready.

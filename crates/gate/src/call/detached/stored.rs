@@ -1,24 +1,26 @@
 //! What is sealed of a detached call: what its caller sent, and what its caller gets.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::approval::{CallLabel, SessionName, Workspace};
 use toolgate_model::context::GrantContext;
-use toolgate_model::credential::ServiceName;
 use toolgate_model::hook::RunId;
 use toolgate_model::id::{GrantId, InvocationId, SessionId};
 use toolgate_model::invocation::IdempotencyKey;
 use toolgate_model::principal::PrincipalId;
 use toolgate_model::secret::{Material, Secret};
-use toolgate_model::service::{ServiceVersion, ToolName};
+use toolgate_model::service::ServiceVersion;
 use toolgate_model::time::Timestamp;
+use toolgate_model::trace_context::TraceParent;
 
-use crate::call::{Call, CallOutcome, CallRequest, CallResult, Denial};
+use crate::call::{Call, CallRequest, CallResult, Denial};
 use crate::ports::ledger::DetachedCall;
 use crate::refusal::{Code, Refusal, Stage};
+use crate::request_context::{CallerTrace, RequestId};
 
 /// The field of the sealed material that holds the JSON.
 pub(super) const FIELD: &str = "json";
@@ -41,11 +43,18 @@ pub(super) struct StoredRequest {
     reasoning: Option<String>,
     address: IpAddr,
     pub(super) arrived: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    /// The caller's span; its flag is what the gate has decided about sampling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tracestate: Option<String>,
 }
 
 impl StoredRequest {
     pub(super) fn of(call: &Call) -> Self {
-        let session = call.approval_session.as_ref();
+        let (session, traced) = (call.approval_session.as_ref(), call.traced.as_deref());
         Self {
             tool: call.tool.clone(),
             version: call.version.clone(),
@@ -62,6 +71,10 @@ impl StoredRequest {
             reasoning: call.reasoning.clone(),
             address: call.address,
             arrived: call.arrived,
+            request_id: call.request.map(|id| id.to_string()),
+            traceparent: traced
+                .and_then(|traced| Some(TraceParent { span: traced.parent?, ..traced.context }.to_string())),
+            tracestate: traced.and_then(|traced| traced.state.as_deref()).map(str::to_owned),
         }
     }
 
@@ -89,7 +102,20 @@ impl StoredRequest {
             reasoning: None,
             address: IpAddr::from([0, 0, 0, 0]),
             arrived: call.created_at,
+            request_id: None,
+            traceparent: None,
+            tracestate: None,
         }
+    }
+
+    pub(super) fn request_id(&self) -> Option<RequestId> {
+        self.request_id.as_deref().and_then(RequestId::parse)
+    }
+
+    /// Trusted, because the flag is the gate's own.
+    pub(super) fn caller_trace(&self) -> Option<CallerTrace> {
+        let parent = TraceParent::parse(self.traceparent.as_deref()?)?;
+        Some(CallerTrace { parent, state: self.tracestate.as_deref().map(Arc::from), is_trusted: true })
     }
 
     pub(super) fn into_request(self) -> CallRequest {
@@ -115,14 +141,7 @@ impl StoredRequest {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum StoredOutcome {
     /// It was executed.
-    Answered {
-        invocation: InvocationId,
-        grant: Option<GrantId>,
-        service: ServiceName,
-        tool: ToolName,
-        outcome: Box<CallOutcome>,
-        replayed: bool,
-    },
+    Answered(Box<CallResult>),
     /// It was refused.
     Refused {
         invocation: InvocationId,
@@ -135,14 +154,7 @@ pub(crate) enum StoredOutcome {
 
 impl StoredOutcome {
     pub(crate) fn answered(answer: &CallResult) -> Self {
-        Self::Answered {
-            invocation: answer.invocation,
-            grant: answer.grant,
-            service: answer.service.clone(),
-            tool: answer.tool.clone(),
-            outcome: Box::new(answer.outcome.clone()),
-            replayed: answer.replayed,
-        }
+        Self::Answered(Box::new(answer.clone()))
     }
 
     pub(crate) fn refused(invocation: InvocationId, refusal: &Refusal) -> Self {
@@ -170,9 +182,7 @@ impl StoredOutcome {
     /// As the caller would have got it on its connection.
     pub(super) fn into_result(self) -> Result<CallResult, Denial> {
         match self {
-            Self::Answered { invocation, grant, service, tool, outcome, replayed } => {
-                Ok(CallResult { invocation, grant, service, tool, outcome: *outcome, replayed })
-            }
+            Self::Answered(result) => Ok(*result),
             Self::Refused { invocation, code, reason, stage, details } => {
                 let code = Code::ALL.iter().copied().find(|known| known.as_str() == code).unwrap_or(Code::Internal);
                 let refusal = details

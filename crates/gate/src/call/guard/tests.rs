@@ -34,7 +34,7 @@ async fn changed_arguments_are_what_is_sent() {
     says(&bench, with_arguments(&json!({"id": "8"})));
     let guarded = bench.guard(&bench.call("crm.read", json!({"id": "7"}))).await.ok().unwrap();
     assert_eq!(guarded.modified(), Some(&json!({"id": "8"})));
-    assert_eq!(guarded.eligible().request().unwrap().url.path(), "/contacts/8");
+    assert_eq!(guarded.eligible().request.as_ref().unwrap().url.path(), "/contacts/8");
 }
 
 #[tokio::test]
@@ -60,4 +60,16 @@ async fn asks_go_on_to_the_approver() {
     says(&bench, Verdict::Pass { content: None, asks: vec![ask.clone()] });
     let guarded = bench.guard(&bench.call("crm.read", json!({"id": "7"}))).await.ok().unwrap();
     assert_eq!(guarded.asks(), [ask]);
+}
+
+#[tokio::test]
+async fn where_nobody_has_a_say_no_verdict_is_asked_for_and_the_policies_are_carried_on() {
+    let bench = Bench::with_grant();
+    let basis = PolicyBasis { revision: 7, ..PolicyBasis::default() };
+    *bench.guardian.unconcerned.lock().unwrap() = Some(basis);
+    let guarded = bench.guard(&bench.call("crm.read", json!({"id": "7"}))).await.ok().unwrap();
+    assert_eq!(bench.guardian.asked.load(std::sync::atomic::Ordering::Relaxed), 0);
+    let (_, modified, judged) = guarded.into_parts();
+    assert_eq!((modified, judged.basis), (None, basis));
+    assert!(judged.decision.is_none());
 }

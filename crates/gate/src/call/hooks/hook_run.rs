@@ -93,7 +93,7 @@ impl Hooks {
             content,
         };
         let (name, tool) = match tool {
-            Some(tool) if !standing.is_governed() => (tool.service.with_tool(tool.name.as_str()), Some(tool)),
+            Some(tool) if !standing.is_governed() => (tool.qualified_name().to_owned(), Some(tool)),
             // A tool that the gate knows is found again on the path, with the grants that open it.
             _ => (event.tool.as_deref().unwrap_or_default().to_owned(), None),
         };

@@ -16,7 +16,8 @@ async fn a_tool_is_found_by_every_name_that_it_has() {
     let bench = Bench::with_grant();
     for name in ["crm.read", "connector:crm.read", "read"] {
         let resolved = resolve(&bench, name).await.ok().unwrap();
-        let names: Vec<_> = resolved.into_candidates().iter().map(Candidate::tool_name).collect();
+        let names: Vec<_> =
+            resolved.into_candidates().iter().map(|found| found.tool.qualified_name().to_owned()).collect();
         assert_eq!(names, ["crm.read"], "{name}");
     }
 }

@@ -46,15 +46,15 @@ async fn a_result_that_cannot_be_recorded_is_withheld() {
     let bench = Bench::with_grant();
     let call = Arc::new(bench.call("crm.read", json!({"id": "7"})));
     let guarded = bench.guard(&call).await.ok().unwrap();
-    let mut kept = RetryState::default();
-    let Ok(Step::Approved(approved)) = bench.pipeline.approve(&call, guarded, true, &mut kept).await else {
+    let (mut kept, mut times) = (RetryState::default(), StageTimes::default());
+    let Ok(Step::Approved(approved)) = bench.pipeline.approve(&call, guarded, true, &mut kept, &mut times).await else {
         panic!("nothing asks for an approver")
     };
-    let Ok(Outcome::Admitted(admitted, opened)) = bench.pipeline.admit(&call, *approved).await else {
+    let Ok(Outcome::Admitted(admitted, opened)) = bench.pipeline.admit(&call, *approved, &mut times).await else {
         panic!("it is admitted")
     };
     bench.memory.down.store(true, Ordering::SeqCst);
-    let denial = bench.pipeline.carry_out(*admitted, opened).await.unwrap_err();
+    let denial = bench.pipeline.carry_out(*admitted, opened, &mut times).await.unwrap_err();
     assert_eq!(denial.refusal.code(), Code::OutcomeUnknown);
     assert!(denial.admitted);
 }

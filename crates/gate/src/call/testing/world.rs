@@ -1,6 +1,7 @@
 //! Ports besides the ledger: each does what a test tells it.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -10,14 +11,18 @@ use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::{Material, Secret};
 
-use crate::call::Admitted;
+use crate::action::Action;
+use crate::call::{Admitted, StageTimes};
 use crate::ports::approver::{
     ApprovalOutcome, Approver, Ask, Asked, Attached, Covered, Gone, Presentation, Risk, RiskLevel,
 };
-use crate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling};
+use crate::ports::guardian::{Guardian, Hooked, PolicyBasis, Ruling, Subject};
+use crate::ports::ledger::Freshness;
 use crate::ports::sealer::{MasterKeyId, SealBinding, SealError, SealedMaterial, Sealer};
 use crate::ports::source::{Access, Execution, ServiceResponse, Source};
-use crate::refusal::{Code, Refusal};
+use crate::ports::telemetry::{FinishedAs, FinishedCall, Telemetry, TracedCall};
+use crate::refusal::{Code, Refusal, Stage};
+use crate::request_context::RequestId;
 
 /// What every credential opens to.
 pub(in crate::call) const SECRET: &str = "the secret of the credential";
@@ -61,8 +66,44 @@ pub(super) struct FixedSource;
 
 #[async_trait]
 impl Source for FixedSource {
+    fn executes(&self, action: Action) -> bool {
+        action == Action::Http
+    }
+
     async fn execute(&self, _: &Admitted, _: Option<Access<'_>>) -> Execution {
         Ok(ServiceResponse::said(json!({"done": true})))
+    }
+}
+
+/// Keeps what it is told of finished calls.
+#[derive(Default)]
+pub(in crate::call) struct KeptTelemetry(pub(in crate::call) Mutex<Vec<Kept>>);
+
+/// A finished call.
+#[derive(Debug, Clone)]
+pub(in crate::call) struct Kept {
+    pub(in crate::call) tool: String,
+    pub(in crate::call) outcome: FinishedAs,
+    pub(in crate::call) code: Option<String>,
+    pub(in crate::call) stage: Option<Stage>,
+    pub(in crate::call) is_recorded: bool,
+    pub(in crate::call) request: Option<RequestId>,
+    pub(in crate::call) traced: Option<TracedCall>,
+    pub(in crate::call) times: StageTimes,
+}
+
+impl Telemetry for KeptTelemetry {
+    fn call_finished(&self, call: &FinishedCall<'_>) {
+        self.0.lock().unwrap().push(Kept {
+            tool: call.tool.unwrap().to_string(),
+            outcome: call.outcome,
+            code: call.code.map(str::to_owned),
+            stage: call.stage,
+            is_recorded: call.is_recorded,
+            request: call.request,
+            traced: call.trace.cloned(),
+            times: call.times.unwrap().clone(),
+        });
     }
 }
 
@@ -70,11 +111,20 @@ impl Source for FixedSource {
 #[derive(Default)]
 pub(in crate::call) struct FixedGuardian {
     pub(in crate::call) verdict: Mutex<Option<Verdict>>,
+    /// The policies by which nobody has a say.
+    pub(in crate::call) unconcerned: Mutex<Option<PolicyBasis>>,
+    /// How often it was asked for a verdict.
+    pub(in crate::call) asked: AtomicUsize,
 }
 
 #[async_trait]
 impl Guardian for FixedGuardian {
+    async fn unconcerned(&self, _: &TenantId, _: &Subject<'_>, _: Freshness) -> Result<Option<PolicyBasis>, Refusal> {
+        Ok(*self.unconcerned.lock().unwrap())
+    }
+
     async fn judge(&self, _: &Hooked<'_>) -> Result<Ruling, Refusal> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let verdict = self.verdict.lock().unwrap().clone().unwrap_or_else(Verdict::allow);
         Ok(Ruling { verdict, decision: None, basis: PolicyBasis::default(), lacks_secrets: false })
     }

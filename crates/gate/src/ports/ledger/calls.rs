@@ -155,8 +155,8 @@ pub struct Admit {
     pub credential: Option<(CredentialId, u32)>,
     /// The revision of whoever calls that the decision rests on.
     pub actor_revision: u64,
-    /// The revision of the agent that the decision rests on; `None` where there is no such principal.
-    pub agent_revision: Option<u64>,
+    /// The agent as the decision rests on it; `None` where there is no such principal.
+    pub agent: Option<Arc<Principal>>,
     /// The revision of the registry that was searched for the tool; `None` for a built-in, which is in none.
     pub registry: Option<u64>,
     /// The revision of the policies that judged the call.

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use toolgate_model::time::Timestamp;
 
 use super::Revision;
+use crate::distribution::Counted;
 use crate::refusal::Refusal;
 
 /// The ledger itself: its settings, its position and whether it works.
@@ -19,4 +20,32 @@ pub trait LedgerState: Send + Sync {
     async fn revision(&self) -> Result<Revision, Refusal>;
     /// Writes and reads, to see that the ledger works.
     async fn check(&self) -> Result<(), Refusal>;
+    /// Returns figures for metrics.
+    async fn statistics(&self) -> Result<LedgerStatistics, Refusal>;
+}
+
+/// Figures of the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LedgerStatistics {
+    /// Approvals that wait for a decision, of all processes that share the ledger.
+    pub open_approvals: u64,
+    /// When the oldest of them was requested.
+    pub oldest_open_approval: Option<Timestamp>,
+    pub engine: EngineStatistics,
+}
+
+/// Figures of the engine below the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EngineStatistics {
+    /// The size of the database.
+    pub bytes: u64,
+    /// The size of its write-ahead log, where the engine knows it.
+    pub wal_bytes: Option<u64>,
+    /// Operations that wait to be written.
+    pub queued: u64,
+    /// How many operations were written in one transaction.
+    pub batches: Counted,
+    /// Connections that reads, and on PostgreSQL all single operations, share.
+    pub pool_connections: u64,
+    pub pool_connections_in_use: u64,
 }

@@ -6,6 +6,7 @@ use toolgate_model::guard::{Ask, Outcome};
 
 use super::*;
 use crate::remote::fixture::{Act, arguments_of, settings};
+use crate::selector::{NamePattern, Selector};
 
 fn content(json: Value) -> Content<'static> {
     let Value::Object(arguments) = json else { panic!("arguments are an object") };
@@ -40,6 +41,24 @@ async fn where_nobody_has_anything_to_look_at_nothing_is_written() {
     let ruling = judged(&FakePolicy::none(), Vec::new(), json!({})).await;
     assert_eq!((ruling.verdict, ruling.decision), (Verdict::allow(), None));
     assert_eq!(ruling.basis, PolicyBasis { revision: 3, generation: 4, counts: None });
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_has_a_say_only_where_neither_a_rule_nor_a_guardian_concerns_the_call() {
+    let world = World::of(json!({}));
+    let unconcerned = async |policy: &Arc<FakePolicy>, remote| {
+        let (guardians, hooked) = (guardians(policy, remote), world.hooked());
+        guardians.unconcerned(hooked.tenant, &hooked.subject(), hooked.freshness).await.unwrap()
+    };
+    let of_tool = |tool: &str| {
+        let selector = Selector { tools: vec![NamePattern::parse(tool).unwrap()], ..Selector::default() };
+        vec![guardian(RemoteSettings { selector, ..settings("b") }, &FakeLink::new(|question| Act::allow(question)))]
+    };
+    let basis = PolicyBasis { revision: 3, generation: 4, counts: None };
+    assert_eq!(unconcerned(&FakePolicy::none(), Vec::new()).await, Some(basis));
+    assert_eq!(unconcerned(&FakePolicy::none(), of_tool("mail.list")).await, Some(basis));
+    assert_eq!(unconcerned(&FakePolicy::none(), of_tool("mail.*")).await, None);
+    assert_eq!(unconcerned(&FakePolicy::new(|_| Verdict::allow()), Vec::new()).await, None);
 }
 
 #[tokio::test(start_paused = true)]

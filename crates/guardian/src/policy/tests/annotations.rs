@@ -101,7 +101,7 @@ fn no_two_rules_have_the_same_id() {
 #[test]
 fn only_cedar_files_are_read() {
     let other = PolicyFile { name: "tests.yaml".to_owned(), text: "- given: {".to_owned() };
-    assert!(CompiledSet::compile(1, &[other]).unwrap().is_empty());
+    assert!(CompiledSet::compile(1, &[other]).unwrap().rules().is_empty());
 }
 
 #[test]

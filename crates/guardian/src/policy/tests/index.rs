@@ -18,7 +18,7 @@ fn a_rule_about_others_is_not_even_looked_at() {
     let set = compile(&text);
     let world = World::new();
     let slice = set.slice(&world.subject(Hook::ToolCallRequest));
-    assert!(slice.is_empty(), "{}", slice.len());
+    assert!(slice.is_empty());
     assert_eq!(slice.needs(), Needs::default());
     assert_eq!(world.call(&set, &json!({"to": "ann"})), Judgement::allow());
 }
@@ -56,4 +56,27 @@ fn a_slice_is_kept_for_who_comes_again() {
 fn an_empty_list_of_actions_fits_none() {
     let set = compile("forbid(principal, action in [], resource);");
     assert!(set.slice(&World::new().subject(Hook::ToolCallRequest)).is_empty());
+}
+
+#[test]
+fn a_set_concerns_exactly_the_events_that_it_has_rules_for_whether_its_slice_is_kept_or_not() {
+    let set = compile(
+        r#"forbid(principal == Principal::"bot", action, resource);
+           forbid(principal, action == Action::"call:mail.list", resource);
+           forbid(principal, action in Action::"result", resource in Label::"outbound");"#,
+    );
+    for agent in ["bot", "other"] {
+        for name in ["mail.send", "mail.list"] {
+            for hook in [Hook::ToolCallRequest, Hook::ToolCallResult] {
+                for registry in [Some(1), None] {
+                    let world = World { agent: principal(agent), name: name.to_owned(), ..World::new() };
+                    let tool = HookedTool { registry, ..world.tool() };
+                    let subject = Subject { tool: Some(tool), ..world.subject(hook) };
+                    assert_eq!(set.concerns(&subject), !set.slice(&subject).is_empty(), "{agent} {name} {hook:?}");
+                }
+            }
+        }
+    }
+    let other = World { agent: principal("other"), ..World::new() };
+    assert!(!set.concerns(&other.subject(Hook::ToolCallRequest)));
 }

@@ -85,7 +85,7 @@ fn world() -> impl Strategy<Value = World> {
     let some_labels = || proptest::sample::subsequence(vec!["a", "b", "c"], 0..=3);
     (select(vec!["bot", "other"]), some_labels(), select(vec!["send", "list"]), some_labels()).prop_map(
         |(agent, of_agent, name, of_tool)| {
-            let mut world = World { name: ToolName::parse(name).unwrap(), ..World::new() };
+            let mut world = World { name: format!("mail.{name}"), ..World::new() };
             world.agent = principal(agent);
             world.agent.labels = labels(&of_agent);
             world.definition = Arc::new(ToolDefinition { labels: labels(&of_tool), ..(*world.definition).clone() });

@@ -249,7 +249,8 @@ fn the_arguments_of_a_call_are_known_with_its_result() {
     let arguments = members(&json!({"to": "ann"}));
     let facts = Facts { arguments: Some(&arguments), ..world.facts(&event) };
     let slice = set.slice(&world.subject(Hook::ToolCallResult));
-    assert!(slice.needs().arguments && !slice.needs().marks && !slice.needs().totals);
+    assert!(slice.rules.enforced.reads.any_of(&["arguments"]));
+    assert_eq!(slice.needs(), Needs::default());
     assert_eq!(judge(&slice, &facts).verdict.kind(), VerdictKind::Deny);
 }
 

@@ -4,6 +4,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
+use toolgate_gate::distribution::Counted;
+
+use crate::batch_sizes::{BatchSizes, batch_sizes};
 
 /// How many may wait; beyond this callers wait for a place, which slows them down instead of filling memory.
 const PLACES: usize = 4096;
@@ -17,6 +20,7 @@ pub(super) struct Queue<J> {
     state: Mutex<State<J>>,
     changed: Condvar,
     places: Semaphore,
+    batches: BatchSizes,
 }
 
 struct State<J> {
@@ -34,6 +38,7 @@ impl<J> Queue<J> {
             state: Mutex::new(State { waiting: Vec::new(), closed: false }),
             changed: Condvar::new(),
             places: Semaphore::new(PLACES),
+            batches: batch_sizes(),
         }
     }
 
@@ -57,7 +62,16 @@ impl<J> Queue<J> {
 
     /// Whether the writer has fallen behind: a job put in now waits for many others.
     pub(super) fn is_long(&self) -> bool {
-        PLACES - self.places.available_permits() >= LONG
+        self.length() >= LONG
+    }
+
+    pub(super) fn length(&self) -> usize {
+        PLACES - self.places.available_permits()
+    }
+
+    /// How many jobs were taken at once.
+    pub(super) fn batches(&self) -> Counted {
+        self.batches.counted()
     }
 
     /// All jobs that wait, for the next transaction: at least one. `None` when the queue is closed and empty.
@@ -73,6 +87,7 @@ impl<J> Queue<J> {
         let jobs = std::mem::replace(&mut state.waiting, Vec::with_capacity(capacity));
         drop(state);
         self.places.add_permits(jobs.len());
+        self.batches.add(u64::try_from(jobs.len()).unwrap_or(u64::MAX));
         Some(jobs)
     }
 
@@ -111,6 +126,7 @@ mod tests {
 
         assert_eq!(taken, (0..LONG).collect::<Vec<_>>(), "all of them, in order");
         assert!(!queue.is_long());
+        assert_eq!((queue.length(), queue.batches().count(), queue.batches().sum), (0, 1, 64));
     }
 
     #[tokio::test]

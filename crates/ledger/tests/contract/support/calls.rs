@@ -13,7 +13,7 @@ use toolgate_model::grant::Grant;
 use toolgate_model::hook::{CallTrace, ToolReturned};
 use toolgate_model::id::{GrantId, InvocationId, KeyId};
 use toolgate_model::invocation::{IdempotencyKey, Invocation, InvocationStatus};
-use toolgate_model::principal::PrincipalId;
+use toolgate_model::principal::{Principal, PrincipalId};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
 /// How long a call of the tests may take.
@@ -79,8 +79,8 @@ impl Caller {
             audit: self.tenant.audit_of(&self.agent),
             key: self.key,
             inputs: None,
-            actor_revision: self.revision(&self.agent).await.unwrap_or(0),
-            agent_revision: self.revision(&grant.agent).await,
+            actor_revision: self.registered(&self.agent).await.map_or(0, |actor| actor.revision),
+            agent: self.registered(&grant.agent).await,
             invocation,
             bucket: None,
             consent: Consent::default(),
@@ -109,9 +109,9 @@ impl Caller {
     }
 
     /// The revision of a principal that is there.
-    async fn revision(&self, principal: &PrincipalId) -> Option<u64> {
+    pub async fn registered(&self, principal: &PrincipalId) -> Option<Arc<Principal>> {
         let found = self.tenant.ledger.principal(&self.tenant.id, principal).await.unwrap();
-        found.filter(|principal| principal.removed_at.is_none()).map(|principal| principal.revision)
+        found.filter(|principal| principal.removed_at.is_none()).map(Arc::new)
     }
 
     /// The report of a call that was made elsewhere through this grant.

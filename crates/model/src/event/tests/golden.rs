@@ -69,12 +69,7 @@ fn invocation() -> Invocation {
         duration_ms: Some(342),
         idempotency_key: None,
         context: GrantContext::default(),
-        trace: CallTrace {
-            run: Some(RunId::parse("run-1").unwrap()),
-            session: None,
-            by_agent: true,
-            transport: Transport::Http,
-        },
+        trace: CallTrace { run: Some(RunId::parse("run-1").unwrap()), by_agent: true, ..CallTrace::default() },
         reported: false,
         created_at: at(1),
     }
@@ -96,6 +91,7 @@ fn tool_invoked(invocation: &Invocation, returned: Option<ToolReturned>) -> Even
         request_fingerprint: invocation.fingerprint.clone(),
         reported: invocation.reported,
         returned,
+        trace_id: None,
     }))
 }
 
@@ -127,6 +123,7 @@ fn calls() -> Vec<EventPayload> {
             error_code: "GRANT_NOT_FOUND".to_owned(),
             reason: "there is no grant for `charges.create`\u{7f}\u{1}".to_owned(),
             returned: Some(returned),
+            trace_id: None,
         }))
     };
     let failed = |duration| ToolReturned::error(&other, "SERVICE_ERROR", "the \"service\" failed".to_owned(), duration);

@@ -1,11 +1,14 @@
 //! What an agent is given: permissions, scopes, rate limits, the tools that it may know of, labels.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
-use serde_json::{Map, Value, json};
+use toolgate_api::agents::{AgentChanges, AgentRequest};
 use toolgate_model::permission::Permission;
 use toolgate_model::rate_limit::RateLimit;
 
-use crate::command::{Failure, object};
+use crate::command::Failure;
+use crate::command::values::{typed, typed_option};
 use crate::durations::parse_seconds;
 
 /// What an agent is given.
@@ -63,39 +66,56 @@ impl Terms {
         &self.scopes
     }
 
-    /// As the members of a request; what was not said is left out.
-    pub(super) fn members(&self) -> Result<Map<String, Value>, Failure> {
-        let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
-        let mut limits = Map::new();
+    /// A request to register a principal on these terms.
+    pub(super) fn request(&self, id: &str, kind: &str, name: Option<String>) -> Result<AgentRequest, Failure> {
+        Ok(AgentRequest {
+            id: typed("id", id)?,
+            kind: Some(typed("kind", kind)?),
+            name: typed_option("name", name)?,
+            scopes: typed("scopes", &self.scopes)?,
+            permissions: typed_option("permissions", given(&self.permissions))?,
+            rate_limits: typed("rate_limits", self.limits()?)?,
+            tool_allowlist: typed_option("tool_allowlist", given(&self.allow_tools))?,
+            labels: typed("labels", &self.labels)?,
+            detach_calls: self.detach_calls,
+        })
+    }
+
+    /// A request for changes; what was not said does not change.
+    pub(super) fn changes(&self, name: Option<String>, withdrawals: &Withdrawals) -> Result<AgentChanges, Failure> {
+        let limits = self.limits()?;
+        let limits = (!limits.is_empty() || withdrawals.no_rate_limits).then_some(limits);
+        let list = |texts: &[String], withdrawn: bool| (!texts.is_empty() || withdrawn).then(|| texts.to_vec());
+        Ok(AgentChanges {
+            name: match typed_option("name", name)? {
+                Some(name) => Some(Some(name)),
+                None => withdrawals.no_name.then_some(None),
+            },
+            scopes: typed_option("scopes", list(&self.scopes, withdrawals.no_scopes))?,
+            permissions: typed_option("permissions", list(&self.permissions, withdrawals.no_permissions))?,
+            rate_limits: typed_option("rate_limits", limits)?,
+            tool_allowlist: match typed_option("tool_allowlist", given(&self.allow_tools))? {
+                Some(tools) => Some(Some(tools)),
+                None => withdrawals.any_tool.then_some(None),
+            },
+            labels: typed_option("labels", list(&self.labels, withdrawals.no_labels))?,
+            detach_calls: (self.detach_calls || withdrawals.no_detach_calls).then_some(self.detach_calls),
+        })
+    }
+
+    fn limits(&self) -> Result<BTreeMap<&str, RateLimit>, Failure> {
+        let mut limits = BTreeMap::new();
         for (tool, limit) in &self.rate_limits {
-            if limits.insert(tool.clone(), json!(limit)).is_some() {
+            if limits.insert(tool.as_str(), *limit).is_some() {
                 return Err(Failure::Usage(format!("--rate-limit names `{tool}` twice")));
             }
         }
-        Ok(object([
-            ("permissions", list(&self.permissions)),
-            ("scopes", list(&self.scopes)),
-            ("rate_limits", (!limits.is_empty()).then_some(Value::Object(limits))),
-            ("tool_allowlist", list(&self.allow_tools)),
-            ("labels", list(&self.labels)),
-            ("detach_calls", self.detach_calls.then_some(Value::Bool(true))),
-        ]))
+        Ok(limits)
     }
 }
 
-impl Withdrawals {
-    /// As the members of a request.
-    pub(super) fn members(&self) -> Map<String, Value> {
-        object([
-            ("name", self.no_name.then_some(Value::Null)),
-            ("permissions", self.no_permissions.then(|| json!([]))),
-            ("scopes", self.no_scopes.then(|| json!([]))),
-            ("rate_limits", self.no_rate_limits.then(|| json!({}))),
-            ("tool_allowlist", self.any_tool.then_some(Value::Null)),
-            ("labels", self.no_labels.then(|| json!([]))),
-            ("detach_calls", self.no_detach_calls.then_some(Value::Bool(false))),
-        ])
-    }
+fn given(texts: &[String]) -> Option<&[String]> {
+    (!texts.is_empty()).then_some(texts)
 }
 
 fn permissions() -> clap::builder::PossibleValuesParser {
@@ -117,6 +137,8 @@ fn parse_rate_limit(text: &str) -> Result<(String, RateLimit), String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

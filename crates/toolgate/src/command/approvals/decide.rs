@@ -1,12 +1,15 @@
 //! `toolgate approvals decide`, and the words in which every answer from the terminal is sent.
 
 use clap::{ArgGroup, Args, ValueEnum};
-use http::Method;
 use serde_json::{Value, json};
+use toolgate_api::approvals::{ApprovalScope, DecideApproval, DecisionRequest, Extent, PrefixExtent, ScopeWord};
+use toolgate_model::approval::{Channel, Decision, RequestedReach};
+use toolgate_model::invocation::IdempotencyKey;
 
 use super::approval::Approval;
-use crate::client::{Client, ClientError, escaped};
-use crate::command::{Failure, object};
+use crate::client::{Client, ClientError};
+use crate::command::Failure;
+use crate::command::values::typed_option;
 use crate::durations::parse_seconds;
 use crate::output::{Report, clean};
 
@@ -38,11 +41,11 @@ pub(crate) struct Decide {
     #[arg(long)]
     answer: Option<String>,
     /// End what is covered after this time, as 8h or 30m, or a number of seconds
-    #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
-    expires_in: Option<u64>,
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    expires_in: Option<u32>,
     /// Cover so many later calls and no more
     #[arg(long, value_name = "N")]
-    max_uses: Option<u64>,
+    max_uses: Option<u32>,
     /// Answer the same when the same decision is sent again
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -63,34 +66,15 @@ enum Scope {
     User,
 }
 
-/// How far a standing approval reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    Session,
-    Workspace,
-    User,
-}
-
-impl Reach {
-    /// As requests write it.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Workspace => "workspace",
-            Self::User => "user",
-        }
-    }
-}
-
 /// What is to be covered besides the call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct StandingRequest {
     /// Command lines whose commands begin so; every call of the tool where there is none.
     pub(super) prefix: Option<String>,
     /// How far; as far as the gate thinks right where nothing is said.
-    pub(super) reach: Option<Reach>,
-    pub(super) expires_in_seconds: Option<u64>,
-    pub(super) max_uses: Option<u64>,
+    pub(super) reach: Option<RequestedReach>,
+    pub(super) expires_in_seconds: Option<u32>,
+    pub(super) max_uses: Option<u32>,
 }
 
 /// What a person says to an approval.
@@ -102,46 +86,47 @@ pub(super) struct Answer {
     pub(super) standing: Option<StandingRequest>,
     pub(super) reason: Option<String>,
     pub(super) answer: Option<String>,
-    pub(super) idempotency_key: Option<String>,
+    pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
 impl Answer {
-    /// Sends it; answers the approval as it is then.
+    /// Sends it; returns the approval as it is then.
     pub(super) async fn send(&self, client: &Client, id: &str) -> Result<Value, ClientError> {
-        let path = format!("/api/v1/approvals/{}/decide", escaped(id));
-        client.change(Method::POST, &path, Some(&self.body())).await
+        client.to::<DecideApproval>().named(id).body(&self.body()).send_as().await
     }
 
-    fn body(&self) -> Value {
-        let scope = self.approve.then(|| self.standing.as_ref().map_or_else(|| json!("once"), StandingRequest::scope));
-        let decision = match (self.overriding, self.approve) {
-            (true, _) => "override",
-            (false, true) => "approve",
-            (false, false) => "deny",
-        };
-        Value::Object(object([
-            ("decision", Some(json!(decision))),
-            ("scope", scope),
-            ("reason", self.reason.clone().map(Value::from)),
-            ("answer", self.answer.clone().map(Value::from)),
-            ("idempotency_key", self.idempotency_key.clone().map(Value::from)),
-            ("channel", Some(json!("terminal"))),
-        ]))
+    fn body(&self) -> DecisionRequest {
+        let once = || ApprovalScope::Word(ScopeWord::Once);
+        let scope = self.approve.then(|| self.standing.as_ref().map_or_else(once, StandingRequest::scope));
+        DecisionRequest {
+            decision: match (self.overriding, self.approve) {
+                (true, _) => Decision::Override,
+                (false, true) => Decision::Approve,
+                (false, false) => Decision::Deny,
+            },
+            scope: scope.map(|scope| json!(scope)),
+            reason: self.reason.clone(),
+            answer: self.answer.clone(),
+            idempotency_key: self.idempotency_key.clone(),
+            channel: Some(Channel::Terminal),
+        }
     }
 }
 
 impl StandingRequest {
-    fn scope(&self) -> Value {
-        let terms = object([
-            ("prefix", self.prefix.clone().map(Value::from)),
-            ("reach", self.reach.map(|reach| json!(reach.as_str()))),
-            ("expires_in_seconds", self.expires_in_seconds.map(Value::from)),
-            ("max_uses", self.max_uses.map(Value::from)),
-        ]);
-        match (&self.prefix, terms.is_empty()) {
-            (Some(_), _) => json!({"always_prefix": terms}),
-            (None, true) => json!("always"),
-            (None, false) => json!({"always": terms}),
+    fn scope(&self) -> ApprovalScope {
+        let extent = Extent { reach: self.reach, expires_in_seconds: self.expires_in_seconds, max_uses: self.max_uses };
+        match &self.prefix {
+            Some(prefix) => ApprovalScope::AlwaysPrefix {
+                always_prefix: PrefixExtent {
+                    prefix: prefix.clone(),
+                    reach: self.reach,
+                    expires_in_seconds: self.expires_in_seconds,
+                    max_uses: self.max_uses,
+                },
+            },
+            None if extent == Extent::default() => ApprovalScope::Word(ScopeWord::Always),
+            None => ApprovalScope::Always { always: extent },
         }
     }
 }
@@ -158,9 +143,9 @@ impl Decide {
     fn answer(self) -> Result<(String, Answer), Failure> {
         let wish = StandingRequest {
             reach: match self.scope {
-                Some(Scope::Session) => Some(Reach::Session),
-                Some(Scope::Workspace) => Some(Reach::Workspace),
-                Some(Scope::User) => Some(Reach::User),
+                Some(Scope::Session) => Some(RequestedReach::Session),
+                Some(Scope::Workspace) => Some(RequestedReach::Workspace),
+                Some(Scope::User) => Some(RequestedReach::User),
                 Some(Scope::Once | Scope::Always) | None => None,
             },
             prefix: self.prefix,
@@ -188,10 +173,15 @@ impl Decide {
             standing,
             reason: self.reason,
             answer: self.answer,
-            idempotency_key: self.idempotency_key,
+            idempotency_key: typed_option("idempotency_key", self.idempotency_key)?,
         };
         Ok((self.id, answer))
     }
+}
+
+/// A duration in seconds, as the API counts them.
+fn seconds(text: &str) -> Result<u32, String> {
+    u32::try_from(parse_seconds(text)?).map_err(|_| "it must be at most 136 years".to_owned())
 }
 
 /// What became of an approval, in sentences.
@@ -228,7 +218,7 @@ mod tests {
         let words = ["decide", "appr_1"].iter().chain(arguments);
         let matches = Line::command().try_get_matches_from(words).map_err(|error| error.to_string())?;
         let line = Line::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-        line.decide.answer().map(|(_, answer)| answer.body()).map_err(|failure| failure.to_string())
+        line.decide.answer().map(|(_, answer)| json!(answer.body())).map_err(|failure| failure.to_string())
     }
 
     #[test]

@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
+use toolgate_api::approvals::{ApprovalQuery, FollowApprovals, ListApprovals, StreamQuery};
+use toolgate_api::parameters::{Cursor, Limit};
 use toolgate_gate::ports::clock::pause;
+use toolgate_model::approval::ApprovalStatus;
 
-use crate::client::{Client, ClientError, with_query};
+use crate::client::{Client, ClientError};
 
 /// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_secs(10);
 /// How many approvals a page has.
-const PAGE: u64 = 200;
+const PAGE: u32 = 200;
 
 /// What is learnt.
 #[derive(Debug)]
@@ -67,8 +71,8 @@ async fn one_stream(
     sender: &UnboundedSender<News>,
     retry: &mut Option<Duration>,
 ) -> Result<(), ClientError> {
-    let path = with_query("/api/v1/approvals/stream", &[("after", after.clone())]);
-    let mut flow = client.follow(&path).await?;
+    let query = StreamQuery { after: after.clone() };
+    let mut events = client.to::<FollowApprovals>().query(&query).events_as::<Value>().await?;
     *retry = None;
     if sender.send(News::Open).is_err() {
         return Ok(());
@@ -78,36 +82,41 @@ async fn one_stream(
         return Ok(());
     }
     loop {
-        let event = match flow.next().await {
-            Ok(event) => event,
+        let value = match events.next().await {
+            Ok(value) => value,
             Err(error) => {
                 // Where nothing has happened yet, the place at which the stream began.
-                *after = flow.place().map(str::to_owned).or(after.take());
+                *after = events.position().map(str::to_owned).or(after.take());
                 return Err(error);
             }
         };
-        // An event that cannot be read would be missed for ever if it were passed over without a word.
-        let value = serde_json::from_str(&event.data).unwrap_or(Value::String(event.data));
-        if event.id.is_some() {
-            *after = event.id;
-        }
+        *after = events.position().map(str::to_owned).or(after.take());
         if sender.send(News::Happened(value)).is_err() {
             return Ok(());
         }
     }
 }
 
+/// A page of approvals, each read by itself: one that cannot be read must not hide the others.
+#[derive(Deserialize)]
+struct Waiting {
+    approvals: Vec<Value>,
+    next_cursor: Option<String>,
+}
+
 async fn waiting(client: &Client) -> Result<Vec<Value>, ClientError> {
     let mut found = Vec::new();
     let mut cursor = None;
     loop {
-        let parameters =
-            [("status", Some("pending".to_owned())), ("limit", Some(PAGE.to_string())), ("cursor", cursor)];
-        let mut page = client.get(&with_query("/api/v1/approvals", &parameters)).await?;
-        if let Some(Value::Array(approvals)) = page.get_mut("approvals").map(Value::take) {
-            found.extend(approvals);
-        }
-        cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+        let query = ApprovalQuery {
+            status: Some(ApprovalStatus::Pending),
+            limit: Some(Limit(PAGE)),
+            cursor: cursor.map(Cursor),
+            ..ApprovalQuery::default()
+        };
+        let page: Waiting = client.to::<ListApprovals>().query(&query).send_as().await?;
+        found.extend(page.approvals);
+        cursor = page.next_cursor;
         if cursor.is_none() {
             return Ok(found);
         }

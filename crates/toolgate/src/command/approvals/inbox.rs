@@ -21,7 +21,6 @@ use crate::command::stop::stop_signals;
 use crate::output::Report;
 
 mod card;
-mod diff;
 mod keyboard;
 mod panel;
 mod press;

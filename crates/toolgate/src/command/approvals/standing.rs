@@ -1,14 +1,18 @@
 //! `toolgate approvals standing`: answers that also cover later calls; what they cover, and taking them back.
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use toolgate_api::approvals::{
+    CallSession, CoverageQuestion, ExplainStandingApprovals, ListStandingApprovals, RevokeStandingApproval,
+    ShowStandingApproval, StandingApprovalPage, StandingQuery,
+};
 use toolgate_model::strict_json;
 
-use crate::client::{Client, escaped};
-use crate::command::paging::Paging;
-use crate::command::{Failure, object};
-use crate::output::{Report, at, plain};
+use crate::client::Client;
+use crate::command::Failure;
+use crate::command::paging::{Paging, Shown};
+use crate::command::values::{typed, typed_option};
+use crate::output::{Report, clean, plain};
 
 #[derive(Subcommand)]
 pub(crate) enum Standing {
@@ -57,7 +61,7 @@ pub(crate) struct Explain {
     tool: String,
     /// With which arguments, as a JSON object
     #[arg(long, value_name = "JSON", value_parser = parse_arguments)]
-    arguments: Value,
+    arguments: Map<String, Value>,
     /// In this session
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
@@ -71,8 +75,15 @@ impl Standing {
     pub(super) async fn run(self, client: &Client) -> Result<Report, Failure> {
         match self {
             Self::List { agent, tool, ended, paging } => {
-                let active = (!ended).then(|| "true".to_owned());
-                let parameters = [("agent_id", agent), ("tool", tool), ("active", active)];
+                let query = |limit, cursor| {
+                    Ok(StandingQuery {
+                        agent_id: typed_option("agent_id", agent.as_ref())?,
+                        tool: typed_option("tool", tool.as_ref())?,
+                        active: (!ended).then_some(true),
+                        limit,
+                        cursor,
+                    })
+                };
                 let columns = [
                     ("ID", "id"),
                     ("STATE", "state"),
@@ -81,14 +92,16 @@ impl Standing {
                     ("EXPIRES", "expires_at"),
                     ("RULE", "rule"),
                 ];
-                paging.fetch(client, "/api/v1/standing-approvals", &parameters, "standing_approvals", &columns).await
+                let shown = Shown { name: "standing_approvals", columns: &columns };
+                let page = |page: StandingApprovalPage| (page.standing_approvals, page.next_cursor);
+                paging.fetch::<ListStandingApprovals, _>(client, None, query, page, shown).await
             }
-            Self::Show { id } => Ok(Report::details(client.get(&path_of(&id)).await?)),
+            Self::Show { id } => Ok(Report::details(client.to::<ShowStandingApproval>().named(&id).send().await?)),
             Self::Explain(explain) => explain.run(client).await,
             Self::Revoke { id } => {
-                let value = client.change(Method::DELETE, &path_of(&id), None).await?;
-                let text = format!("{} is {}.", plain(at(&value, "id")), plain(at(&value, "state")));
-                Ok(Report::new(value, text))
+                let standing = client.to::<RevokeStandingApproval>().named(&id).send().await?;
+                let text = format!("{} is {}.", standing.id, standing.state.as_str());
+                Ok(Report::new(standing, text))
             }
         }
     }
@@ -96,34 +109,31 @@ impl Standing {
 
 impl Explain {
     async fn run(self, client: &Client) -> Result<Report, Failure> {
-        let workspace = self.workspace;
-        let session = self.session.map(|name| {
-            Value::Object(object([("name", Some(json!(name))), ("workspace", workspace.map(Value::from))]))
-        });
-        let body = Value::Object(object([
-            ("agent_id", Some(json!(self.agent))),
-            ("tool", Some(json!(self.tool))),
-            ("arguments", Some(self.arguments)),
-            ("session", session),
-        ]));
-        let answer = client.change(Method::POST, "/api/v1/standing-approvals/explain", Some(&body)).await?;
-        let covered = at(&answer, "covered") == &Value::Bool(true);
-        let verdict = if covered { "covered" } else { "a person would be asked" };
-        let mut text = format!("{verdict}: {}\n", plain(at(&answer, "why")));
-        if covered {
-            text.push_str(&format!("by: {}\n", plain(at(&answer, "standing_approval_ids"))));
+        let workspace = typed_option("session.workspace", self.workspace)?;
+        let session = match self.session {
+            Some(name) => Some(CallSession { name: typed("session.name", name)?, workspace }),
+            None => None,
+        };
+        let body = CoverageQuestion {
+            agent_id: Some(typed("agent_id", self.agent)?),
+            tool: typed("tool", self.tool)?,
+            arguments: self.arguments,
+            session,
+        };
+        let explained = client.to::<ExplainStandingApprovals>().body(&body).send().await?;
+        let verdict = if explained.covered { "covered" } else { "a person would be asked" };
+        let mut text = format!("{verdict}: {}\n", clean(&explained.why));
+        if explained.covered {
+            text.push_str(&format!("by: {}\n", plain(&json!(explained.standing_approval_ids))));
         }
-        Ok(Report::new(answer, text).refused_if(!covered))
+        let covered = explained.covered;
+        Ok(Report::new(explained, text).refused_if(!covered))
     }
 }
 
-fn path_of(id: &str) -> String {
-    format!("/api/v1/standing-approvals/{}", escaped(id))
-}
-
-fn parse_arguments(text: &str) -> Result<Value, String> {
+fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     match strict_json::parse(text.as_bytes()) {
-        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err("write a JSON object".to_owned()),
         Err(error) => Err(error.to_string()),
     }

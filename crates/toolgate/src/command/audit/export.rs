@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use toolgate_api::audit::ExportLog;
 use toolgate_model::audit_export::broken_reason;
 
 use super::feed::{Feed, Selection};
@@ -93,12 +94,12 @@ impl Export {
 
 /// Writes beside the file first, so that what bears its name is complete.
 async fn verifiable(client: &Client, output: Option<&Path>) -> Result<Report, Failure> {
-    let path = "/api/v1/audit/export";
     let Some(output) = output else {
         let mut stdout = io::stdout().lock();
         let mut last = LastLine::default();
         client
-            .download(path, |bytes| {
+            .to::<ExportLog>()
+            .download(|bytes| {
                 last.read(bytes);
                 stdout.write_all(bytes)
             })
@@ -115,7 +116,7 @@ async fn verifiable(client: &Client, output: Option<&Path>) -> Result<Report, Fa
     let mut file = File::create(&part).map_err(failed)?;
     let mut lines: u64 = 0;
     let mut last = LastLine::default();
-    let written = client.download(path, |bytes| {
+    let written = client.to::<ExportLog>().download(|bytes| {
         last.read(bytes);
         lines += bytes.iter().filter(|byte| **byte == b'\n').map(|_| 1_u64).sum::<u64>();
         file.write_all(bytes)

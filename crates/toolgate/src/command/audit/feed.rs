@@ -3,19 +3,21 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use toolgate_api::audit::{EventPage, EventQuery, ListEvents};
+use toolgate_api::parameters::{Cursor, Limit};
 use toolgate_model::event::{DamagedEvent, StoredEvent};
 
 use super::output_writer::{OutputWriter, Taken};
 use super::position::{Position, PositionFile};
-use crate::client::{Client, with_query};
+use crate::client::Client;
 use crate::command::Failure;
 use crate::command::stop::Stop;
+use crate::command::values::typed_option;
 use crate::output::{clean, say};
 use crate::siem::LineFormat;
 
 /// How many events a page has: few enough that even long ones fit into one answer.
-const PAGE: u64 = 200;
+const PAGE: u32 = 200;
 /// How long to wait at the end of the log before looking again.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
@@ -35,13 +37,10 @@ impl Selection {
         self.types.is_empty() && self.agent.is_none()
     }
 
-    fn path(&self, after: Option<u64>) -> String {
+    fn query(&self, after: Option<u64>) -> Result<EventQuery, Failure> {
         // The gate takes one type; several are told apart here.
         let kind = if let [kind] = self.types.as_slice() { Some(kind.clone()) } else { None };
-        let cursor = after.map(|sequence| sequence.to_string());
-        let parameters =
-            [("type", kind), ("agent_id", self.agent.clone()), ("limit", Some(PAGE.to_string())), ("cursor", cursor)];
-        with_query("/api/v1/audit/events", &parameters)
+        Ok(EventQuery { kind, agent_id: typed_option("agent_id", self.agent.as_ref())?, ..page_after(after, PAGE) })
     }
 
     fn takes(&self, event: &StoredEvent) -> bool {
@@ -100,8 +99,8 @@ impl<'a> Feed<'a> {
     async fn run_export(&mut self, output_writer: &mut OutputWriter) -> Result<(), Halt> {
         self.recognise_log().await?;
         loop {
-            let page = self.ask(&self.selection.path(self.after)).await?;
-            let is_last = page.get("next_cursor").is_none_or(Value::is_null);
+            let page = self.ask(&self.selection.query(self.after)?).await?;
+            let is_last = page.next_cursor.0.is_none();
             let events = self.read(page)?;
             self.hand_over(&events, output_writer).await?;
             match (is_last, &self.stop) {
@@ -115,10 +114,8 @@ impl<'a> Feed<'a> {
     /// A position of another log would leave out whatever this one has before it.
     async fn recognise_log(&mut self) -> Result<(), Halt> {
         let Some(Position { event, sequence }) = self.position.position().cloned() else { return Ok(()) };
-        let cursor = sequence.checked_sub(1).map(|before| before.to_string());
-        let path = with_query("/api/v1/audit/events", &[("limit", Some("1".to_owned())), ("cursor", cursor)]);
-        let page = self.ask(&path).await?;
-        if page.pointer("/events/0/id").and_then(Value::as_str) == Some(&event) {
+        let page = self.ask(&page_after(sequence.checked_sub(1), 1)).await?;
+        if page.events.first().and_then(|first| first.get("id")?.as_str()) == Some(&event) {
             return Ok(());
         }
         Err(Halt::Failed(Failure::Said(format!(
@@ -129,12 +126,9 @@ impl<'a> Feed<'a> {
     }
 
     /// INVARIANT: what is read comes after all that was read before, and without a selection directly after it.
-    fn read(&mut self, mut page: Value) -> Result<Vec<StoredEvent>, Failure> {
-        let Some(Value::Array(found)) = page.get_mut("events").map(Value::take) else {
-            return Err(Failure::Said("the gate answered without events; is it older than this program?".to_owned()));
-        };
-        let mut events = Vec::with_capacity(found.len());
-        for value in found {
+    fn read(&mut self, page: EventPage) -> Result<Vec<StoredEvent>, Failure> {
+        let mut events = Vec::with_capacity(page.events.len());
+        for value in page.events {
             let event = StoredEvent::from_shown(value)?;
             let next = self.after.map_or(0, |after| after.saturating_add(1));
             if event.sequence < next || (event.sequence > next && self.selection.is_everything()) {
@@ -171,11 +165,11 @@ impl<'a> Feed<'a> {
     }
 
     /// Asks the gate. One who waits for more anyway also waits for a gate that is being restarted.
-    async fn ask(&mut self, path: &str) -> Result<Value, Halt> {
+    async fn ask(&mut self, query: &EventQuery) -> Result<EventPage, Halt> {
         let mut retry = None;
         loop {
             let answer = tokio::select! {
-                answer = self.client.get(path) => answer,
+                answer = self.client.to::<ListEvents>().query(query).send() => answer,
                 () = stopped(&mut self.stop) => return Err(Halt::Ended),
             };
             let error = match answer {
@@ -205,6 +199,12 @@ impl<'a> Feed<'a> {
             Err(_) => Ok(()),
         }
     }
+}
+
+/// The events after this one.
+fn page_after(after: Option<u64>, limit: u32) -> EventQuery {
+    let cursor = after.map(|sequence| Cursor(sequence.to_string()));
+    EventQuery { limit: Some(Limit(limit)), cursor, ..EventQuery::default() }
 }
 
 /// Ready when the export is told to stop; never where nothing can tell it.

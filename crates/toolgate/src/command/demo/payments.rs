@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use toolgate_server::listener::TrustedProxies;
+use toolgate_server::operations::metrics::OpenConnections;
 use toolgate_server::shutdown::Shutdown;
 use toolgate_server::{Endpoint, Limits, Serving, WorkerRuntimes, serve};
 
@@ -52,6 +53,7 @@ impl Payments {
                 limits: Limits::default(),
                 proxies: TrustedProxies::default(),
                 shutdown: Arc::new(Shutdown::default()),
+                connections: OpenConnections::default(),
             };
             let endpoint = Endpoint::Tcp { listener, tls: None, proxy_protocol: false };
             serve(vec![endpoint], serving, &WorkerRuntimes::here()).await;

@@ -1,21 +1,27 @@
 //! The tour: what is done, what should come of it, and what that means. A step that goes differently than told ends it.
 
-use http::Method;
 use serde_json::{Map, Value, json};
+use toolgate_api::Endpoint;
+use toolgate_api::agents::{CreateAgent, CreateKey};
+use toolgate_api::audit::{EventQuery, ExportLog, ListEvents, ShowLogHead};
+use toolgate_api::credentials::CreateCredentialInVault;
+use toolgate_api::grants::{CreateGrant, DelegateGrant, RevokeGrant};
+use toolgate_api::parameters::Limit;
+use toolgate_api::services::ReplaceService;
+use toolgate_api::tools::InvokeTool;
+use toolgate_api::vaults::CreateVault;
 use toolgate_model::audit_export::verify;
 use toolgate_model::checkpoint::PublicKey;
 use toolgate_model::event::StoredEvent;
 use toolgate_model::secret::Secret;
+use zeroize::Zeroizing;
 
 use super::Failure;
 use super::gate::DemoGate;
 use super::narration::{Members, Narration, Style};
 use super::payments::{KEY, Payments};
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, TypedRequest};
 use crate::output::at;
-
-/// What everybody calls tools at.
-const INVOKE: &str = "/api/v1/tools/invoke";
 
 /// The tour, with everybody in it.
 pub(super) struct Tour<'a> {
@@ -116,14 +122,15 @@ impl<'a> Tour<'a> {
     }
 
     async fn set_up(&mut self) -> Result<(Agent, Agent), Failure> {
-        let vault = self.make("/api/v1/vaults", json!({"name": "demo"})).await?;
+        let vault = self.make::<CreateVault>(None, json!({"name": "demo"})).await?;
         let credential = json!({
             "service": "payments", "label": "Payments, demo", "auth_type": "bearer_token", "material": {"token": KEY},
             "scopes_available": ["charges.create", "charges.read", "refunds.create"],
         });
-        let path = format!("/api/v1/vaults/{}/credentials", text(&vault, "id"));
-        self.credential = text(&self.make(&path, credential).await?, "id");
-        self.administrator.change(Method::PUT, "/api/v1/services/payments", Some(&self.payments.definition())).await?;
+        let vault = text(&vault, "id");
+        self.credential = text(&self.make::<CreateCredentialInVault>(Some(&vault), credential).await?, "id");
+        let definition = self.payments.definition();
+        self.make::<ReplaceService>(Some("payments"), definition).await?;
         let billing = self.agent("billing").await?;
         let reports = self.agent("reports").await?;
         Ok((billing, reports))
@@ -131,9 +138,9 @@ impl<'a> Tour<'a> {
 
     async fn agent(&mut self, name: &'static str) -> Result<Agent, Failure> {
         let permissions = json!(["tools.invoke", "tools.delegate"]);
-        self.make("/api/v1/agents", json!({"id": name, "permissions": permissions})).await?;
-        let made = self.administrator.change(Method::POST, &format!("/api/v1/agents/{name}/keys"), None).await?;
-        let key = Secret::new(text(&made, "key"));
+        self.make::<CreateAgent>(None, json!({"id": name, "permissions": permissions})).await?;
+        let made = self.administrator.to::<CreateKey>().named(name).send().await?;
+        let key = Secret::new(made.key.map(|key| key.expose().to_owned()).unwrap_or_default());
         let client = Client::new(self.gate.url(), &key)?;
         self.keys.push((name, key));
         Ok(Agent { name, client })
@@ -144,11 +151,11 @@ impl<'a> Tour<'a> {
             "agent_id": agent, "credential_id": self.credential, "scopes": [scope], "constraints": constraints,
             "delegatable": delegatable,
         });
-        Ok(text(&self.make("/api/v1/grants", body).await?, "id"))
+        Ok(text(&self.make::<CreateGrant>(None, body).await?, "id"))
     }
 
-    async fn make(&self, path: &str, body: Value) -> Result<Value, Failure> {
-        Ok(self.administrator.change(Method::POST, path, Some(&body)).await?)
+    async fn make<E: Endpoint>(&self, named: Option<&str>, body: Value) -> Result<Value, Failure> {
+        Ok(request::<E>(&self.administrator, named, &body).send_as().await?)
     }
 
     async fn print_setup(&mut self) -> Result<(), Failure> {
@@ -221,9 +228,8 @@ impl<'a> Tour<'a> {
         self.narration.heading("6. Passing it on")?;
         self.narration.prose("billing lets reports read charges: within its own grant, never beyond it.")?;
         self.narration.gap()?;
-        let path = format!("/api/v1/grants/{grant}/delegate");
         let body = vec![("target_agent_id", json!("reports")), ("scopes", json!(["charges.read"]))];
-        let answer = self.ask(billing, Method::POST, &path, body).await?;
+        let answer = self.ask::<DelegateGrant>(billing, Some(grant), body).await?;
         self.expect(&answer, 201, None)?;
         let answer = self.call(reports, "payments.charges.read", read()).await?;
         self.expect(&answer, 200, None)
@@ -234,7 +240,7 @@ impl<'a> Tour<'a> {
         self.narration.prose("The administrator revokes billing's grant. What was passed on ends with it.")?;
         self.narration.gap()?;
         let administrator = Agent { name: "admin", client: Client::new(self.gate.url(), self.gate.token())? };
-        let answer = self.ask(&administrator, Method::DELETE, &format!("/api/v1/grants/{grant}"), Vec::new()).await?;
+        let answer = self.ask::<RevokeGrant>(&administrator, Some(grant), Vec::new()).await?;
         self.expect(&answer, 200, None)?;
         let answer = self.call(reports, "payments.charges.read", read()).await?;
         self.expect(&answer, 403, Some("GRANT_REVOKED"))
@@ -247,11 +253,12 @@ impl<'a> Tour<'a> {
              verify`.",
         )?;
         self.narration.gap()?;
-        let head = self.administrator.get("/api/v1/audit/head").await?;
-        let key = PublicKey::parse(&text(&head, "public_key")).map_err(|error| Failure::Said(error.to_string()))?;
+        let head = self.administrator.to::<ShowLogHead>().send().await?;
+        let key = PublicKey::parse(&head.public_key).map_err(|error| Failure::Said(error.to_string()))?;
         let mut export = Vec::new();
         self.administrator
-            .download("/api/v1/audit/export", |bytes| {
+            .to::<ExportLog>()
+            .download(|bytes| {
                 export.extend_from_slice(bytes);
                 Ok(())
             })
@@ -274,17 +281,17 @@ impl<'a> Tour<'a> {
 
     async fn call(&mut self, agent: &Agent, tool: &str, parameters: Map<String, Value>) -> Result<Answer, Failure> {
         let body = vec![("tool", json!(tool)), ("parameters", Value::Object(parameters))];
-        self.ask(agent, Method::POST, INVOKE, body).await
+        self.ask::<InvokeTool>(agent, None, body).await
     }
 
     /// Asks the gate; tells the request, the answer and what was written down.
-    async fn ask(&mut self, who: &Agent, method: Method, path: &str, body: Members) -> Result<Answer, Failure> {
-        self.narration.request(who.name, method.as_str(), path, &body)?;
-        let value: Map<String, Value> = body.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let value = (!value.is_empty()).then_some(Value::Object(value));
-        let answer = match who.client.exchange(method, path, value.as_ref()).await {
-            Ok((status, body)) => Answer { status: status.as_u16(), body },
-            Err(ClientError::Refused { status, body }) => Answer { status: status.as_u16(), body: *body },
+    async fn ask<E: Endpoint>(&mut self, who: &Agent, named: Option<&str>, body: Members) -> Result<Answer, Failure> {
+        let value: Map<String, Value> = body.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let request = request::<E>(&who.client, named, &Value::Object(value));
+        self.narration.request(who.name, E::METHOD.as_str(), &request.target(), &body)?;
+        let answer = match request.send_as().await {
+            Ok(body) => Answer { status: E::STATUS.as_u16(), body },
+            Err(ClientError::Refused { status, body }) => Answer { status: status.as_u16(), body: json!(body) },
             Err(error) => return Err(error.into()),
         };
         self.narration.answer(answer.status, &answer.worth_telling())?;
@@ -295,12 +302,10 @@ impl<'a> Tour<'a> {
 
     /// The events that were not told yet.
     async fn new_events(&mut self) -> Result<Vec<StoredEvent>, Failure> {
-        let mut page = self.administrator.get("/api/v1/audit/events?limit=1000").await?;
-        let events = match page.get_mut("events").map(Value::take) {
-            Some(Value::Array(events)) => events,
-            _ => Vec::new(),
-        };
-        let new = events.into_iter().skip(self.narrated).map(StoredEvent::from_shown).collect::<Result<Vec<_>, _>>()?;
+        let query = EventQuery { limit: Some(Limit(Limit::MAXIMUM)), ..EventQuery::default() };
+        let page = self.administrator.to::<ListEvents>().query(&query).send().await?;
+        let new =
+            page.events.into_iter().skip(self.narrated).map(StoredEvent::from_shown).collect::<Result<Vec<_>, _>>()?;
         self.narrated += new.len();
         Ok(new)
     }
@@ -327,6 +332,18 @@ impl Answer {
         let error = at(&self.body, "error");
         let (value, names) = if error.is_object() { (error, &ERROR[..]) } else { (&self.body, &ANSWER[..]) };
         names.iter().filter_map(|name| Some((*name, value.get(*name)?.clone()))).collect()
+    }
+}
+
+/// A request whose body is told as it is sent.
+fn request<'a, E: Endpoint>(client: &'a Client, named: Option<&str>, body: &Value) -> TypedRequest<'a, E> {
+    let request = match named {
+        Some(name) => client.to::<E>().named(name),
+        None => client.to::<E>(),
+    };
+    match body.as_object().is_some_and(Map::is_empty) {
+        true => request,
+        false => request.secret_body(Zeroizing::new(body.to_string().into_bytes())),
     }
 }
 

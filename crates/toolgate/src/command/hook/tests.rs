@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tokio::net::TcpListener;
+use toolgate_api::Endpoint;
 use toolgate_model::secret::Secret;
 use toolgate_testkit::upstream::{Reply as Answer, Upstream};
 
@@ -23,15 +24,19 @@ fn call() -> HookCall {
     }
 }
 
+fn asking(client: HookClient, agent: Option<&str>, call: HookCall) -> ExternalCallRequest {
+    question(client, agent, call).unwrap()
+}
+
 /// What becomes of a gate's answer.
 async fn asked(answer: Answer) -> HookResponse {
     let gate = Upstream::start(move |_| answer.clone());
-    ask(&client_of(&gate.url()), &question(HookClient::ClaudeCode, None, call())).await
+    ask(&client_of(&gate.url()), &asking(HookClient::ClaudeCode, None, call())).await
 }
 
 #[test]
 fn the_gate_is_asked_for_the_whole_call() {
-    let asked = question(HookClient::ClaudeCode, Some("coder"), call());
+    let asked = json!(asking(HookClient::ClaudeCode, Some("coder"), call()));
     let expected = json!({
         "tool": "claude-code.Bash",
         "category": "exec",
@@ -42,7 +47,7 @@ fn the_gate_is_asked_for_the_whole_call() {
     });
     assert_eq!(asked, expected);
     let sparse = HookCall { workspace: None, id: None, ..call() };
-    let asked = question(HookClient::Cursor, None, sparse);
+    let asked = json!(asking(HookClient::Cursor, None, sparse));
     let expected = json!({
         "tool": "cursor.Bash", "category": "exec", "arguments": {"command": "ls"}, "session": {"name": "s-1"},
     });
@@ -53,11 +58,14 @@ fn the_gate_is_asked_for_the_whole_call() {
 async fn the_answer_of_the_gate_is_passed_on() {
     let yes = r#"{"decision": "allow", "reason": "the mode allows it", "approval_id": null, "source": "mode"}"#;
     let gate = Upstream::start(|_| Answer::json_text(200, yes));
-    let question = question(HookClient::Codex, None, call());
+    let question = asking(HookClient::Codex, None, call());
     let answer = ask(&client_of(&gate.url()), &question).await;
     assert_eq!(answer, HookResponse { allow: true, reason: "the mode allows it".to_owned() });
     let received = gate.received();
-    assert_eq!((received[0].path(), received[0].bearer(), received[0].json()), (ASK, Some("tgk_test"), question));
+    assert_eq!(
+        (received[0].path(), received[0].bearer(), received[0].json()),
+        (AskForExternalCall::PATH, Some("tgk_test"), json!(question))
+    );
     let no = r#"{"decision": "deny", "reason": "ann said no", "source": "person"}"#;
     assert_eq!(asked(Answer::json_text(200, no)).await, HookResponse::deny("ann said no"));
 }
@@ -89,7 +97,7 @@ async fn a_gate_that_is_not_there_is_a_no_that_says_what_to_do() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let answer = ask(&client_of(&url), &question(HookClient::Gemini, None, call())).await;
+    let answer = ask(&client_of(&url), &asking(HookClient::Gemini, None, call())).await;
     assert!(!answer.allow && answer.reason.contains(&url) && answer.reason.contains("`toolgate serve`"), "{answer:?}");
 }
 
@@ -97,7 +105,7 @@ async fn a_gate_that_is_not_there_is_a_no_that_says_what_to_do() {
 async fn a_gate_that_does_not_answer_in_time_is_a_no() {
     let silent = Upstream::start(|_| Answer::silence());
     let gate = client_of(&silent.url()).waiting(Duration::from_millis(20));
-    let answer = ask(&gate, &question(HookClient::Gemini, None, call())).await;
+    let answer = ask(&gate, &asking(HookClient::Gemini, None, call())).await;
     assert!(!answer.allow && answer.reason.contains("it took too long"), "{answer:?}");
 }
 

@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use toolgate_api::agents::{AgentRequest, CreateAgent, CreateKey, KeyRequest, ListKeys, RevokeKey};
 use toolgate_gate::maintenance::bootstrap::Bootstrap;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_model::key::ApiKey;
@@ -19,7 +19,8 @@ use toolgate_server::WorkerRuntimes;
 use toolgate_workspace::{Bounds, SandboxRequirement};
 
 use super::{Failure, Host};
-use crate::client::{Client, ClientError, escaped};
+use crate::client::{Client, ClientError};
+use crate::command::values::typed;
 use crate::composition::{self, StartError, Started};
 use crate::configuration::{Configuration, Environment, Flags, Loaded, Store, WorkspaceSettings, keys};
 use crate::logging;
@@ -124,30 +125,29 @@ fn configuration(host: &Host, root: &str) -> Result<Configuration, Failure> {
 /// it would hold the ledger.
 async fn make_principals(url: &str, administrator: &ApiKey) -> Result<Secret, Failure> {
     let client = Client::new(url, &Secret::new(administrator.expose().to_owned()))?;
-    let scopes = ["workspace:read", "workspace:write", "workspace:exec"];
-    make(&client, json!({"id": AGENT, "name": "Agent of toolgate host", "scopes": scopes})).await?;
-    let permissions = ["tools.invoke", "agents.act_as", "approvals.decide"];
-    make(&client, json!({"id": USER, "kind": "user", "name": "toolgate host", "permissions": permissions})).await?;
-    let path = format!("/api/v1/agents/{USER}/keys");
-    let keys = client.get(&path).await?;
-    let keys = keys.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let stale = keys.iter().filter(|key| key.get("revoked_at").is_none_or(Value::is_null));
-    for id in stale.filter_map(|key| key.get("id").and_then(Value::as_str)) {
-        client.change(Method::DELETE, &format!("/api/v1/keys/{}", escaped(id)), None).await?;
+    let agent = json!({
+        "id": AGENT, "name": "Agent of toolgate host",
+        "scopes": ["workspace:read", "workspace:write", "workspace:exec"],
+    });
+    make(&client, typed("agent", agent)?).await?;
+    let user = json!({
+        "id": USER, "kind": "user", "name": "toolgate host",
+        "permissions": ["tools.invoke", "agents.act_as", "approvals.decide"],
+    });
+    make(&client, typed("user", user)?).await?;
+    let keys = client.to::<ListKeys>().named(USER).send().await?;
+    for key in keys.keys.iter().filter(|key| key.revoked_at.is_none()) {
+        client.to::<RevokeKey>().at(&key.id).send().await?;
     }
-    let made = client.change(Method::POST, &path, Some(&json!({"label": "toolgate host"}))).await?;
-    let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
-    Ok(Secret::new(key.to_owned()))
+    let body = KeyRequest { label: Some(typed("label", "toolgate host")?), ..KeyRequest::default() };
+    let new = client.to::<CreateKey>().named(USER).body(&body).send().await?;
+    Ok(Secret::new(new.key.map(|key| key.expose().to_owned()).unwrap_or_default()))
 }
 
 /// Makes a principal, unless it is there already.
-async fn make(client: &Client, principal: Value) -> Result<(), Failure> {
-    match client.change(Method::POST, "/api/v1/agents", Some(&principal)).await {
-        Err(ClientError::Refused { body, .. })
-            if body.pointer("/error/code").is_some_and(|code| code == "ALREADY_EXISTS") =>
-        {
-            Ok(())
-        }
+async fn make(client: &Client, principal: AgentRequest) -> Result<(), Failure> {
+    match client.to::<CreateAgent>().body(&principal).send().await {
+        Err(ClientError::Refused { body, .. }) if body.code() == "ALREADY_EXISTS" => Ok(()),
         other => Ok(other.map(drop)?),
     }
 }

@@ -3,19 +3,22 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use http::Method;
 use serde_json::{Value, json};
+use toolgate_api::approvals::{
+    CallSession, DecideApproval, DecisionRequest, FollowApprovals, SessionTermsRequest, SetApprovalSession,
+    ShowApprovalSession,
+};
+use toolgate_api::tools::{CallRequest, InvokeTool};
 use toolgate_gate::ports::clock::pause;
-use toolgate_model::approval::{Mode, SessionName};
+use toolgate_model::approval::{Channel, Decision, Mode, SessionName, Workspace};
+use toolgate_model::invocation::IdempotencyKey;
+use toolgate_model::principal::PrincipalId;
 
 use super::engine::{Decided, Ended, Engine, EngineCall, EngineError, ProgressReporter, Verdict};
 use super::reading::{self, Step};
-use crate::client::{Client, ClientError, escaped};
-use crate::command::object;
+use crate::client::{Client, ClientError, Events};
 use crate::output::clean_lines;
 
-/// Whoever follows this is there to answer.
-const STREAM: &str = "/api/v1/approvals/stream";
 /// How long to wait before following again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest reason that the gate takes, in bytes.
@@ -26,22 +29,22 @@ pub(super) struct GateEngine {
     /// The gate.
     pub(super) client: Client,
     /// The agent, where the key is not its own.
-    pub(super) agent: Option<String>,
+    pub(super) agent: Option<PrincipalId>,
     /// The session.
     pub(super) session: SessionName,
     /// The directory that it works in.
-    pub(super) workspace: String,
+    pub(super) workspace: Workspace,
 }
 
 impl GateEngine {
     /// The mode that is in effect.
     pub(super) async fn mode(&self) -> Result<Mode, EngineError> {
-        effective_mode(self.client.get(&self.session_path()).await)
+        effective_mode(self.client.to::<ShowApprovalSession>().at(&self.session).send_as().await)
     }
 
     /// Shows the gate that somebody is there to answer: from when this is ready, for as long as what it gives is awaited.
     pub(super) async fn attend(&self) -> impl Future<Output = Infallible> {
-        let mut following = self.client.follow(STREAM).await;
+        let mut following = self.follow().await;
         async move {
             loop {
                 if let Ok(flow) = &mut following {
@@ -49,24 +52,26 @@ impl GateEngine {
                     while flow.next().await.is_ok() {}
                 }
                 pause(RETRY_INTERVAL).await;
-                following = self.client.follow(STREAM).await;
+                following = self.follow().await;
             }
         }
     }
 
-    fn session_path(&self) -> String {
-        format!("/api/v1/approval-sessions/{}", escaped(self.session.as_str()))
+    /// A principal that follows is there to decide.
+    async fn follow(&self) -> Result<Events<'_, Value>, ClientError> {
+        self.client.to::<FollowApprovals>().events_as().await
     }
 
     async fn run(&self, call: EngineCall, progress_reporter: &mut impl ProgressReporter) -> Result<Ended, ClientError> {
-        let body = Value::Object(object([
-            ("tool", Some(json!(call.tool))),
-            ("parameters", Some(Value::Object(call.arguments))),
-            ("approval_session", Some(json!({"name": self.session, "workspace": self.workspace}))),
-            ("call_id", Some(json!(call.label))),
-            ("agent_id", self.agent.as_ref().map(|agent| json!(agent))),
-        ]));
-        let mut lines = self.client.change_in_steps("/api/v1/tools/invoke", &body).await?;
+        let body = CallRequest {
+            tool: Some(call.tool),
+            parameters: Some(call.arguments),
+            approval_session: Some(CallSession { name: self.session.clone(), workspace: Some(self.workspace.clone()) }),
+            call_id: Some(call.label),
+            agent_id: self.agent.clone(),
+            ..CallRequest::default()
+        };
+        let mut lines = self.client.to::<InvokeTool>().body(&body).lines_as().await?;
         while let Some(line) = lines.next().await? {
             match reading::step(line) {
                 Some(Step::Progress(progress)) => progress_reporter.send(progress).await,
@@ -86,32 +91,32 @@ impl Engine for GateEngine {
     async fn call(&self, call: EngineCall, mut progress_reporter: impl ProgressReporter) -> Ended {
         match self.run(call, &mut progress_reporter).await {
             Ok(ended) => ended,
-            Err(ClientError::Refused { body, .. }) => reading::ended(*body),
+            Err(ClientError::Refused { body, .. }) => reading::ended(json!(body)),
             Err(error) => reading::broken(error.to_string()),
         }
     }
 
     async fn decide(&self, approval: &str, verdict: &Verdict) -> Result<Decided, EngineError> {
-        let path = format!("/api/v1/approvals/{}/decide", escaped(approval));
-        let body = Value::Object(object([
-            ("decision", Some(json!(if verdict.approved { "approve" } else { "deny" }))),
-            ("scope", verdict.approved.then(|| verdict.scope.to_decision())),
-            ("reason", verdict.reason.as_deref().map(|reason| json!(acceptable(reason)))),
-            ("answer", verdict.answer.as_ref().map(|answer| json!(answer))),
-            ("idempotency_key", Some(json!(verdict.key))),
-            ("channel", Some(json!("host"))),
-        ]));
-        let mut outcome = self.client.change(Method::POST, &path, Some(&body)).await;
+        let body = DecisionRequest {
+            decision: if verdict.approved { Decision::Approve } else { Decision::Deny },
+            scope: verdict.approved.then(|| verdict.scope.to_decision()),
+            reason: verdict.reason.as_deref().map(acceptable),
+            answer: verdict.answer.clone(),
+            idempotency_key: IdempotencyKey::parse(&verdict.key).ok(),
+            channel: Some(Channel::Host),
+        };
+        let send = || self.client.to::<DecideApproval>().named(approval).body(&body).send_as();
+        let mut outcome = send().await;
         if matches!(outcome, Err(ClientError::BrokenOff { .. })) {
             // It may have counted already: under the same key it does not count twice.
-            outcome = self.client.change(Method::POST, &path, Some(&body)).await;
+            outcome = send().await;
         }
         decided(&outcome.map_err(EngineError::from)?)
     }
 
     async fn set_mode(&self, mode: Mode) -> Result<Mode, EngineError> {
-        let body = json!({"mode": mode});
-        effective_mode(self.client.change(Method::PUT, &self.session_path(), Some(&body)).await)
+        let body = SessionTermsRequest { mode: Some(mode.as_str().to_owned()), ..SessionTermsRequest::default() };
+        effective_mode(self.client.to::<SetApprovalSession>().at(&self.session).body(&body).send_as().await)
     }
 }
 
@@ -119,9 +124,9 @@ impl From<ClientError> for EngineError {
     fn from(error: ClientError) -> Self {
         let message = error.to_string();
         match &error {
-            ClientError::Refused { body, .. } => match body.pointer("/error/code").and_then(Value::as_str) {
-                Some("APPROVAL_DECIDED") => Self::Already(message),
-                Some("APPROVAL_ENDED") => Self::Expired(message),
+            ClientError::Refused { body, .. } => match body.code() {
+                "APPROVAL_DECIDED" => Self::Already(message),
+                "APPROVAL_ENDED" => Self::Expired(message),
                 _ if error.may_pass() => Self::Unavailable(message),
                 _ => Self::Refused(message),
             },
@@ -166,10 +171,10 @@ mod tests {
     use http::StatusCode;
 
     use super::*;
+    use crate::client::Refused;
 
     fn refused(status: StatusCode, code: &str) -> EngineError {
-        let body = json!({"error": {"code": code, "message": "no"}});
-        ClientError::Refused { status, body: Box::new(body) }.into()
+        ClientError::Refused { status, body: Box::new(Refused::sample(code, "no", json!({}))) }.into()
     }
 
     #[test]

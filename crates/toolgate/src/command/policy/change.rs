@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use http::Method;
-use serde_json::{Value, json};
+use toolgate_api::policies::{ApplyPolicies, PoliciesRequest, PromotePolicy, PromoteRequest};
 
 use super::difference::Difference;
 use super::findings::explained;
@@ -13,7 +12,8 @@ use super::folder::{self, SetFile};
 use super::rule_text::promoted;
 use super::versions::{Active, made};
 use crate::client::Client;
-use crate::command::{Failure, object};
+use crate::command::Failure;
+use crate::command::values::typed_option;
 use crate::output::{Report, clean, say};
 use crate::prompt;
 
@@ -53,7 +53,7 @@ impl Apply {
         let mut expected = self.expected;
         if difference.is_empty() && expected.is_none_or(|expected| expected == active.version) {
             let text = format!("These are the policies of {} already; nothing was changed.", active.name());
-            return Ok(Report::new(active.answer, text));
+            return Ok(Report::new(active.policies, text));
         }
         if !self.yes && prompt::interactive() {
             say(&difference.summary());
@@ -61,13 +61,13 @@ impl Apply {
             // What the person agreed to holds for the version that was compared with, and for no other.
             expected = expected.or(Some(active.version));
         }
-        let body = object([
-            ("files", Some(folder::to_json(&files))),
-            ("note", self.note.map(Value::from)),
-            ("expected_version", expected.map(Value::from)),
-        ]);
-        let answer = client.change(Method::PUT, "/api/v1/policies", Some(&Value::Object(body))).await;
-        Ok(made(answer.map_err(|error| explained(&self.folder, error))?, ""))
+        let body = PoliciesRequest {
+            files: folder::to_request(&files),
+            note: typed_option("note", self.note)?,
+            expected_version: expected,
+        };
+        let made_version = client.to::<ApplyPolicies>().body(&body).send().await;
+        Ok(made(&made_version.map_err(|error| explained(&self.folder, error))?, ""))
     }
 }
 
@@ -79,15 +79,15 @@ impl Promote {
             Some(folder) => Some(rewrite(folder, &self.policy)?),
             None => None,
         };
-        let body = json!({"policy_id": self.policy});
-        let answer = client.change(Method::POST, "/api/v1/policies/promote", Some(&body)).await?;
+        let body = PromoteRequest { policy_id: self.policy.clone() };
+        let version = client.to::<PromotePolicy>().body(&body).send().await?;
         let mut how = format!("; {} is in force", clean(&self.policy));
         if let Some((path, text)) = rewritten {
             let name = clean(&path.display().to_string());
             fs::write(&path, text).map_err(|error| Failure::io(format!("{name}: the rule is in force, but"), error))?;
             how.push_str(&format!(", and {name} says so too"));
         }
-        Ok(made(answer, &how))
+        Ok(made(&version, &how))
     }
 }
 

@@ -3,95 +3,82 @@
 use std::io::IsTerminal;
 
 use serde_json::{Value, json};
+use toolgate_api::policies::{
+    Reevaluation, ShadowReport, ShadowRule, SimulatePolicies, Simulation, SimulationRequest, SimulationResponse,
+    SimulationStep, VerdictChange,
+};
 use toolgate_model::time::Timestamp;
 
-use crate::client::{Client, ClientError, answered};
-use crate::output::{self, Report, at, plain, table};
+use crate::client::{Client, ClientError, Refused, refused};
+use crate::output::{self, Report, clean, plain, table, table_of};
 
 /// What rules in shadow would have done.
-pub(super) fn shadow(since: Timestamp, answer: Value) -> Report {
-    let rules = list(&answer, "rules");
-    let count = |rule: &Value, verdict: &str| at(rule, "verdicts").get(verdict).and_then(Value::as_u64).unwrap_or(0);
-    let rows: Vec<Value> = rules
-        .iter()
-        .map(|rule| {
-            json!({
-                "policy": at(rule, "policy_id"), "change": at(rule, "would_change"),
-                "deny": count(rule, "deny"), "ask": count(rule, "ask"), "modify": count(rule, "modify"),
-            })
+pub(super) fn shadow(since: Timestamp, report: &ShadowReport) -> Report {
+    let count = |rule: &ShadowRule, verdict: &str| rule.verdicts.get(verdict).copied().unwrap_or(0);
+    let row = |rule: &ShadowRule| {
+        json!({
+            "policy": rule.policy_id, "change": rule.would_change, "deny": count(rule, "deny"),
+            "ask": count(rule, "ask"), "modify": count(rule, "modify"),
         })
-        .collect();
-    let mut text = format!("{} decisions since {since}.\n", plain(at(&answer, "decisions")));
-    if rules.is_empty() {
+    };
+    let rows: Vec<Value> = report.rules.iter().map(row).collect();
+    let mut text = format!("{} decisions since {since}.\n", report.decisions);
+    if rows.is_empty() {
         text.push_str("No rule in shadow would have said anything.\n");
     } else {
         let columns =
             [("RULE", "policy"), ("WOULD CHANGE", "change"), ("DENY", "deny"), ("ASK", "ask"), ("MODIFY", "modify")];
         text.push_str(&format!("\n{}", table(&rows, &columns)));
     }
-    for rule in rules {
-        let examples = list(rule, "examples");
-        if !examples.is_empty() {
-            let columns = [
-                ("TIME", "timestamp"),
-                ("CALL", "invocation_id"),
-                ("AGENT", "agent_id"),
-                ("WHAT", "subject"),
-                ("WAS", "effective"),
-                ("WOULD BE", "would_be"),
-            ];
-            text.push_str(&format!("\nThe newest of {}:\n{}", plain(at(rule, "policy_id")), table(examples, &columns)));
-        }
+    for rule in report.rules.iter().filter(|rule| !rule.examples.is_empty()) {
+        let columns = [
+            ("TIME", "timestamp"),
+            ("CALL", "invocation_id"),
+            ("AGENT", "agent_id"),
+            ("WHAT", "subject"),
+            ("WAS", "effective"),
+            ("WOULD BE", "would_be"),
+        ];
+        let examples = table_of(&rule.examples, &columns);
+        text.push_str(&format!("\nThe newest of {}:\n{examples}", clean(&rule.policy_id)));
     }
-    text.push_str(truncated(&answer));
-    Report::new(answer, text)
+    if report.truncated {
+        text.push_str("\nThe log has more than was looked through; say a later --since to see the rest.\n");
+    }
+    Report::new(report, text)
 }
 
 /// Has a draft simulated, and tells whoever waits at a terminal how far that has come.
-pub(super) async fn simulate(client: &Client, body: &Value) -> Result<Value, ClientError> {
-    let mut steps = client.change_in_steps("/api/v1/policies/simulate", body).await?;
+pub(super) async fn simulate(client: &Client, body: &SimulationRequest) -> Result<Simulation, ClientError> {
+    let mut steps = client.to::<SimulatePolicies>().body(body).lines().await?;
     let watched = std::io::stderr().is_terminal();
     while let Some(step) = steps.next().await? {
-        match at(&step, "event").as_str() {
-            Some("progress") if watched => output::say(&format!("toolgate: {}", progress(&step))),
-            Some("answered") => return answered(&step),
-            _ => {}
+        match step {
+            SimulationStep::Progress { reached, size, calls, changed } if watched => output::say(&format!(
+                "toolgate: {calls} calls judged, {changed} otherwise; at event {reached} of {size}"
+            )),
+            SimulationStep::Progress { .. } => {}
+            SimulationStep::Answered { body: SimulationResponse::Done(simulation), .. } => return Ok(simulation),
+            SimulationStep::Answered { status, body: SimulationResponse::Refused(body) } => {
+                return Err(refused(status, Refused::Request(body)));
+            }
         }
     }
     Err(client.broken_off("it did not say how the simulation ended"))
 }
 
-fn progress(step: &Value) -> String {
-    let number = |name: &str| plain(at(step, name));
-    format!(
-        "{} calls judged, {} otherwise; at event {} of {}",
-        number("calls"),
-        number("changed"),
-        number("reached"),
-        number("size")
-    )
-}
-
 /// What a draft would have changed.
-pub(super) fn simulation(since: Timestamp, answer: Value) -> Report {
-    let rows: Vec<Value> = list(&answer, "changes")
-        .iter()
-        .map(|change| {
-            let after = at(change, "after");
-            let was = at(change, "was").as_str().or(at(change, "before").as_str());
-            json!({
-                "time": at(change, "timestamp"), "call": at(change, "invocation_id"), "agent": at(change, "agent_id"),
-                "what": at(change, "subject"), "was": was, "after": at(after, "verdict"),
-                "because": because(after),
-            })
+pub(super) fn simulation(since: Timestamp, simulation: &Simulation) -> Report {
+    let row = |change: &VerdictChange| {
+        json!({
+            "time": change.timestamp, "call": change.invocation_id, "agent": change.agent_id, "what": change.subject,
+            "was": change.was, "after": change.after.verdict, "because": because(&change.after),
         })
-        .collect();
-    let number = |name: &str| plain(at(&answer, name));
+    };
+    let rows: Vec<Value> = simulation.changes.iter().map(row).collect();
     let mut text = format!(
         "{} calls since {since}: {} would be judged otherwise, {} cannot be known.\n",
-        number("calls"),
-        number("changed"),
-        number("undecidable")
+        simulation.calls, simulation.changed, simulation.undecidable
     );
     if !rows.is_empty() {
         let columns = [
@@ -105,33 +92,28 @@ pub(super) fn simulation(since: Timestamp, answer: Value) -> Report {
         ];
         text.push_str(&format!("\n{}", table(&rows, &columns)));
     }
-    if at(&answer, "truncated") == &Value::Bool(true) {
+    if simulation.truncated {
         text.push_str("\nOnly the first of them are listed; say a later --since to see others.\n");
     }
-    Report::new(answer, text)
+    Report::new(simulation, text)
 }
 
 /// The rules that a judgement comes from, and what they would have to know.
-fn because(judged: &Value) -> String {
-    let rules = plain(at(judged, "policies"));
-    match list(judged, "missing") {
+fn because(judged: &Reevaluation) -> String {
+    let rules = plain(&json!(judged.policies));
+    match judged.missing.as_slice() {
         [] => rules,
-        _ => format!("{rules}; not recorded: {}", plain(at(judged, "missing"))),
+        missing => format!("{rules}; not recorded: {}", plain(&json!(missing))),
     }
-}
-
-fn truncated(answer: &Value) -> &'static str {
-    let truncated = at(answer, "truncated") == &Value::Bool(true);
-    if truncated { "\nThe log has more than was looked through; say a later --since to see the rest.\n" } else { "" }
-}
-
-fn list<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
-    at(answer, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
 
     fn since() -> Timestamp {
         Timestamp::parse("2026-03-01T10:00:00Z").unwrap()
@@ -144,7 +126,7 @@ mod tests {
             "subject": "shell.Bash", "effective": "allow", "would_be": "ask",
         });
         let rule = json!({"policy_id": "exec-asks", "verdicts": {"ask": 3}, "would_change": 1, "examples": [example]});
-        let text = shadow(since(), json!({"decisions": 9, "rules": [rule], "truncated": true})).text;
+        let text = shadow(since(), &read(json!({"decisions": 9, "rules": [rule], "truncated": true}))).text;
         assert_eq!(
             text,
             "9 decisions since 2026-03-01T10:00:00.000+00:00.\n\n\
@@ -155,7 +137,7 @@ mod tests {
              2026-03-02T00:00:00.000+00:00  inv_1  coder  shell.Bash  allow  ask\n\n\
              The log has more than was looked through; say a later --since to see the rest.\n"
         );
-        let nothing = shadow(since(), json!({"decisions": 0, "rules": [], "truncated": false})).text;
+        let nothing = shadow(since(), &read(json!({"decisions": 0, "rules": [], "truncated": false}))).text;
         assert!(nothing.ends_with("No rule in shadow would have said anything.\n"), "{nothing}");
     }
 
@@ -164,7 +146,7 @@ mod tests {
         let change = |after: Value| {
             json!({
                 "sequence": 1, "invocation_id": "inv_1", "timestamp": "T", "agent_id": "coder", "subject": "mail.send",
-                "before": "allow", "after": after,
+                "before": "allow", "was": "allow", "denied_with": null, "after": after,
             })
         };
         let changes = [
@@ -172,7 +154,7 @@ mod tests {
             change(json!({"verdict": "undecidable", "policies": ["big"], "missing": ["arguments.amount"]})),
         ];
         let answer = json!({"calls": 5, "changed": 1, "undecidable": 1, "changes": changes, "truncated": false});
-        let text = simulation(since(), answer).text;
+        let text = simulation(since(), &read(answer)).text;
         assert_eq!(
             text,
             "5 calls since 2026-03-01T10:00:00.000+00:00: 1 would be judged otherwise, 1 cannot be known.\n\n\

@@ -5,7 +5,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use toolgate_api::policies::{PolicyFile, PolicyFiles};
+use toolgate_api::reading::Object;
 
 use crate::command::Failure;
 use crate::output::clean;
@@ -80,15 +81,14 @@ pub(super) fn write_new<'a>(
 }
 
 /// The files as requests carry them.
-pub(super) fn to_json(files: &[SetFile]) -> Value {
-    files.iter().map(|file| json!({"name": file.name, "text": file.text})).collect()
+pub(super) fn to_request(files: &[SetFile]) -> PolicyFiles {
+    let file = |file: &SetFile| Object(PolicyFile { name: file.name.clone(), text: file.text.clone() });
+    PolicyFiles(files.iter().map(file).collect())
 }
 
-/// The files of an answer.
-pub(super) fn from_json(files: &Value) -> Vec<SetFile> {
-    let text = |file: &Value, name: &str| file.get(name).and_then(Value::as_str).map(str::to_owned);
-    let read = |file: &Value| Some(SetFile { name: text(file, "name")?, text: text(file, "text")? });
-    files.as_array().into_iter().flatten().filter_map(read).collect()
+/// The files of a version.
+pub(super) fn of_version(files: PolicyFiles) -> Vec<SetFile> {
+    files.0.into_iter().map(|Object(file)| SetFile { name: file.name, text: file.text }).collect()
 }
 
 /// A plain name with one of the two endings: what the gate takes, and nothing that leads out of a folder.
@@ -128,7 +128,7 @@ mod tests {
         let files = read(folder.path()).unwrap();
         let names: Vec<(&str, &str)> = files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
         assert_eq!(names, [("a.cedar", "a"), ("a.test.yaml", "t"), ("b.cedar", "b")]);
-        assert_eq!(from_json(&to_json(&files)), files);
+        assert_eq!(of_version(to_request(&files)), files);
     }
 
     #[test]

@@ -2,62 +2,64 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use toolgate_api::policies::{
+    ActivePolicies, PolicyVersionFiles, PolicyVersionNumber, PolicyVersionRules, ShowPolicies, ShowPolicyVersion,
+};
+use toolgate_api::reading::Object;
 
 use super::folder::{self, SetFile};
 use crate::client::Client;
 use crate::command::Failure;
-use crate::output::{Report, at, clean, details, plain, table};
+use crate::output::{Report, clean, details, table_of};
 
 /// The policies that are active.
 pub(super) struct Active {
-    /// Their version; 0 where there are none.
+    /// 0 where nothing was ever applied.
     pub(super) version: u64,
-    /// Their files.
     pub(super) files: Vec<SetFile>,
-    /// What the gate says about them.
-    pub(super) answer: Value,
+    pub(super) policies: ActivePolicies,
 }
 
 impl Active {
-    /// Asks the gate for them.
+    /// Asks the gate.
     pub(super) async fn fetch(client: &Client) -> Result<Self, Failure> {
-        let answer = client.get("/api/v1/policies").await?;
-        match at(&answer, "version").as_u64() {
-            None => Ok(Self { version: 0, files: Vec::new(), answer }),
+        let policies = client.to::<ShowPolicies>().send().await?;
+        match policies.version {
+            None => Ok(Self { version: 0, files: Vec::new(), policies }),
             Some(version) => {
                 let whole = fetch(client, version).await?;
-                Ok(Self { version, files: folder::from_json(at(&whole, "files")), answer })
+                Ok(Self { version: version.0, files: folder::of_version(whole.files), policies })
             }
         }
     }
 
-    /// In a word or two.
+    /// For people.
     pub(super) fn name(&self) -> String {
         if self.version == 0 { "no policies".to_owned() } else { format!("version {}", self.version) }
     }
 }
 
-/// Shows a version, the active one unless said otherwise, and writes its files where a folder is named.
+/// Shows a version, or writes its files.
 pub(super) async fn show(client: &Client, version: Option<u64>, out: Option<&Path>) -> Result<Report, Failure> {
     let version = match version {
-        Some(version) => version,
+        Some(version) => PolicyVersionNumber(version),
         None => {
-            let answer = client.get("/api/v1/policies").await?;
-            match at(&answer, "version").as_u64() {
+            let policies = client.to::<ShowPolicies>().send().await?;
+            match policies.version {
                 Some(version) => version,
                 None if out.is_some() => return Err(Failure::Said("there are no policies to write".to_owned())),
                 None => {
-                    return Ok(Report::new(answer, "There are no policies; begin with `toolgate policy init DIR`."));
+                    return Ok(Report::new(policies, "There are no policies; begin with `toolgate policy init DIR`."));
                 }
             }
         }
     };
-    let answer = fetch(client, version).await?;
-    let files = folder::from_json(at(&answer, "files"));
+    let whole = fetch(client, version).await?;
     match out {
-        None => Ok(described(answer)),
+        None => Ok(described(&whole)),
         Some(out) => {
+            let files = folder::of_version(whole.files);
             let texts = files.iter().map(|file| (file.name.as_str(), file.text.as_str()));
             let written = folder::write_new(out, texts)?;
             let place = clean(&out.display().to_string());
@@ -69,20 +71,15 @@ pub(super) async fn show(client: &Client, version: Option<u64>, out: Option<&Pat
 }
 
 /// A sentence about a version that was just made.
-pub(super) fn made(answer: Value, how: &str) -> Report {
-    let text = format!("Version {} is active now{how}.", plain(at(&answer, "version")));
-    Report::new(answer, text)
+pub(super) fn made(made: &PolicyVersionRules, how: &str) -> Report {
+    Report::new(made, format!("Version {} is active now{how}.", made.version.version))
 }
 
-async fn fetch(client: &Client, version: u64) -> Result<Value, Failure> {
-    Ok(client.get(&format!("/api/v1/policies/versions/{version}")).await?)
+async fn fetch(client: &Client, version: PolicyVersionNumber) -> Result<PolicyVersionFiles, Failure> {
+    Ok(client.to::<ShowPolicyVersion>().at(&version).send().await?)
 }
 
-fn described(answer: Value) -> Report {
-    let members = ["version", "digest", "note", "applied_by", "created_at"];
-    let head: serde_json::Map<String, Value> =
-        members.iter().map(|name| ((*name).to_owned(), at(&answer, name).clone())).collect();
-    let rules = at(&answer, "rules").as_array().map(Vec::as_slice).unwrap_or_default();
+fn described(whole: &PolicyVersionFiles) -> Report {
     let columns = [
         ("RULE", "id"),
         ("EFFECT", "effect"),
@@ -91,14 +88,14 @@ fn described(answer: Value) -> Report {
         ("DESCRIPTION", "description"),
         ("REASON", "reason"),
     ];
-    let names: Vec<String> = folder::from_json(at(&answer, "files")).iter().map(|file| clean(&file.name)).collect();
+    let names: Vec<String> = whole.files.0.iter().map(|Object(file)| clean(&file.name)).collect();
     let text = format!(
         "{}\n{}\nFiles: {}; --out DIR writes them.\n",
-        details(&Value::Object(head)),
-        table(rules, &columns),
+        details(&json!(whole.version.version)),
+        table_of(&whole.version.rules, &columns),
         names.join(", ")
     );
-    Report::new(answer, text)
+    Report::new(whole, text)
 }
 
 #[cfg(test)]
@@ -107,10 +104,15 @@ mod tests {
 
     #[test]
     fn a_version_is_shown_with_its_rules_and_the_names_of_its_files() {
-        let rule = json!({"id": "no-exec", "file": "a.cedar", "effect": "ask", "shadow": true, "reason": null});
+        let rule = json!({
+            "id": "no-exec", "file": "a.cedar", "effect": "ask", "shadow": true, "reason": null, "description": null,
+        });
         let files = json!([{"name": "a.cedar", "text": "secret of the trade"}, {"name": "a.test.yaml", "text": ""}]);
-        let answer = json!({"version": 3, "digest": "ab", "note": null, "rules": [rule], "files": files});
-        let text = described(answer).text;
+        let whole = json!({
+            "version": 3, "digest": "ab", "note": null, "applied_by": "ann", "created_at": "2026-01-01T00:00:00Z",
+            "rules": [rule], "files": files,
+        });
+        let text = described(&serde_json::from_value(whole).unwrap()).text;
         assert!(text.contains("version:     3\n"), "{text}");
         assert!(text.contains("no-exec  ask     yes        a.cedar  -            -\n"), "{text}");
         assert!(text.ends_with("Files: a.cedar, a.test.yaml; --out DIR writes them.\n"), "{text}");

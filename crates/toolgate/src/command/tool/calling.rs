@@ -1,17 +1,18 @@
-//! A call, with whoever makes it told why it takes so long where it waits for a person.
+//! A call, with its caller told why it takes so long where it waits for an approver.
 
-use serde_json::Value;
+use toolgate_api::detached::{DetachedCall, DetachedStatus, FetchResult};
+use toolgate_api::tools::{AskedApproval, CallRequest, CallStep, InvokeTool, SucceededCall};
 
 use crate::client::{Client, ClientError, answered};
-use crate::output::{self, Report, at, clean, plain};
+use crate::output::{self, Report, clean, plain};
 
-/// Makes a call and waits for its answer, for as long as a person may take.
-pub(super) async fn call(client: &Client, body: &Value) -> Result<Value, ClientError> {
-    let mut steps = client.change_in_steps("/api/v1/tools/invoke", body).await?;
+/// Makes a call and waits for its result, for as long as an approver may take.
+pub(super) async fn call(client: &Client, body: &CallRequest) -> Result<SucceededCall, ClientError> {
+    let mut steps = client.to::<InvokeTool>().body(body).lines().await?;
     while let Some(step) = steps.next().await? {
-        match at(&step, "event").as_str() {
-            Some("asked") => output::say(&asked(at(&step, "approval"))),
-            Some("answered") => return answered(&step),
+        match step {
+            CallStep::Asked { approval } => output::say(&asked(&approval)),
+            CallStep::Answered { status, body } => return answered(status, *body),
             _ => {}
         }
     }
@@ -19,22 +20,22 @@ pub(super) async fn call(client: &Client, body: &Value) -> Result<Value, ClientE
 }
 
 /// Follows a detached call to its end.
-pub(super) async fn follow(client: &Client, path: &str) -> Result<Value, ClientError> {
+pub(super) async fn follow(client: &Client, id: &str) -> Result<SucceededCall, ClientError> {
     let mut shown = String::new();
     loop {
-        let mut steps = client.follow_steps(path).await?;
+        let mut steps = client.to::<FetchResult>().named(id).lines().await?;
         while let Some(step) = steps.next().await? {
-            match at(&step, "event").as_str() {
-                Some("state") => {
-                    let state = state(at(&step, "call"));
+            match step {
+                CallStep::State { call } => {
+                    let state = state(&call);
                     if state != shown {
                         output::say(&state);
                         shown = state;
                     }
                 }
-                Some("answered") => return answered(&step),
+                CallStep::Answered { status, body } => return answered(status, *body),
                 // The gate stops; the one that takes its place knows as much.
-                Some("interrupted") => break,
+                CallStep::Interrupted => break,
                 _ => {}
             }
         }
@@ -42,44 +43,40 @@ pub(super) async fn follow(client: &Client, path: &str) -> Result<Value, ClientE
 }
 
 /// A detached call that was accepted: its id alone on standard output.
-pub(super) fn accepted(call: Value) -> Report {
-    let id = plain(at(&call, "invocation_id"));
+pub(super) fn accepted(call: &DetachedCall) -> Report {
+    let id = call.invocation_id;
     let aside = format!("accepted; its result is fetched with `toolgate invocation result {id}`\n");
     Report::new(call, format!("{id}\n")).with_aside(aside)
 }
 
-fn state(call: &Value) -> String {
-    let shown = |name: &str| clean(at(call, name).as_str().unwrap_or_default());
-    let approvals = at(call, "approval_ids").as_array().and_then(|ids| ids.last()).and_then(Value::as_str);
-    match (shown("status").as_str(), approvals) {
-        ("waiting", Some(approval)) => {
-            format!(
-                "toolgate: this call waits for a person: {}; it is decided with `toolgate approvals`",
-                clean(approval)
-            )
+fn state(call: &DetachedCall) -> String {
+    match (call.status, call.approval_ids.last()) {
+        (DetachedStatus::Waiting, Some(approval)) => {
+            format!("toolgate: this call waits for a person: {approval}; it is decided with `toolgate approvals`")
         }
-        (status, _) => format!("toolgate: this call is {status}"),
+        (status, _) => format!("toolgate: this call is {}", plain(&serde_json::json!(status))),
     }
 }
 
-fn asked(approval: &Value) -> String {
-    let shown = |name: &str| clean(at(approval, name).as_str().unwrap_or_default());
-    format!(
-        "toolgate: this call waits for a person until {}: {}; it is answered with `toolgate approvals`",
-        shown("expires_at"),
-        shown("id")
-    )
+fn asked(approval: &AskedApproval) -> String {
+    let (id, until) = match approval {
+        AskedApproval::Whole(approval) => (approval.id, format!(" until {}", approval.expires_at)),
+        AskedApproval::Brief(approval) => (approval.id, String::new()),
+    };
+    clean(&format!("toolgate: this call waits for a person{until}: {id}; it is answered with `toolgate approvals`"))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use toolgate_api::tools::BriefApproval;
+    use toolgate_model::id::ApprovalId;
 
     use super::*;
 
     #[test]
-    fn whoever_waits_is_told_for_what_without_being_shown_anything_a_terminal_obeys() {
-        let shown = asked(&json!({"id": "appr_1\u{1b}[2J", "expires_at": "2026-01-01T00:00:00.000+00:00"}));
-        assert!(shown.contains("appr_1") && !shown.contains('\u{1b}'), "{shown}");
+    fn a_caller_that_waits_is_told_for_which_approval() {
+        let id = ApprovalId::parse("appr_01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap();
+        let shown = asked(&AskedApproval::Brief(BriefApproval { id, tool: "mail.send\u{1b}[2J".to_owned() }));
+        assert!(shown.contains("appr_01ARZ3NDEKTSV4RRFFQ69G5FAV") && !shown.contains('\u{1b}'), "{shown}");
     }
 }

@@ -4,48 +4,47 @@ use serde_json::{Map, Value};
 use toolgate_gate::refusal::Code;
 
 use super::Failure;
-use crate::client::ClientError;
-use crate::output::{align, at, clean, plain};
+use crate::client::{ClientError, Refused};
+use crate::output::{align, clean, plain};
 
 /// The refusal with all that the gate says about it, and advice: this one, or what is known of its code.
 pub(super) fn explained(error: ClientError, meant: Option<String>) -> Failure {
     let sentence = error.to_string();
     match error {
-        ClientError::Refused { body, .. } => Failure::Explained { text: explain(&sentence, &body, meant), body },
+        ClientError::Refused { body, .. } => Failure::explained(explain(&sentence, &body, meant), &body),
         other => Failure::Client(other),
     }
 }
 
-/// Members of the error object that the sentence already tells, or that help nobody.
-const EXPLAINED: [&str; 4] = ["code", "message", "stage", "grant_id"];
+/// A detail that helps nobody by itself.
+const EXPLAINED: &str = "grant_id";
 
-fn explain(sentence: &str, body: &Value, meant: Option<String>) -> String {
+fn explain(sentence: &str, body: &Refused, meant: Option<String>) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut add = |name: &str, value: String| rows.push(vec![format!("  {name}:"), value]);
-    let nothing = Map::new();
-    let error = body.get("error").and_then(Value::as_object).unwrap_or(&nothing);
-    for (name, value) in error.iter().filter(|(name, _)| !EXPLAINED.contains(&name.as_str())) {
+    let details = body.details();
+    for (name, value) in details.iter().filter(|(name, _)| *name != EXPLAINED) {
         let label = if name == "invocation_id" { "the earlier call".to_owned() } else { name.replace('_', " ") };
         add(&clean(&label), plain(value));
     }
-    if let Some(result) = body.get("result").filter(|result| !result.is_null()) {
-        add("the service said", plain(result));
-    }
-    if let Some(id) = at(body, "invocation_id").as_str() {
-        add("recorded as", plain(&Value::from(id)));
-    }
-    if let Some(advice) = meant.into_iter().chain(advice(error)).reduce(|meant, advice| format!("{meant} Or {advice}"))
+    if let Refused::Call(call) = body
+        && !call.result.is_null()
     {
+        add("the service said", plain(&call.result));
+    }
+    if let Some(id) = body.invocation() {
+        add("recorded as", id.to_string());
+    }
+    let advice = advice(body.code(), details);
+    if let Some(advice) = meant.into_iter().chain(advice).reduce(|meant, advice| format!("{meant} Or {advice}")) {
         add("what to do", advice);
     }
     format!("{sentence}\n{}", align(rows)).trim_end().to_owned()
 }
 
 /// What to do about a refusal, where it is known.
-pub(super) fn advice(error: &Map<String, Value>) -> Option<String> {
-    let text = |name: &str| error.get(name).and_then(Value::as_str);
-    let grant = text("grant_id").map_or_else(|| "GRANT".to_owned(), |id| plain(&Value::from(id)));
-    let name = text("code")?;
+pub(super) fn advice(name: &str, details: &Map<String, Value>) -> Option<String> {
+    let grant = details.get("grant_id").and_then(Value::as_str).map_or_else(|| "GRANT".to_owned(), clean);
     let code = Code::ALL.iter().find(|code| code.as_str() == name)?;
     let advice = match code {
         Code::AgentNotFound | Code::GrantNotFound | Code::ToolNotFound => {
@@ -76,25 +75,24 @@ pub(super) fn advice(error: &Map<String, Value>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use toolgate_model::id::InvocationId;
 
     use super::*;
 
     #[test]
     fn a_refusal_tells_where_and_what_to_do() {
-        let body = json!({
-            "status": "denied", "invocation_id": "inv_1",
-            "error": {
-                "code": "GRANT_PARAMETER_DENIED", "message": "`amount` is too large", "stage": "constrain",
-                "grant_id": "grant_1", "path": "parameters.amount", "rule": "at most 5000",
-            },
-        });
+        let details = json!({"grant_id": "grant_1", "path": "parameters.amount", "rule": "at most 5000"});
+        let mut body = Refused::sample("GRANT_PARAMETER_DENIED", "`amount` is too large", details);
+        if let Refused::Request(body) = &mut body {
+            body.invocation_id = InvocationId::parse("inv_01KGYB3881EC1R60R30C1G60R3").ok();
+        }
         let text = explain("`amount` is too large [GRANT_PARAMETER_DENIED]", &body, None);
         assert_eq!(
             text,
             "`amount` is too large [GRANT_PARAMETER_DENIED]\n  \
              path:         parameters.amount\n  \
              rule:         at most 5000\n  \
-             recorded as:  inv_1\n  \
+             recorded as:  inv_01KGYB3881EC1R60R30C1G60R3\n  \
              what to do:   stay within the grant; `toolgate grant show grant_1` shows its limits"
         );
     }

@@ -4,11 +4,17 @@
 use std::collections::BTreeSet;
 
 use http::StatusCode;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use toolgate_api::agents::{ShowAgent, Whoami};
+use toolgate_api::credentials::ListCredentials;
+use toolgate_api::parameters::{Cursor, Limit, Paging};
+use toolgate_api::tools::{GrantedQuery, ListGrantedTools, ListTools, ListToolsOfService};
+use toolgate_api::vaults::{ListVaults, Vault};
 
 use super::access::{Missing, PrincipalAccess, Tool};
-use super::{Failure, first_line, names_of, object};
-use crate::client::{Client, ClientError, escaped, with_query};
+use super::{Failure, first_line, names_of, object, typed_option};
+use crate::client::{Client, ClientError};
 use crate::output::{Report, align, at, clean, clean_lines, plain, table};
 
 /// Every tool that is seen, for somebody.
@@ -20,16 +26,12 @@ pub(super) struct Listing {
 
 impl Listing {
     /// Asks the gate. Without an agent it is about whoever asks.
-    pub(super) async fn fetch(
-        client: &Client,
-        service: Option<&str>,
-        agent: Option<String>,
-    ) -> Result<Self, ClientError> {
-        let own = client.get("/api/v1/whoami").await?;
+    pub(super) async fn fetch(client: &Client, service: Option<&str>, agent: Option<String>) -> Result<Self, Failure> {
+        let own = json!(client.to::<Whoami>().send().await?);
         let own_id = at(&own, "id").as_str().unwrap_or_default().to_owned();
         let agent = agent.unwrap_or_else(|| own_id.clone());
-        let path = with_query("/api/v1/tools/granted", &[("agent_id", Some(agent.clone()))]);
-        let mut granted = elements(client.get(&path).await?, "tools");
+        let query = GrantedQuery { agent_id: typed_option("agent_id", Some(&agent))? };
+        let mut granted = rows(&client.to::<ListGrantedTools>().query(&query).send().await?.tools);
         granted.retain(|row| service.is_none_or(|service| at(row, "service") == service));
         let principal = if agent == own_id { Some(own.clone()) } else { principal(client, &own, &agent).await? };
         let mut access = PrincipalAccess { principal, granted, credentials: None };
@@ -203,9 +205,12 @@ fn declared_by_grant(row: &Value) -> Map<String, Value> {
 }
 
 async fn visible(client: &Client, service: Option<&str>) -> Result<Vec<Value>, ClientError> {
-    let path = service.map_or_else(String::new, |service| format!("/{}", escaped(service)));
-    match client.get(&format!("/api/v1/tools{path}")).await {
-        Ok(answer) => Ok(elements(answer, "services")),
+    let listed = match service {
+        Some(service) => client.to::<ListToolsOfService>().named(service).send().await.map(|listed| listed.services),
+        None => client.to::<ListTools>().send().await.map(|listed| listed.services),
+    };
+    match listed {
+        Ok(services) => Ok(rows(&services)),
         Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -216,40 +221,46 @@ async fn principal(client: &Client, own: &Value, agent: &str) -> Result<Option<V
     if !may(own, "agents.manage") {
         return Ok(None);
     }
-    client.get(&format!("/api/v1/agents/{}", escaped(agent))).await.map(Some)
+    Ok(Some(json!(client.to::<ShowAgent>().named(agent).send().await?)))
 }
 
 async fn credentials(client: &Client) -> Result<Vec<Value>, ClientError> {
     let mut found = Vec::new();
-    for vault in pages(client, "/api/v1/vaults", "vaults").await? {
-        let is_empty = at(&vault, "credentials").as_array().is_none_or(Vec::is_empty);
-        if let Some(id) = at(&vault, "id").as_str().filter(|_| !is_empty) {
-            let path = format!("/api/v1/vaults/{}/credentials", escaped(id));
-            found.extend(pages(client, &path, "credentials").await?);
+    for vault in vaults(client).await?.iter().filter(|vault| !vault.credentials.is_empty()) {
+        let mut cursor = None;
+        loop {
+            let request = client.to::<ListCredentials>().at(&vault.id).query(&whole_page(cursor));
+            let page = request.send().await?;
+            found.extend(rows(&page.credentials));
+            cursor = page.next_cursor.0;
+            if cursor.is_none() {
+                break;
+            }
         }
     }
     Ok(found)
 }
 
-/// All pages of a list.
-async fn pages(client: &Client, path: &str, name: &str) -> Result<Vec<Value>, ClientError> {
+async fn vaults(client: &Client) -> Result<Vec<Vault>, ClientError> {
     let mut found = Vec::new();
     let mut cursor = None;
     loop {
-        let answer = client.get(&with_query(path, &[("limit", Some("1000".to_owned())), ("cursor", cursor)])).await?;
-        cursor = at(&answer, "next_cursor").as_str().map(str::to_owned);
-        found.extend(elements(answer, name));
+        let page = client.to::<ListVaults>().query(&whole_page(cursor)).send().await?;
+        found.extend(page.vaults);
+        cursor = page.next_cursor.0;
         if cursor.is_none() {
             return Ok(found);
         }
     }
 }
 
-fn elements(mut answer: Value, name: &str) -> Vec<Value> {
-    match answer.get_mut(name).map(Value::take) {
-        Some(Value::Array(elements)) => elements,
-        _ => Vec::new(),
-    }
+fn whole_page(cursor: Option<String>) -> Paging {
+    Paging { limit: Some(Limit(Limit::MAXIMUM)), cursor: cursor.map(Cursor) }
+}
+
+/// As the table and the report show them.
+fn rows<T: Serialize>(things: &[T]) -> Vec<Value> {
+    things.iter().map(|thing| json!(thing)).collect()
 }
 
 fn may(principal: &Value, permission: &str) -> bool {

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 use toolgate_model::time::Timestamp;
 
-use super::diff::{Change, difference};
 use super::text::{Line, Tone, cut, exact, shown, width, wrapped};
 use crate::command::approvals::approval::{Approval, Level, Part, PartState};
+use crate::command::diff::{Change, all_lines};
 
 /// How far values stand from the left.
 const INDENT: usize = 14;
@@ -223,7 +223,7 @@ impl Card {
             self.lines.push(Line::of(Tone::Faint, &format!("  {name}")));
         }
         let room = self.cells.saturating_sub(4);
-        for change in difference(old, new) {
+        for change in all_lines(old, new) {
             let (tone, sign, line) = match change {
                 Change::Same(line) => (Tone::Faint, "  │ ", line),
                 Change::Old(line) => (Tone::Bad, "- │ ", line),

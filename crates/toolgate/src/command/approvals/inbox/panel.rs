@@ -4,7 +4,7 @@ use super::press::prefixes;
 use super::state::Rule;
 use super::text::{Line, Tone, wrapped};
 use crate::command::approvals::approval::{Approval, Offer};
-use crate::command::approvals::decide::Reach;
+use toolgate_model::approval::RequestedReach as Reach;
 
 const KEYS: [(&str, &str); 14] = [
     ("↑ ↓ k j", "choose a call"),

@@ -8,7 +8,8 @@ use super::screen::Layout;
 use super::state::{Effect, Inbox, Mode, Purpose, Rule, SETTLING};
 use super::text::Tone;
 use crate::command::approvals::approval::Approval;
-use crate::command::approvals::decide::{Answer, Reach, StandingRequest};
+use crate::command::approvals::decide::{Answer, StandingRequest};
+use toolgate_model::approval::RequestedReach as Reach;
 
 /// The longest line that can be written.
 const MAX_LINE: usize = 1_000;

@@ -12,9 +12,10 @@ use super::screen::{Layout, Size};
 use super::text::{Line, Tone};
 use crate::client::ClientError;
 use crate::command::approvals::approval::Approval;
-use crate::command::approvals::decide::{self, Answer, Reach};
+use crate::command::approvals::decide::{self, Answer};
 use crate::command::approvals::feed::News;
 use crate::output::{at, plain};
+use toolgate_model::approval::RequestedReach as Reach;
 
 /// For how long keys are ignored after the card has changed by itself: they were meant for the one before.
 pub(super) const SETTLING: Duration = Duration::from_millis(500);
@@ -254,14 +255,14 @@ fn refusal(id: &str, error: &ClientError) -> (String, bool) {
     let ClientError::Refused { body, .. } = error else {
         return (format!("not sent: {error}; whether it arrived will be seen when the gate answers"), false);
     };
-    let described = |name: &str| plain(at(body, &format!("error.{name}")));
-    match at(body, "error.code").as_str() {
-        Some("APPROVAL_DECIDED") => {
+    let described = |name: &str| plain(body.detail(name).unwrap_or(&Value::Null));
+    match body.code() {
+        "APPROVAL_DECIDED" => {
             let who = format!("{} by {} ({})", described("status"), described("decided_by"), described("channel"));
             (format!("too late: {id} was {who}"), true)
         }
-        Some("APPROVAL_ENDED") => (format!("too late: {id} is {}", described("status").replace('_', " ")), true),
-        Some("APPROVAL_NOT_FOUND") => (format!("{id} is not there any more"), true),
+        "APPROVAL_ENDED" => (format!("too late: {id} is {}", described("status").replace('_', " ")), true),
+        "APPROVAL_NOT_FOUND" => (format!("{id} is not there any more"), true),
         _ => (error.to_string(), false),
     }
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::super::testing::{at, described, inbox, seen};
 use super::*;
+use crate::client::Refused;
 
 fn happened(status: &str, changes: Value) -> News {
     let mut approval = described(1, changes);
@@ -13,9 +14,7 @@ fn happened(status: &str, changes: Value) -> News {
 }
 
 fn refused(code: &str, details: Value) -> ClientError {
-    let mut error = json!({"code": code, "message": "said no"});
-    error.as_object_mut().unwrap().extend(details.as_object().unwrap().clone());
-    ClientError::Refused { status: StatusCode::CONFLICT, body: Box::new(json!({"error": error})) }
+    ClientError::Refused { status: StatusCode::CONFLICT, body: Box::new(Refused::sample(code, "said no", details)) }
 }
 
 fn ids(inbox: &Inbox) -> Vec<&str> {
