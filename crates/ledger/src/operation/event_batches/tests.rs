@@ -1,3 +1,5 @@
+//! Batches of events: what is written can be read, in full and by heading.
+
 use super::*;
 
 fn heading(run: &str) -> String {
