@@ -19,7 +19,7 @@ use crate::glance::commands;
 use crate::links::Links;
 use crate::place::{Directory, Place};
 use crate::shell::{MAX_BYTES, read};
-use crate::visible::{first_hidden, mixed_scripts};
+use toolgate_model::visible::{first_hidden, mixed_scripts};
 
 /// The most notes that anybody reads.
 const NOTES: usize = 12;

@@ -43,3 +43,4 @@ pub mod strict_yaml;
 pub mod text;
 pub mod time;
 pub mod trace_context;
+pub mod visible;

@@ -2,7 +2,7 @@
 
 use toolgate_gate::ports::approver::RiskLevel;
 
-use crate::visible::visible;
+use toolgate_model::visible::visible;
 
 /// How much of a text a note repeats.
 const SHOWN: usize = 60;
