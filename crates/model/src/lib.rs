@@ -25,6 +25,7 @@ pub mod invocation;
 pub mod json_schema;
 pub mod key;
 pub mod merkle;
+pub mod mount;
 pub mod openwop_event;
 mod parameter_name;
 pub mod permission;

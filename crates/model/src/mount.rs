@@ -1,0 +1,3 @@
+//! Mounted MCP servers.
+
+pub mod lint;
