@@ -19,6 +19,8 @@ pub enum Action {
     Http,
     /// Sends a request as the caller wrote it, without a credential.
     Fetch,
+    /// Sends a request to a mounted MCP server, over HTTP or to a process of this machine, with the credential of a grant.
+    Mcp,
     /// Uses a tool of the machine that the gate runs on.
     Workspace,
     /// Asks an approver a question, whose answer is the result.
@@ -30,15 +32,13 @@ pub enum Action {
 }
 
 impl Action {
-    /// What a call of a tool of a registered service does, by the source that its definition names: so far all are called
-    /// over HTTP.
+    /// What a call of a tool of a registered service does, by the source that its definition names.
     pub(crate) fn of_service(source: SourceKind) -> Self {
         match source {
-            SourceKind::Connector
-            | SourceKind::HostExtension
-            | SourceKind::Mcp
-            | SourceKind::NodePack
-            | SourceKind::Workflow => Self::Http,
+            SourceKind::Mcp => Self::Mcp,
+            SourceKind::Connector | SourceKind::HostExtension | SourceKind::NodePack | SourceKind::Workflow => {
+                Self::Http
+            }
         }
     }
 
@@ -47,6 +47,7 @@ impl Action {
         match self {
             Self::Http => "http",
             Self::Fetch => "fetch",
+            Self::Mcp => "mcp",
             Self::Workspace => "workspace",
             Self::Question => "question",
             Self::ClientExecuted => "client-executed",
@@ -58,6 +59,7 @@ impl Action {
     pub fn transport(self) -> Transport {
         match self {
             Self::Http | Self::Fetch => Transport::Http,
+            Self::Mcp => Transport::Mcp,
             Self::Workspace | Self::Question | Self::ClientExecuted | Self::Conformance { .. } => Transport::Native,
         }
     }

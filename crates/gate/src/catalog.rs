@@ -97,6 +97,11 @@ impl Tool {
         Self { required_scopes, ..self }
     }
 
+    /// Whether it is a tool of a mounted server that is a process of this machine.
+    pub(crate) fn is_process(&self) -> bool {
+        self.action == Action::Mcp && self.base_url.is_none()
+    }
+
     /// `service.tool`: its name in calls, limits, approvals and the log.
     pub fn qualified_name(&self) -> &str {
         &self.qualified_name

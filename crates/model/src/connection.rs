@@ -74,6 +74,8 @@ pub enum AuthPlacement {
         /// The name of the parameter.
         name: String,
     },
+    /// Nowhere: the service needs none.
+    Nowhere,
 }
 
 /// Where and how tokens are renewed.
@@ -142,6 +144,7 @@ impl AuthPlacement {
                 let name = FoldedName::of(name);
                 request.url.query_pairs().any(|(taken, _)| FoldedName::of(&taken).may_be(&name))
             }
+            Self::Nowhere => false,
         }
     }
 }

@@ -103,8 +103,8 @@ pub enum DescriptorError {
         /// Where it comes from.
         from: SourceKind,
     },
-    /// A service that is neither of the two kinds that definitions describe.
-    #[error("a service definition describes tools of source connector or host-extension, not {from}")]
+    /// A service that is none of the kinds that definitions describe.
+    #[error("a service definition describes tools of source connector, host-extension or mcp, not {from}")]
     Service {
         /// What was asked for.
         from: SourceKind,
@@ -146,7 +146,9 @@ impl ToolDescriptor {
         tool: &ToolDefinition,
     ) -> Result<Self, DescriptorError> {
         let tool_id = match source {
-            SourceKind::Connector | SourceKind::HostExtension => ToolId::of_service(source, service, name),
+            SourceKind::Connector | SourceKind::HostExtension | SourceKind::Mcp => {
+                ToolId::of_service(source, service, name)
+            }
             _ => None,
         };
         Self::new(DescriptorFields {

@@ -26,10 +26,12 @@ pub use self::http_mapping::{
     RenderedRequest, SuccessCodes,
 };
 pub use self::logging::{FieldRule, LoggingRule};
+pub use self::mcp_mapping::{HiddenCharacters, McpMapping, McpMethod, definition_hash};
 
 mod declarations;
 mod http_mapping;
 mod logging;
+mod mcp_mapping;
 mod parameters;
 pub(crate) mod reading;
 mod wire;
@@ -53,9 +55,9 @@ pub struct ServiceDefinition {
     pub version: ServiceVersion,
     /// What it is, for people and agents.
     pub description: Option<String>,
-    /// What backs its tools: a connector or a host extension.
+    /// What backs its tools: a connector, a host extension or a mounted MCP server.
     pub source: SourceKind,
-    /// Where it is, unless the credential says otherwise.
+    /// Where it is, unless the credential says otherwise. A mounted MCP server without one is a process of this machine.
     pub base_url: Option<BaseUrl>,
     /// What can be called.
     pub tools: BTreeMap<ToolName, ToolDefinition>,
@@ -98,6 +100,10 @@ pub struct ToolDefinition {
     pub estimated_cost: Option<Cost>,
     /// How a call becomes a request.
     pub http: Option<HttpMapping>,
+    /// How a call becomes a request to a mounted MCP server.
+    ///
+    /// INVARIANT: set for the tools of services whose source is [`SourceKind::Mcp`], and for no others.
+    pub mcp: Option<McpMapping>,
     /// What the log keeps of the parameters.
     pub logging: LoggingRule,
     /// What policies and guardians know it by, besides its name.
@@ -134,6 +140,7 @@ impl ToolDefinition {
             idempotent: false,
             estimated_cost: None,
             http: None,
+            mcp: None,
             logging: LoggingRule::default(),
             labels: BTreeSet::new(),
             timeout: None,

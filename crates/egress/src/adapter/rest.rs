@@ -26,6 +26,7 @@ impl Adapter for Rest {
         redactor: &mut Redactor,
     ) -> Result<InboundResponse, SourceFailure> {
         let secret = match outbound.auth_type {
+            _ if *outbound.placement == AuthPlacement::Nowhere => Secret::new(String::new()),
             AuthType::BasicAuth => {
                 let pair = user_and_password(&outbound.material)?;
                 // A short password is not looked for in encodings. Together with the name it is.
@@ -58,6 +59,7 @@ pub(super) async fn present(
             url.query_pairs_mut().append_pair(name, secret.expose());
             outbound.send(client, &url, Vec::new()).await
         }
+        AuthPlacement::Nowhere => outbound.send(client, &outbound.request.url, Vec::new()).await,
     }
 }
 
