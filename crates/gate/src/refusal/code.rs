@@ -155,6 +155,14 @@ codes! {
     MasterKeyRetired, Conflict => "MASTER_KEY_RETIRED",
     /// The path exists, the method does not.
     MethodNotAllowed, Invalid => "METHOD_NOT_ALLOWED",
+    /// Definitions with blocking findings, without an override.
+    MountBlocked, Conflict => "MOUNT_BLOCKED",
+    /// Something else is there than what the person was shown.
+    MountChanged, Conflict => "MOUNT_CHANGED",
+    /// The server cannot be reached, or does not speak the protocol.
+    MountFailed, BadGateway => "MOUNT_FAILED",
+    /// No such mount.
+    MountNotFound, NotFound => "MOUNT_NOT_FOUND",
     /// The call was cut off; the service may have carried it out or not.
     OutcomeUnknown, Conflict => "OUTCOME_UNKNOWN",
     /// The gate has as much to do as it takes on, or is about to stop.
@@ -187,6 +195,8 @@ codes! {
     ScopeUnavailable, Invalid => "SCOPE_UNAVAILABLE",
     /// The service answered with an error.
     ServiceError, BadGateway => "SERVICE_ERROR",
+    /// A service that is a mount, which is not changed by its definition.
+    ServiceMounted, Conflict => "SERVICE_MOUNTED",
     /// No such service in the registry.
     ServiceNotFound, NotFound => "SERVICE_NOT_FOUND",
     /// No such tool session, or it has come to its end.
@@ -203,6 +213,8 @@ codes! {
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
     /// More requests of one key than may be in flight.
     TooManyInFlight, TooMany => "TOO_MANY_IN_FLIGHT",
+    /// More mounts of one tenant than may be.
+    TooManyMounts, TooMany => "TOO_MANY_MOUNTS",
     /// More policy simulations than may run at a time.
     TooManySimulations, TooMany => "TOO_MANY_SIMULATIONS",
     /// More tool sessions of one principal than may be open.

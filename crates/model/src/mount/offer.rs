@@ -14,6 +14,10 @@ use crate::visible::visible;
 pub const TOOL_LIMIT: usize = 512;
 /// The largest definition that is kept, in bytes of canonical JSON.
 pub const DEFINITION_LIMIT: usize = 64 * 1024;
+/// How deep a definition may be nested that is kept.
+const DEPTH_LIMIT: usize = 64;
+/// The largest offer that is kept, in bytes of canonical JSON.
+const OFFER_LIMIT: usize = 8 * 1024 * 1024;
 /// The longest name of a tool, in bytes.
 const NAME_LIMIT: usize = 256;
 
@@ -43,21 +47,39 @@ impl Offer {
         listed: impl IntoIterator<Item = (String, Value)>,
     ) -> Result<Self, String> {
         let mut tools = BTreeMap::new();
-        let mut ignored = Vec::new();
+        let (mut ignored, mut total) = (Vec::new(), 0usize);
         for (name, definition) in listed {
             if check_line(&name, NAME_LIMIT).is_err() {
                 ignored.push(visible(&name).chars().take(64).collect());
                 continue;
             }
             let hash = definition_hash(&definition);
-            let definition = Some(definition).filter(|kept| to_canonical(kept).len() <= DEFINITION_LIMIT);
+            let length = to_canonical(&definition).len();
+            let is_kept = length <= DEFINITION_LIMIT && depth(&definition) <= DEPTH_LIMIT;
+            let definition = Some(definition).filter(|_| is_kept);
+            total += if is_kept { length } else { 0 };
             let seen = SeenDefinition { definition, hash: hash.clone() };
             tools.insert((name.clone(), hash), OfferedDefinition { name, seen });
-            if tools.len() > TOOL_LIMIT {
-                return Err(format!("it lists more than {TOOL_LIMIT} tools"));
+            if tools.len() > TOOL_LIMIT || total > OFFER_LIMIT {
+                return Err(format!("it lists more than {TOOL_LIMIT} tools, or more than {OFFER_LIMIT} bytes"));
             }
         }
         ignored.truncate(16);
         Ok(Self { era, server, tools: tools.into_values().collect(), ignored })
     }
+}
+
+/// How deep a value is nested.
+fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(value, 0usize)];
+    while let Some((value, depth)) = open.pop() {
+        deepest = deepest.max(depth);
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
+            _ => {}
+        }
+    }
+    deepest
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::canonical::to_canonical;
 use crate::merkle::sha256;
+use crate::scope::Scope;
 
 /// The most that is kept of each text of a server, in bytes.
 const NAME_LIMIT: usize = 256;
@@ -34,6 +35,14 @@ pub enum Capability {
 
 impl Capability {
     pub const ALL: [Self; 3] = [Self::Completions, Self::Prompts, Self::Resources];
+
+    /// The scope of the tools by which it is forwarded.
+    pub fn scope(self) -> &'static str {
+        match self {
+            Self::Completions | Self::Prompts => "prompts.read",
+            Self::Resources => "resources.read",
+        }
+    }
 
     /// As the protocol writes it.
     pub fn as_str(self) -> &'static str {
@@ -71,6 +80,11 @@ impl ServerIdentity {
             members.remove("version");
         }
         format!("sha256:{}", sha256(&to_canonical(&pinned)).to_hex())
+    }
+
+    /// The scopes of what is forwarded besides tools.
+    pub fn scopes(&self) -> impl Iterator<Item = Scope> {
+        self.capabilities.iter().filter_map(|capability| Scope::parse(capability.scope()).ok())
     }
 
     /// As it is stored and shown.

@@ -94,8 +94,7 @@ fn forwarded(capability: Capability, mount: &Mount) -> Result<Vec<(ToolName, Too
             &[("mcp.complete", McpMethod::Complete, &completion, &["ref", "argument"], "Completes an argument.")]
         }
     };
-    let scope = if capability == Capability::Resources { "resources.read" } else { "prompts.read" };
-    let scope = Scope::parse(scope).map_err(|error| refuse("scope", error.to_string()))?;
+    let scope = Scope::parse(capability.scope()).map_err(|error| refuse("scope", error.to_string()))?;
     let tool = |&(name, method, properties, required, told): &(&str, McpMethod, &Value, &[&str], &str)| {
         let name = ToolName::parse(name).map_err(|error| refuse("name", error.to_string()))?;
         let mut mapping = McpMapping::of_method(method);
