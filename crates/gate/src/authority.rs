@@ -19,6 +19,7 @@ use crate::settings::Settings;
 
 pub use self::approvals::ApprovalAdministration;
 pub use self::audit::AuditReader;
+pub use self::mounts::MountAdministration;
 pub use self::policies::PolicyAdministration;
 
 pub mod access;
@@ -31,6 +32,7 @@ pub mod descriptors;
 pub mod discovery;
 pub mod grants;
 pub mod invocations;
+pub mod mounts;
 pub mod policies;
 pub mod principals;
 pub mod services;

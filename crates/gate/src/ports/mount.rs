@@ -9,7 +9,7 @@ use toolgate_model::principal::TenantId;
 
 pub use toolgate_model::mount::McpEra;
 
-use super::source::{Access, SourceFailure};
+use super::source::{Access, FailureKind, SourceFailure};
 use crate::call::{placement_of, usual_adapter};
 use crate::refusal::{Code, Refusal};
 
@@ -18,6 +18,16 @@ use crate::refusal::{Code, Refusal};
 pub trait MountLink: Send + Sync {
     /// Asks a server who it is and what it offers. With access where the mount has a credential.
     async fn inspect(&self, mount: &MountTarget, access: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure>;
+}
+
+/// No connection to mounted servers: for a gate that has none.
+pub struct NoMounts;
+
+#[async_trait]
+impl MountLink for NoMounts {
+    async fn inspect(&self, _: &MountTarget, _: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure> {
+        Err(SourceFailure::not_sent(FailureKind::NotExecutable, "this gate has no connections to MCP servers"))
+    }
 }
 
 /// Is told what the connection to mounted servers notices.
