@@ -66,7 +66,7 @@ pub(crate) fn broken(error: &hyper::Error) -> SendError {
 }
 
 /// Refuses answers whose end two readers could see in different places.
-fn check_framing(status: u16, headers: &HeaderMap) -> Result<(), SendError> {
+pub(crate) fn check_framing(status: u16, headers: &HeaderMap) -> Result<(), SendError> {
     let refused = |reason| Err(SendError::BrokenResponse { reason });
     if status == 101 {
         return refused("switches to another protocol, which nobody asked for");

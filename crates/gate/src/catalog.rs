@@ -41,6 +41,7 @@ pub struct Tool {
     pub required_scopes: Vec<String>,
     qualified_name: String,
     schema: OnceLock<Result<Schema, SchemaError>>,
+    returns: OnceLock<Result<Schema, SchemaError>>,
     descriptor: OnceLock<Result<Arc<ToolDescriptor>, DescriptorError>>,
 }
 
@@ -60,6 +61,7 @@ impl Tool {
             action: Action::Http,
             source: SourceKind::Connector,
             schema: OnceLock::new(),
+            returns: OnceLock::new(),
             descriptor: OnceLock::new(),
         }
     }
@@ -151,16 +153,29 @@ impl Tool {
         self.definition.check_sent_names(parameters)
     }
 
+    /// Checks a result against the schema of results. A schema that does not compile admits nothing.
+    pub(crate) fn check_result(&self, result: &Value) -> Result<(), SchemaViolation> {
+        let Some(schema) = &self.definition.returns else { return Ok(()) };
+        match self.returns.get_or_init(|| Schema::compile(schema)) {
+            Ok(schema) => schema.check(result),
+            Err(error) => Err(unusable_schema(error)),
+        }
+    }
+
     fn check_schema(&self, parameters: &Value) -> Result<(), SchemaViolation> {
         let Some(schema) = &self.definition.parameters else { return Ok(()) };
         match self.schema.get_or_init(|| Schema::compile(schema)) {
             Ok(schema) => schema.check_parameters(parameters),
-            Err(error) => Err(SchemaViolation {
-                path: String::new(),
-                rule: "schema".to_owned(),
-                reason: format!("the tool's schema cannot be used: {error}"),
-            }),
+            Err(error) => Err(unusable_schema(error)),
         }
+    }
+}
+
+fn unusable_schema(error: &SchemaError) -> SchemaViolation {
+    SchemaViolation {
+        path: String::new(),
+        rule: "schema".to_owned(),
+        reason: format!("the tool's schema cannot be used: {error}"),
     }
 }
 

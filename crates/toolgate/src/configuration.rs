@@ -23,6 +23,7 @@ use crate::telemetry::CallLog;
 
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
+pub use self::mounts::MountEntry;
 use self::keys::Key;
 pub use self::network::NetworkSettings;
 use self::resolve::{Resolved, resolve};
@@ -32,6 +33,7 @@ pub use self::webhook::WebhookSettings;
 pub mod example;
 mod file;
 mod guardians;
+mod mounts;
 pub mod keys;
 mod network;
 mod resolve;
@@ -124,6 +126,8 @@ pub struct Configuration {
     pub max_lookups: usize,
     /// Who is asked about calls, and what is agreed with those who ask.
     pub guardians: GuardianSettings,
+    /// The MCP servers that are processes of this machine.
+    pub mounts: Vec<MountEntry>,
     /// How long guardians have for one event, all together.
     pub guardian_budget: Duration,
     /// Where approvals are told of, where anybody is.
@@ -279,7 +283,9 @@ impl Configuration {
             Some(file) => guardians::read(&file)?,
             None => GuardianSettings::default(),
         };
-        let own_files = [resolved.file().cloned(), environment.configuration_home()];
+        let mounts_file = resolved.optional_path(&keys::MOUNTS_FILE);
+        let mounts = mounts_file.as_deref().map(mounts::read).transpose()?.unwrap_or_default();
+        let own_files = [resolved.file().cloned(), environment.configuration_home(), mounts_file];
         Ok(Self {
             own_files: own_files.into_iter().flatten().chain(guardians.files.iter().cloned()).collect(),
             network,
@@ -298,6 +304,7 @@ impl Configuration {
             max_outbound: resolved.count(&keys::MAX_OUTBOUND)?,
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
+            mounts,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment)?,
             openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },

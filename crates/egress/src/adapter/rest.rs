@@ -28,12 +28,12 @@ impl Adapter for Rest {
         let secret = match outbound.auth_type {
             _ if *outbound.placement == AuthPlacement::Nowhere => Secret::new(String::new()),
             AuthType::BasicAuth => {
-                let pair = user_and_password(&outbound.material)?;
+                let pair = user_and_password(outbound.material)?;
                 // A short password is not looked for in encodings. Together with the name it is.
                 redactor.add(&pair);
                 Secret::new(STANDARD.encode(pair.expose()))
             }
-            auth_type => presented(auth_type, &outbound.material)?,
+            auth_type => presented(auth_type, outbound.material)?,
         };
         present(client, &outbound, &secret).await
     }

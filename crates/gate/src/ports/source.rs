@@ -138,6 +138,8 @@ pub enum FailureKind {
     NotExecutable,
     /// The gate has too much to do: nothing was sent, and the same call may succeed later.
     Overloaded,
+    /// The server behind the tool offers another definition than the accepted one: nothing was sent.
+    Quarantined,
     /// The way to the service: names, addresses, connections, time.
     Proxy,
     /// The service answered with an error.

@@ -225,6 +225,8 @@ codes! {
     ToolAmbiguous, Invalid => "TOOL_AMBIGUOUS",
     /// A tool that lacks something to be called.
     ToolNotExecutable, Conflict => "TOOL_NOT_EXECUTABLE",
+    /// The server of the tool has changed it since it was accepted.
+    ToolQuarantined, Conflict => "TOOL_QUARANTINED",
     /// No such tool, or none that the agent may use.
     ToolNotFound, NotFound => "TOOL_NOT_FOUND",
     /// The agent's calls of this tool are used up for now.

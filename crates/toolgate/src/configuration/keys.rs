@@ -235,6 +235,8 @@ keys! {
         "How many processes and threads a command may have. Linux does not hold root to it.";
     WORKSPACE_FILE_SIZE = "workspace.max_file_mib": Kind::Integer { least: 1, most: 16_777_216 }, Fallback::Example, "4096", None, "TOOLGATE_WORKSPACE_MAX_FILE_MIB",
         "How large a file that a command writes may become, in MiB.";
+    MOUNTS_FILE = "mounts.file": Kind::Path, Fallback::Nothing, r#""mounts.toml""#, None, "TOOLGATE_MOUNTS_FILE",
+        "A file with the mounted MCP servers that the gate runs as processes of this machine. Default: none.";
     GUARDIANS_FILE = "guardians.file": Kind::Path, Fallback::Nothing, r#""guardians.toml""#, None, "TOOLGATE_GUARDIANS_FILE",
         "A file with the guardians that are asked about calls and results, and with what is agreed with runtimes that ask at /v1/hooks/aos. Default: none.";
     GUARDIANS_BUDGET = "guardians.budget_milliseconds": Kind::Integer { least: 1, most: 120_000 }, Fallback::Example, "2000", None, "TOOLGATE_GUARDIANS_BUDGET_MILLISECONDS",

@@ -77,7 +77,7 @@ impl<'a> TokenExchange<'a> {
         // A grant narrows where its tool may go. Where tokens come from is the credential's own matter.
         let own_hosts = connection.allowed_hosts.as_ref();
         let request = OutboundRequest {
-            pool: self.outbound.credential.into(),
+            pool: self.outbound.pool,
             method: Method::POST,
             url: &self.endpoint.url,
             headers: headers(material, place)?,

@@ -35,8 +35,9 @@ async fn call(fixture: &Fixture, shelf: &Shelf) -> Outcome {
 
 /// The same by a client that is there already: to make one takes its time.
 async fn call_by(client: &GuardedClient, fixture: &Fixture, shelf: &Shelf) -> Outcome {
-    let outbound = fixture.outbound(shelf.current().await, shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = shelf.current().await;
+    let outbound = fixture.outbound(&material, shelf);
+    let mut redactor = Redactor::new(&material);
     let response = OAuth2.carry_out(client, outbound, &mut redactor).await;
     Outcome { response, redactor }
 }
@@ -151,8 +152,8 @@ async fn many_calls_at_once_make_one_exchange() {
     let stale = shelf.current().await;
     let client = local_client();
     let calls = (0..64).map(|_| async {
-        let outbound = fixture.outbound(copy(&stale), &shelf);
-        let mut redactor = Redactor::new(&outbound.material);
+        let outbound = fixture.outbound(&stale, &shelf);
+        let mut redactor = Redactor::new(&stale);
         let response = OAuth2.carry_out(&client, outbound, &mut redactor).await;
         (response.unwrap().status, redactor.hides(&server.access_token()))
     });

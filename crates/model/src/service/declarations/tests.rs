@@ -79,7 +79,7 @@ fn a_definition_describes_connectors_host_extensions_and_mounted_servers_only() 
         assert_eq!(refusal(&definition), expected);
     }
     let definition = json!({"service": "a", "version": "1", "tools": {}, "source": "shell"});
-    assert_eq!(refusal(&definition), "`source` must be one of connector, host-extension");
+    assert_eq!(refusal(&definition), "`source` must be one of connector, host-extension, mcp");
 }
 
 #[test]
