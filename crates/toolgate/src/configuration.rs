@@ -23,8 +23,8 @@ use crate::telemetry::CallLog;
 
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
-pub use self::mounts::MountEntry;
 use self::keys::Key;
+pub use self::mounts::MountEntry;
 pub use self::network::NetworkSettings;
 use self::resolve::{Resolved, resolve};
 pub use self::telemetry::TelemetrySettings;
@@ -33,8 +33,8 @@ pub use self::webhook::WebhookSettings;
 pub mod example;
 mod file;
 mod guardians;
-mod mounts;
 pub mod keys;
+mod mounts;
 mod network;
 mod resolve;
 mod telemetry;
@@ -128,6 +128,8 @@ pub struct Configuration {
     pub guardians: GuardianSettings,
     /// The MCP servers that are processes of this machine.
     pub mounts: Vec<MountEntry>,
+    /// How often mounted servers are inspected.
+    pub check_mounts_every: Duration,
     /// How long guardians have for one event, all together.
     pub guardian_budget: Duration,
     /// Where approvals are told of, where anybody is.
@@ -305,6 +307,7 @@ impl Configuration {
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
             mounts,
+            check_mounts_every: resolved.seconds(&keys::MOUNTS_CHECK)?,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment)?,
             openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },

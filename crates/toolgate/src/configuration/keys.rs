@@ -237,6 +237,8 @@ keys! {
         "How large a file that a command writes may become, in MiB.";
     MOUNTS_FILE = "mounts.file": Kind::Path, Fallback::Nothing, r#""mounts.toml""#, None, "TOOLGATE_MOUNTS_FILE",
         "A file with the mounted MCP servers that the gate runs as processes of this machine. Default: none.";
+    MOUNTS_CHECK = "mounts.check_seconds": Kind::Integer { least: 10, most: 86_400 }, Fallback::Example, "300", None, "TOOLGATE_MOUNTS_CHECK_SECONDS",
+        "How often each mounted MCP server is inspected for changed definitions. A change that a server announces is looked at immediately.";
     GUARDIANS_FILE = "guardians.file": Kind::Path, Fallback::Nothing, r#""guardians.toml""#, None, "TOOLGATE_GUARDIANS_FILE",
         "A file with the guardians that are asked about calls and results, and with what is agreed with runtimes that ask at /v1/hooks/aos. Default: none.";
     GUARDIANS_BUDGET = "guardians.budget_milliseconds": Kind::Integer { least: 1, most: 120_000 }, Fallback::Example, "2000", None, "TOOLGATE_GUARDIANS_BUDGET_MILLISECONDS",
