@@ -248,7 +248,7 @@ fn parsed(text: &str) -> Result<AuthType, Failure> {
     AuthType::parse(text).ok_or_else(|| Failure::Said(format!("the auth type `{text}` is not known")))
 }
 
-fn auth_types() -> clap::builder::PossibleValuesParser {
+pub(super) fn auth_types() -> clap::builder::PossibleValuesParser {
     [
         "api_key",
         "basic_auth",
