@@ -168,7 +168,8 @@ impl McpMounts {
     ) -> Execution {
         let nothing = Map::new();
         let message = mapping.message(call.parameters().as_object().unwrap_or(&nothing));
-        let message = message.map_err(|unknown| not_executable(format!("`{unknown}` is no parameter of the method")))?;
+        let message =
+            message.map_err(|unknown| not_executable(format!("`{unknown}` is no parameter of the method")))?;
         let invocation = call.invocation();
         let service = invocation.service.as_ref().map(ServiceName::as_str).unwrap_or_default();
         let ids = || self.next_id();

@@ -209,7 +209,8 @@ impl McpScript {
                 json!({"content": content(&structured.to_string()), "structuredContent": structured, "custom": [1, null]})
             }
             "whoami" => {
-                let said: Vec<String> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+                let said: Vec<String> =
+                    request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
                 json!({"content": content(&said.join("\n")), "_meta": {"target": request.target}})
             }
             "fail" => json!({"content": content("it went wrong"), "isError": true}),
@@ -238,13 +239,16 @@ impl McpScript {
             Conduct::DuplicateKey => {
                 let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"a\":1,\"a\":2}}}}");
                 match self.events {
-                    true => Reply::chunks(200, [format!("data: {text}\n\n")])
-                        .header("Content-Type", "text/event-stream"),
+                    true => {
+                        Reply::chunks(200, [format!("data: {text}\n\n")]).header("Content-Type", "text/event-stream")
+                    }
                     false => Reply::json_text(200, &text),
                 }
             }
             Conduct::Redirect(url) => Reply::redirect(url),
-            Conduct::CutOff => Reply::chunks(200, [": nothing follows\n\n"]).header("Content-Type", "text/event-stream"),
+            Conduct::CutOff => {
+                Reply::chunks(200, [": nothing follows\n\n"]).header("Content-Type", "text/event-stream")
+            }
             Conduct::Lingering => {
                 let event = event(&response);
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";

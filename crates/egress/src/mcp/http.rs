@@ -128,7 +128,9 @@ impl Endpoint<'_> {
         match message::response(&raw.message, id) {
             Ok(Ok(result)) => Greeting::modern(&result).map(Some).map_err(|reason| malformed(status, reason)),
             Ok(Err(error)) if may_be_legacy(&error) => Ok(None),
-            Ok(Err(_)) => Err(malformed(status, "the server supports no revision of the protocol that the gate speaks")),
+            Ok(Err(_)) => {
+                Err(malformed(status, "the server supports no revision of the protocol that the gate speaks"))
+            }
             Err(_) if status >= 400 => Ok(None),
             Err(reason) => Err(malformed(status, &format!("the server's response {reason}"))),
         }
@@ -254,8 +256,8 @@ impl Endpoint<'_> {
             }
             // A refusal may say why, in the words of the protocol.
             PostedBody::Whole { bytes, .. } => {
-                return match Envelope::of(&bytes) {
-                    Ok(Envelope::Response(_)) if status >= 400 => Ok(Raw { message: bytes, id, http_status: status }),
+                return match message::response(&bytes, id) {
+                    Ok(Err(_)) if status >= 400 => Ok(Raw { message: bytes, id, http_status: status }),
                     _ => Err(refused(status)),
                 };
             }
@@ -325,7 +327,9 @@ fn session_id(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
 fn refused(status: u16) -> SourceFailure {
     let reason = match status {
         200..=299 => "the server's response is empty".to_owned(),
-        300..=399 => format!("the server responded with status {status}: redirects are not followed; mount its address"),
+        300..=399 => {
+            format!("the server responded with status {status}: redirects are not followed; mount its address")
+        }
         401 | 403 => format!("the server responded with status {status}: it does not accept the credential"),
         _ => format!("the server responded with status {status}"),
     };

@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use serde_json::Map;
-use toolgate_gate::ports::mount::{
-    MountCredential, MountLink, MountTarget, MountTransport, ServerOffer,
-};
+use toolgate_gate::ports::mount::{MountCredential, MountLink, MountTarget, MountTransport, ServerOffer};
 use toolgate_gate::ports::source::{Access, Exchange, FailureKind, Renewal, SourceFailure};
 use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection};
 use toolgate_model::credential::{AuthType, Credential};
@@ -101,8 +99,7 @@ impl McpMounts {
             renewal,
             traced: None,
         };
-        let server =
-            self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
+        let server = self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
         let ids = || self.next_id();
         let mut peer = HttpPeer { endpoint: &endpoint, server: &server, agent: None, redactor, ids: &ids };
         let session = peer.session().await?;

@@ -55,7 +55,13 @@ impl<'a> Request<'a> {
     pub(crate) fn of_protocol(method: &'a str, members: &str) -> Self {
         let opening = format!("{START}\"method\":\"{method}\",\"params\":{{");
         let params_at = opening.len();
-        Self { method, message: Cow::Owned(format!("{opening}{members}}}}}").into_bytes()), params_at, name: None, marked: None }
+        Self {
+            method,
+            message: Cow::Owned(format!("{opening}{members}}}}}").into_bytes()),
+            params_at,
+            name: None,
+            marked: None,
+        }
     }
 
     /// The request of the legacy handshake.
@@ -143,8 +149,13 @@ pub(crate) enum Envelope {
     /// The response to a request of this id; `None` where it has none that the gate could have given.
     Response(Option<u64>),
     /// A request of the server.
-    Request { id: Value, method: String },
-    Notification { method: String },
+    Request {
+        id: Value,
+        method: String,
+    },
+    Notification {
+        method: String,
+    },
 }
 
 /// A message that is none.

@@ -137,7 +137,9 @@ impl Processes {
             return Ok(process);
         }
         crashes.look_back();
-        if let Some(pause) = crashes.pause_until.map(|until| until.saturating_duration_since(now())).filter(|p| !p.is_zero()) {
+        if let Some(pause) =
+            crashes.pause_until.map(|until| until.saturating_duration_since(now())).filter(|p| !p.is_zero())
+        {
             let seconds = pause.as_secs() + 1;
             let reason = format!("its server keeps ending by itself; it is started again in {seconds} s");
             return Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
@@ -165,7 +167,8 @@ impl Processes {
         }
         // What nobody starts and nobody uses has ended: its pauses are over too, or are begun again.
         slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.current().is_some() || slot.is_paused());
-        let of_mount = |slots: &HashMap<ProcessKey, Arc<Slot>>| slots.keys().filter(|other| other.name == key.name).count();
+        let of_mount =
+            |slots: &HashMap<ProcessKey, Arc<Slot>>| slots.keys().filter(|other| other.name == key.name).count();
         if of_mount(&slots) >= mount.max_processes {
             let idle = slots.iter().filter(|(other, slot)| other.name == key.name && Arc::strong_count(slot) == 1);
             let idle = idle.filter_map(|(other, slot)| Some((other, slot.current()?)));
@@ -174,7 +177,8 @@ impl Processes {
             match longest {
                 Some(longest) => drop(slots.remove(&longest)),
                 None => {
-                    let reason = format!("its server has {} processes, all of them in use; try again", mount.max_processes);
+                    let reason =
+                        format!("its server has {} processes, all of them in use; try again", mount.max_processes);
                     return Err(SourceFailure::not_sent(FailureKind::Overloaded, reason));
                 }
             }

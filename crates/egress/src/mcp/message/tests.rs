@@ -44,10 +44,7 @@ fn a_request_without_parameters_is_valid_too() {
         assert_eq!(written(&Request::list_tools(Some("a\"b")), era, Some(&traced()))["params"]["cursor"], "a\"b");
     }
     assert_eq!(written(&Request::initialize(), McpEra::Legacy, None)["params"]["protocolVersion"], "2025-11-25");
-    assert_eq!(
-        serde_json::from_slice::<Value>(&cancelled(3)).unwrap()["params"]["requestId"],
-        json!(3)
-    );
+    assert_eq!(serde_json::from_slice::<Value>(&cancelled(3)).unwrap()["params"]["requestId"], json!(3));
     let refused: Value = serde_json::from_slice(&refusal(&json!("a\"b"), "elicitation/create")).unwrap();
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("a\"b"), &json!(-32601)));
     let alive: Value = serde_json::from_slice(&refusal(&json!(1), "ping")).unwrap();

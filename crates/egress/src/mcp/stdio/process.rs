@@ -120,7 +120,9 @@ impl Running {
         let mut child = spawned.map_err(|error| not_started(error.kind()))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let group = Group::of(child);
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return Err(not_started(io::ErrorKind::BrokenPipe)) };
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(not_started(io::ErrorKind::BrokenPipe));
+        };
         let calls = Calls { waiting: HashMap::new(), last_id: 0, used: now(), ended: None };
         let shared = Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin });
         let (outgoing, queue) = mpsc::channel(QUEUE);

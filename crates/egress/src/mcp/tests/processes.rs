@@ -44,8 +44,7 @@ async fn call_within(mounts: &McpMounts, by: &str, what: &str, time: Duration) -
     let message = mapping.message(arguments.as_object().unwrap()).unwrap();
     let request = Request::rendered(&mapping, Cow::Owned(message), &arguments);
     let ids = || mounts.next_id();
-    let mut peer =
-        ProcessPeer { process: &process, agent: Some(&by), deadline: now() + time, traced: None, ids: &ids };
+    let mut peer = ProcessPeer { process: &process, agent: Some(&by), deadline: now() + time, traced: None, ids: &ids };
     peer.ask(&request).await.map(|raw| text_of(&raw))
 }
 
