@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn hidden_characters_are_shown_or_removed_and_others_stay() {
-        let tags: String = "ignore all".chars().filter_map(|letter| char::from_u32(0xe0000 + u32::from(letter))).collect();
+        let tags: String =
+            "ignore all".chars().filter_map(|letter| char::from_u32(0xe0000 + u32::from(letter))).collect();
         let text = format!("a\u{200b}b\u{202e}c{tags}\u{feff}\u{1b}[2J é");
         let shown = revealed(&text, HiddenCharacters::Show).unwrap();
         assert!(shown.starts_with("a<U+200B>b<U+202E>c<U+E0069><U+E0067>"), "{shown}");
@@ -83,7 +84,8 @@ mod tests {
 
     #[test]
     fn joiners_stay_where_a_script_or_a_picture_needs_them() {
-        for honest in ["👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "❤\u{fe0f}", "tab\tand\r\nlines", "日本語"] {
+        for honest in ["👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "❤\u{fe0f}", "tab\tand\r\nlines", "日本語"]
+        {
             assert_eq!(revealed(honest, HiddenCharacters::Show), None, "{honest:?}");
         }
         for hidden in ["a\u{200d}b", "\u{200d}", "é\u{200c}\u{200b}é", "👨\u{200d}\u{200d}"] {

@@ -45,6 +45,8 @@ pub enum Conduct {
     Asking,
     /// Says that its list has changed before it responds.
     Announcing,
+    /// Says how far it is before it responds.
+    Reporting,
     /// Responds with more than anybody reads.
     Giant,
     /// Responds with what is no JSON.
@@ -209,7 +211,8 @@ impl McpScript {
                 json!({"content": content(&structured.to_string()), "structuredContent": structured, "custom": [1, null]})
             }
             "whoami" => {
-                let said: Vec<String> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+                let said: Vec<String> =
+                    request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
                 json!({"content": content(&said.join("\n")), "_meta": {"target": request.target}})
             }
             "fail" => json!({"content": content("it went wrong"), "isError": true}),
@@ -225,6 +228,11 @@ impl McpScript {
             Conduct::Honest => respond(self.events, id, &result),
             Conduct::Asking => before(json!({"jsonrpc": "2.0", "id": "ask-1", "method": "ping"})),
             Conduct::Announcing => before(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+            Conduct::Reporting => {
+                let message = request.bearer().unwrap_or_default();
+                let params = json!({"progressToken": id, "progress": 1, "total": 2, "message": message});
+                before(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            }
             Conduct::Giant => {
                 let result = json!({"content": content(&"x".repeat(2 * 1024 * 1024))});
                 respond(self.events, id, &result)
@@ -238,13 +246,16 @@ impl McpScript {
             Conduct::DuplicateKey => {
                 let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"a\":1,\"a\":2}}}}");
                 match self.events {
-                    true => Reply::chunks(200, [format!("data: {text}\n\n")])
-                        .header("Content-Type", "text/event-stream"),
+                    true => {
+                        Reply::chunks(200, [format!("data: {text}\n\n")]).header("Content-Type", "text/event-stream")
+                    }
                     false => Reply::json_text(200, &text),
                 }
             }
             Conduct::Redirect(url) => Reply::redirect(url),
-            Conduct::CutOff => Reply::chunks(200, [": nothing follows\n\n"]).header("Content-Type", "text/event-stream"),
+            Conduct::CutOff => {
+                Reply::chunks(200, [": nothing follows\n\n"]).header("Content-Type", "text/event-stream")
+            }
             Conduct::Lingering => {
                 let event = event(&response);
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -350,6 +361,9 @@ while IFS= read -r line; do
         printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}\n'
         IFS= read -r answer
         case "$answer" in *'"error"'*) text refused;; *) text strange;; esac;;
+    *'"do":"slow"'*)
+        for step in 1 2; do printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":2,"message":"%s"}}\n' "$id" "$step" "$TOKEN"; done
+        text done;;
     *'"do":"child"'*) sleep 1000 & text "$!";;
     *'"method":"tools/call"'*) count=$((count + 1)); text "$count of $$";;
     *) error -32601;;

@@ -90,7 +90,8 @@ mod tests {
     #[test]
     fn an_event_is_its_data_however_the_stream_is_cut_and_its_lines_end() {
         for end in ["\n", "\r\n", "\r"] {
-            let stream = ": hello\nid: 1\nevent: message\ndata: {\"a\":\ndata:1}\n\nretry: 3\n\ndata\n\ndata: last\n\ndata: cut";
+            let stream =
+                ": hello\nid: 1\nevent: message\ndata: {\"a\":\ndata:1}\n\nretry: 3\n\ndata\n\ndata: last\n\ndata: cut";
             let stream = stream.replace('\n', end);
             for pieces in [1, 2, 3, 7, 1000] {
                 assert_eq!(events(stream.as_bytes(), pieces), ["{\"a\":\n1}", "", "last"], "{end:?} {pieces}");

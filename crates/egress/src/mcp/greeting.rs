@@ -62,9 +62,7 @@ pub(crate) fn may_be_legacy(error: &RpcError) -> bool {
         return true;
     }
     let supported = error.error.get("data").and_then(|data| data.get("supported")).and_then(Value::as_array);
-    supported.is_some_and(|versions| {
-        versions.iter().filter_map(Value::as_str).any(|version| LEGACY.contains(&version))
-    })
+    supported.is_some_and(|versions| versions.iter().filter_map(Value::as_str).any(|version| LEGACY.contains(&version)))
 }
 
 fn cut(text: &str) -> String {

@@ -23,6 +23,7 @@ use super::events::Events;
 use super::greeting::{Greeting, may_be_legacy};
 use super::headers::{self, Header};
 use super::message::{self, Envelope, Request};
+use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::{OutboundCall, failure, not_executable};
 use crate::client::{GuardedClient, OpenResponse};
@@ -59,6 +60,7 @@ pub(crate) struct Endpoint<'a> {
     pub(crate) material: &'a Material,
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
+    pub(crate) reporter: Option<&'a Reporter<'a>>,
 }
 
 /// What is spoken with a server, as the handshake has shown.
@@ -128,7 +130,9 @@ impl Endpoint<'_> {
         match message::response(&raw.message, id) {
             Ok(Ok(result)) => Greeting::modern(&result).map(Some).map_err(|reason| malformed(status, reason)),
             Ok(Err(error)) if may_be_legacy(&error) => Ok(None),
-            Ok(Err(_)) => Err(malformed(status, "the server supports no revision of the protocol that the gate speaks")),
+            Ok(Err(_)) => {
+                Err(malformed(status, "the server supports no revision of the protocol that the gate speaks"))
+            }
             Err(_) if status >= 400 => Ok(None),
             Err(reason) => Err(malformed(status, &format!("the server's response {reason}"))),
         }
@@ -254,8 +258,8 @@ impl Endpoint<'_> {
             }
             // A refusal may say why, in the words of the protocol.
             PostedBody::Whole { bytes, .. } => {
-                return match Envelope::of(&bytes) {
-                    Ok(Envelope::Response(_)) if status >= 400 => Ok(Raw { message: bytes, id, http_status: status }),
+                return match message::response(&bytes, id) {
+                    Ok(Err(_)) if status >= 400 => Ok(Raw { message: bytes, id, http_status: status }),
                     _ => Err(refused(status)),
                 };
             }
@@ -291,6 +295,9 @@ impl Endpoint<'_> {
                     }
                     Ok(Envelope::Notification { method }) => {
                         announced.list_changed |= method == "notifications/tools/list_changed";
+                        if let Some(reporter) = self.reporter.filter(|_| method == message::PROGRESS) {
+                            reporter.report(&message, id, redactor);
+                        }
                     }
                     Ok(Envelope::Request { id, method }) => {
                         requests += 1;
@@ -325,7 +332,9 @@ fn session_id(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
 fn refused(status: u16) -> SourceFailure {
     let reason = match status {
         200..=299 => "the server's response is empty".to_owned(),
-        300..=399 => format!("the server responded with status {status}: redirects are not followed; mount its address"),
+        300..=399 => {
+            format!("the server responded with status {status}: redirects are not followed; mount its address")
+        }
         401 | 403 => format!("the server responded with status {status}: it does not accept the credential"),
         _ => format!("the server responded with status {status}"),
     };

@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use serde_json::Map;
-use toolgate_gate::ports::mount::{
-    MountCredential, MountLink, MountTarget, MountTransport, ServerOffer,
-};
+use toolgate_gate::ports::mount::{MountCredential, MountLink, MountTarget, MountTransport, ServerOffer};
 use toolgate_gate::ports::source::{Access, Exchange, FailureKind, Renewal, SourceFailure};
 use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection};
 use toolgate_model::credential::{AuthType, Credential};
@@ -100,9 +98,9 @@ impl McpMounts {
             material,
             renewal,
             traced: None,
+            reporter: None,
         };
-        let server =
-            self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
+        let server = self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
         let ids = || self.next_id();
         let mut peer = HttpPeer { endpoint: &endpoint, server: &server, agent: None, redactor, ids: &ids };
         let session = peer.session().await?;
@@ -120,7 +118,8 @@ impl McpMounts {
         let ids = || self.next_id();
         let started = self.processes.of((&mount.tenant, name, None), (credential, material), deadline, &ids);
         let process = started.await?;
-        let mut peer = ProcessPeer { process: &process, agent: None, deadline, traced: None, ids: &ids };
+        let mut peer =
+            ProcessPeer { process: &process, agent: None, deadline, traced: None, reporter: None, ids: &ids };
         offer(&process.greeting, &mut peer).await
     }
 }

@@ -1,14 +1,14 @@
 //! The list of a server's tools: read in full, and kept for a while to compare what the server offers now with what a
 //! person has accepted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use toolgate_gate::ports::mount::OfferedTool;
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_model::service::{McpMapping, definition_hash};
@@ -49,6 +49,8 @@ pub(crate) struct Listed {
     hashes: HashMap<String, Option<String>>,
     until: Instant,
     reported: AtomicBool,
+    /// Names with the accepted hashes that differ from this list, as far as they were asked for.
+    differences: Mutex<HashSet<(String, String)>>,
 }
 
 /// What the server lists is not what was accepted.
@@ -70,11 +72,22 @@ impl Listing {
         &self,
         mapping: &McpMapping,
         peer: &mut dyn Peer,
+        deadline: Instant,
     ) -> Result<Result<(), Differs>, SourceFailure> {
         let (Some(pinned), Some(name)) = (&mapping.definition_hash, &mapping.name) else { return Ok(Ok(())) };
         let listed = match self.fresh() {
             Some(listed) => listed,
-            None => self.read(peer).await?,
+            None => self.read(peer, deadline).await?,
+        };
+        let listed = match listed.is_new_difference(name, pinned) {
+            false => listed,
+            // The definition may have been accepted after this list was read: it is read again, once for each.
+            true => {
+                self.expire();
+                let listed = self.read(peer, deadline).await?;
+                listed.is_new_difference(name, pinned);
+                listed
+            }
         };
         let reason = match listed.hashes.get(name) {
             Some(Some(hash)) if hash == pinned => return Ok(Ok(())),
@@ -95,8 +108,12 @@ impl Listing {
         current.as_ref().filter(|listed| now() < listed.until).cloned()
     }
 
-    async fn read(&self, peer: &mut dyn Peer) -> Result<Arc<Listed>, SourceFailure> {
-        let _reading = self.reading.lock().await;
+    async fn read(&self, peer: &mut dyn Peer, deadline: Instant) -> Result<Arc<Listed>, SourceFailure> {
+        let waiting = timeout_at(deadline, self.reading.lock()).await;
+        let _reading = waiting.map_err(|_| SourceFailure {
+            timed_out: true,
+            ..SourceFailure::not_sent(FailureKind::Proxy, "the time for this call was over while the tools were listed")
+        })?;
         if let Some(listed) = self.fresh() {
             return Ok(listed);
         }
@@ -123,7 +140,18 @@ impl Listed {
             hashes.entry(tool.name.clone()).and_modify(|known| *known = None).or_insert(Some(hash));
         }
         let age = age.unwrap_or(LONGEST_AGE).clamp(SHORTEST_AGE, LONGEST_AGE);
-        Self { hashes, until: now() + age, reported: AtomicBool::new(false) }
+        Self { hashes, until: now() + age, reported: AtomicBool::new(false), differences: Mutex::default() }
+    }
+}
+
+impl Listed {
+    /// Whether the list differs from this accepted definition, and that is found for the first time.
+    fn is_new_difference(&self, name: &str, pinned: &str) -> bool {
+        if self.hashes.get(name).and_then(Option::as_deref) == Some(pinned) {
+            return false;
+        }
+        let mut differences = self.differences.lock().unwrap_or_else(PoisonError::into_inner);
+        differences.len() < TOOL_LIMIT && differences.insert((name.to_owned(), pinned.to_owned()))
     }
 }
 

@@ -111,7 +111,8 @@ fn clean(
 
 /// The blocks of text that say the same as the structured content.
 fn repeating(result: &Map<String, Value>) -> Vec<usize> {
-    let (Some(structured), Some(Value::Array(blocks))) = (result.get("structuredContent"), result.get("content")) else {
+    let (Some(structured), Some(Value::Array(blocks))) = (result.get("structuredContent"), result.get("content"))
+    else {
         return Vec::new();
     };
     let repeats = |block: &Value| {

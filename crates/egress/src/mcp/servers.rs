@@ -135,7 +135,8 @@ impl Server {
                 state.is_legacy.get_or_insert(now);
                 state.sessions.retain(|_, (_, used)| now - *used < SESSION_IDLE);
                 if state.sessions.len() >= SESSION_LIMIT {
-                    let oldest = state.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(agent, _)| agent.clone());
+                    let oldest =
+                        state.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(agent, _)| agent.clone());
                     oldest.map(|agent| state.sessions.remove(&agent));
                 }
                 state.sessions.insert(agent.cloned(), (Arc::clone(&session), now));

@@ -16,11 +16,13 @@ use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::id::CredentialId;
 use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
 use super::greeting::{Greeting, may_be_legacy};
 use super::listing::Peer;
 use super::message::{self, Request};
+use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::not_executable;
 use crate::time::now;
@@ -137,7 +139,9 @@ impl Processes {
             return Ok(process);
         }
         crashes.look_back();
-        if let Some(pause) = crashes.pause_until.map(|until| until.saturating_duration_since(now())).filter(|p| !p.is_zero()) {
+        if let Some(pause) =
+            crashes.pause_until.map(|until| until.saturating_duration_since(now())).filter(|p| !p.is_zero())
+        {
             let seconds = pause.as_secs() + 1;
             let reason = format!("its server keeps ending by itself; it is started again in {seconds} s");
             return Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
@@ -165,20 +169,12 @@ impl Processes {
         }
         // What nobody starts and nobody uses has ended: its pauses are over too, or are begun again.
         slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.current().is_some() || slot.is_paused());
-        let of_mount = |slots: &HashMap<ProcessKey, Arc<Slot>>| slots.keys().filter(|other| other.name == key.name).count();
-        if of_mount(&slots) >= mount.max_processes {
-            let idle = slots.iter().filter(|(other, slot)| other.name == key.name && Arc::strong_count(slot) == 1);
-            let idle = idle.filter_map(|(other, slot)| Some((other, slot.current()?)));
-            let idle = idle.filter(|(_, process)| process.is_idle());
-            let longest = idle.min_by_key(|(_, process)| process.used()).map(|(other, _)| other.clone());
-            match longest {
-                Some(longest) => drop(slots.remove(&longest)),
-                None => {
-                    let reason = format!("its server has {} processes, all of them in use; try again", mount.max_processes);
-                    return Err(SourceFailure::not_sent(FailureKind::Overloaded, reason));
-                }
-            }
+        let of_mount = |other: &ProcessKey| other.name == key.name;
+        let of_agent = |other: &ProcessKey| of_mount(other) && other.agent == key.agent;
+        if key.agent.is_some() {
+            make_room(&mut slots, of_agent, (mount.max_processes / 4).max(1))?;
         }
+        make_room(&mut slots, of_mount, mount.max_processes)?;
         let slot = Arc::<Slot>::default();
         slots.insert(key.clone(), Arc::clone(&slot));
         Ok(slot)
@@ -222,6 +218,31 @@ impl Processes {
 
     fn eras(&self) -> MutexGuard<'_, HashMap<String, McpEra>> {
         self.eras.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the process that was idle longest, if there are as many of these as there may be.
+fn make_room(
+    slots: &mut HashMap<ProcessKey, Arc<Slot>>,
+    is_one: impl Fn(&ProcessKey) -> bool,
+    most: usize,
+) -> Result<(), SourceFailure> {
+    if slots.keys().filter(|key| is_one(key)).count() < most {
+        return Ok(());
+    }
+    let unused = slots.iter().filter(|(key, slot)| is_one(key) && Arc::strong_count(slot) == 1);
+    let running = unused.filter_map(|(key, slot)| Some((key, slot.current()?)));
+    let idle = running.filter(|(_, process)| process.is_idle());
+    let longest = idle.min_by_key(|(_, process)| process.used()).map(|(key, _)| key.clone());
+    match longest {
+        Some(longest) => {
+            slots.remove(&longest);
+            Ok(())
+        }
+        None => {
+            let reason = "its server has as many processes as it may have, and all are in use; try again";
+            Err(SourceFailure::not_sent(FailureKind::Overloaded, reason))
+        }
     }
 }
 
@@ -317,6 +338,8 @@ pub(crate) struct ProcessPeer<'a> {
     pub(crate) agent: Option<&'a PrincipalId>,
     pub(crate) deadline: Instant,
     pub(crate) traced: Option<&'a TracedCall>,
+    /// Passes on progress, without the secrets that the redactor knows.
+    pub(crate) reporter: Option<(&'a Reporter<'a>, &'a Redactor)>,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
 }
 
@@ -325,7 +348,7 @@ impl Peer for ProcessPeer<'_> {
     async fn ask(&mut self, request: &Request<'_>) -> Result<Raw, SourceFailure> {
         let id = (self.ids)();
         let message = request.write(id, self.process.greeting.era, self.traced);
-        let message = self.process.ask(id, message, self.agent, self.deadline).await?;
+        let message = self.process.ask_reporting(id, message, self.agent, self.deadline, self.reporter).await?;
         Ok(Raw { message, id, http_status: OK })
     }
 }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use toolgate_model::credential::ServiceName;
-use toolgate_model::descriptor::SourceKind;
 use toolgate_model::permission::Permission;
 use toolgate_model::service::{DefinitionError, ServiceDefinition, ServiceVersion};
 
@@ -27,12 +26,6 @@ impl Administration {
         if definition.service.as_str() == builtin::WORKSPACE {
             let reason = format!("`{}` is the name of Toolgate's own tools; choose another", builtin::WORKSPACE);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
-        }
-        // Their definitions follow from what a person has accepted.
-        if definition.source == SourceKind::Mcp {
-            let reason =
-                "tools of MCP servers are not defined but accepted; mount the server with `toolgate mount add`";
-            return Err(Refusal::new(Code::InvalidField, reason).with("path", "source"));
         }
         let (service, version) = (definition.service.clone(), definition.version.clone());
         let command = ApplyService { audit: caller.mandate(self.clock.now()), definition, replace };

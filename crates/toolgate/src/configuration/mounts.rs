@@ -152,10 +152,8 @@ fn entry(mount: Mount) -> Result<MountEntry, String> {
         return Err(format!("`{}` must be an absolute path", path.display()));
     }
     let usual = Bounds::default();
-    let bounds = Bounds {
-        memory: mount.max_memory_mib.map_or(usual.memory, |mib| mib.saturating_mul(1024 * 1024)),
-        ..usual
-    };
+    let bounds =
+        Bounds { memory: mount.max_memory_mib.map_or(usual.memory, |mib| mib.saturating_mul(1024 * 1024)), ..usual };
     Ok(MountEntry {
         name: mount.name,
         tenants,

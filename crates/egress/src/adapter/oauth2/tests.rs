@@ -6,7 +6,7 @@ use toolgate_gate::ports::source::FailureKind;
 use toolgate_testkit::upstream::{CLIENT_ID, CLIENT_SECRET, Received, Reply, TokenServer, Upstream};
 
 use super::*;
-use crate::adapter::tests::{Fixture, Shelf, copy, local_client, material, now};
+use crate::adapter::tests::{Fixture, Shelf, local_client, material, now};
 
 mod deadline;
 mod endpoint;

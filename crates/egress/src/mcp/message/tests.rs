@@ -44,14 +44,24 @@ fn a_request_without_parameters_is_valid_too() {
         assert_eq!(written(&Request::list_tools(Some("a\"b")), era, Some(&traced()))["params"]["cursor"], "a\"b");
     }
     assert_eq!(written(&Request::initialize(), McpEra::Legacy, None)["params"]["protocolVersion"], "2025-11-25");
-    assert_eq!(
-        serde_json::from_slice::<Value>(&cancelled(3)).unwrap()["params"]["requestId"],
-        json!(3)
-    );
+    assert_eq!(serde_json::from_slice::<Value>(&cancelled(3)).unwrap()["params"]["requestId"], json!(3));
     let refused: Value = serde_json::from_slice(&refusal(&json!("a\"b"), "elicitation/create")).unwrap();
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("a\"b"), &json!(-32601)));
     let alive: Value = serde_json::from_slice(&refusal(&json!(1), "ping")).unwrap();
     assert_eq!(alive["result"], json!({}));
+}
+
+#[test]
+fn an_observed_request_has_a_token_for_progress() {
+    let mut request = Request::list_tools(None);
+    request.observed = true;
+    for era in [McpEra::Legacy, McpEra::Modern] {
+        assert_eq!(written(&request, era, Some(&traced()))["params"]["_meta"]["progressToken"], 7);
+    }
+    let read = |params: Value| progress(json!({"method": PROGRESS, "params": params}).to_string().as_bytes());
+    let (token, read_back) = read(json!({"progressToken": 7, "progress": 0.5, "message": "half"})).unwrap();
+    assert_eq!((token, read_back.progress, read_back.message.as_deref()), (7, 0.5, Some("half")));
+    assert_eq!(read(json!({"progressToken": "7", "progress": 1})), None);
 }
 
 #[test]

@@ -101,7 +101,12 @@ fn what_is_no_result_of_a_call_is_a_failure() {
         assert_eq!(concluded(result).unwrap_err().kind, FailureKind::Proxy);
     }
     let raw = |text: &str| Raw { message: text.as_bytes().to_vec(), id: 7, http_status: 200 };
-    for text in ["", "null", r#"{"jsonrpc":"2.0","id":9,"result":{}}"#, r#"{"jsonrpc":"2.0","id":7,"result":{"hunter2-hunter2":1,"hunter2-hunter2":1}}"#] {
+    for text in [
+        "",
+        "null",
+        r#"{"jsonrpc":"2.0","id":9,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"result":{"hunter2-hunter2":1,"hunter2-hunter2":1}}"#,
+    ] {
         let failure = conclude(&raw(text), &redactor(), HiddenCharacters::Show).unwrap_err();
         assert_eq!((failure.kind, failure.sent), (FailureKind::Proxy, true));
         assert!(!failure.reason.contains(SECRET), "{}", failure.reason);

@@ -10,7 +10,7 @@ on_both_engines! {
     a_rug_pull_is_quarantined_until_a_person_accepts_the_difference,
     a_rejected_tool_stays_out_and_a_new_one_is_never_granted_by_itself,
     a_server_that_cannot_be_inspected_is_not_mounted,
-    mounted_services_are_not_defined_by_hand,
+    a_mounted_service_is_not_changed_by_a_definition,
 }
 
 fn what_is_accepted_and_granted_is_called(world: &World) {
@@ -109,12 +109,9 @@ fn a_server_that_cannot_be_inspected_is_not_mounted(world: &World) {
     assert!(mount["failure"].is_string(), "{mount}");
 }
 
-fn mounted_services_are_not_defined_by_hand(world: &World) {
+fn a_mounted_service_is_not_changed_by_a_definition(world: &World) {
     let office = Office::open(world);
     let definition = json!({"service": "files", "version": "2", "tools": {"x": {}}});
     office.admin.post("/api/v1/services", &definition).refused(409, "SERVICE_MOUNTED");
     office.admin.delete("/api/v1/services/files").refused(409, "SERVICE_MOUNTED");
-    let tools = json!({"x": {"mcp": {"method": "tools/call", "name": "x"}}});
-    let definition = json!({"service": "other", "version": "1", "source": "mcp", "base_url": "https://x.example/mcp", "tools": tools});
-    office.admin.post("/api/v1/services", &definition).refused(400, "INVALID_FIELD");
 }
