@@ -72,7 +72,8 @@ async fn the_answer_of_the_gate_is_passed_on() {
 
 #[tokio::test]
 async fn whatever_is_no_answer_of_a_gate_is_a_no_with_a_reason() {
-    let unknown_key = r#"{"error": {"code": "UNAUTHENTICATED", "message": "the key is not known"}}"#;
+    let unknown_key = r#"{"status": "denied", "message": "the key is not known", "errors": ["the key is not known"],
+        "error": {"code": "UNAUTHENTICATED", "message": "the key is not known"}}"#;
     for (answer, reason) in [
         (Answer::json_text(200, r#"{"decision": "Allow"}"#), "neither allow nor deny"),
         (Answer::json_text(200, r#"{"decision": true}"#), "neither allow nor deny"),
