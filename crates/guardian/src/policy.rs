@@ -32,7 +32,6 @@ pub mod schema;
 mod set;
 pub mod shape;
 mod slice;
-pub mod starter;
 pub mod value;
 mod warning;
 

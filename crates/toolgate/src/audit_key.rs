@@ -7,10 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use thiserror::Error;
+use toolgate_cli::private_file::{self, PrivateFileError};
 use toolgate_model::checkpoint::{KeyError, SigningKey};
 use zeroize::Zeroizing;
-
-use crate::private_file::{self, PrivateFileError};
 
 /// Why there is no audit key.
 #[derive(Debug, Error)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use thiserror::Error;
+use toolgate_cli::environment::Environment;
 use toolgate_gate::ports::ledger::DetachedLimits;
 use toolgate_gate::{ApprovalSettings, DetachedSettings, MachineTools, Settings};
 use toolgate_model::approval::{Attendance, Mode};
@@ -20,7 +21,6 @@ use tracing_subscriber::filter::Targets;
 
 use crate::telemetry::CallLog;
 
-pub use self::environment::Environment;
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
 use self::keys::Key;
@@ -29,8 +29,7 @@ use self::resolve::{Resolved, resolve};
 pub use self::telemetry::TelemetrySettings;
 pub use self::webhook::WebhookSettings;
 
-pub mod environment;
-mod example;
+pub mod example;
 mod file;
 mod guardians;
 pub mod keys;
@@ -233,7 +232,7 @@ impl Loaded {
     /// Gathers the configuration.
     pub fn load(flags: &Flags, mut environment: Environment) -> Result<Self, ConfigurationError> {
         let resolved = resolve(flags, &environment)?;
-        let mut warnings = environment.unknown_variables();
+        let mut warnings = keys::unknown_variables(&environment);
         warnings.extend(resolved.warnings().map(str::to_owned));
         let described = resolved.described();
         let file = resolved.file().cloned();

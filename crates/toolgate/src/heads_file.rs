@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::Mutex;
+use toolgate_cli::private_file::{self, PrivateFileError};
 use toolgate_gate::ports::ledger::LogHead;
 use toolgate_gate::refusal::Code;
 use toolgate_gate::{Gate, Refusal};
 use toolgate_model::checkpoint::{PublicKey, verify};
-
-use crate::private_file::{self, PrivateFileError};
 
 const FORMAT: u64 = 1;
 const SUFFIX: &str = ".heads";

@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("toolgate-workspace", &[]),
     ("toolgate-gate", &["model"]),
     ("toolgate-approval", &["gate", "model"]),
+    ("toolgate-cli", &["api", "approval", "model", "workspace"]),
     ("toolgate-egress", &["gate", "model"]),
     ("toolgate-guardian", &["dialect", "gate", "model"]),
     ("toolgate-ledger", &["gate", "model"]),
@@ -22,6 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "api",
             "approval",
+            "cli",
             "dialect",
             "egress",
             "gate",

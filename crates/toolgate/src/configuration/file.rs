@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toolgate_cli::durations::ADVICE;
 
 use super::keys::KEYS;
 use super::value::Value;
-use crate::durations::ADVICE;
 
 /// What the file says about one key.
 pub struct Given {

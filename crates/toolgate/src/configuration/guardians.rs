@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use toolgate_cli::durations;
 use toolgate_dialect::aos::ModifiedForm;
 use toolgate_gate::call::{AskForm, HookTerms, UnknownTools};
 use toolgate_guardian::detector::{DetectorKind, Detectors, FieldSelector};
@@ -21,7 +22,6 @@ use toolgate_server::aos::{HookProfile, HookSettings};
 use url::Url;
 
 use super::ConfigurationError;
-use crate::durations;
 
 /// The longest that a guardian may have for an answer.
 const MAX_TIMEOUT: u64 = 60_000;

@@ -2,9 +2,11 @@
 //! typed configuration all come from this table.
 
 use toml::de::DeValue;
+use toolgate_cli::durations;
+use toolgate_cli::environment::Environment;
 
+use super::file::nearest;
 use super::value::{Kind, Value};
-use crate::durations;
 
 /// One key.
 #[derive(Debug)]
@@ -279,6 +281,19 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.variable).chain(OTHER_VARIABLES.iter().chain(SECRET_VARIABLES).copied())
 }
 
+/// Warnings about variables that look like Toolgate's and are not. No error, since others may set such names: an
+/// orchestrator does so for every service that it knows.
+pub fn unknown_variables(environment: &Environment) -> Vec<String> {
+    let unknown =
+        environment.names().filter(|name| name.starts_with("TOOLGATE_") && !variables().any(|known| known == *name));
+    unknown
+        .map(|name| match nearest(name, variables()) {
+            Some(near) => format!("the variable {name} is not known and has no effect; did you mean {near}?"),
+            None => format!("the variable {name} is not known and has no effect"),
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -294,6 +309,15 @@ mod tests {
         assert!(distinct.iter().all(|name| name.starts_with("TOOLGATE_")));
         let durations: Vec<&str> = KEYS.iter().filter_map(Key::duration_path).collect();
         assert!(durations.contains(&"server.idle_timeout") && durations.iter().all(|path| !paths.contains(path)));
+    }
+
+    #[test]
+    fn an_unknown_variable_is_reported_with_the_nearest_known_one() {
+        let set = ["TOOLGATE_LISTN", "TOOLGATE_DATBASE_URL"].map(|name| (name.to_owned(), "x".into()));
+        let warnings = unknown_variables(&Environment::new(set));
+        assert_eq!(warnings.len(), 2);
+        assert!(warnings[0].contains("TOOLGATE_DATABASE_URL"), "{}", warnings[0]);
+        assert!(warnings[1].contains("TOOLGATE_LISTEN"), "{}", warnings[1]);
     }
 
     #[test]

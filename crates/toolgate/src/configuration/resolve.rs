@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::de::DeValue;
+use toolgate_cli::environment::Environment;
 use toolgate_model::secret::Secret;
 use url::Url;
 use zeroize::Zeroizing;
@@ -14,7 +15,7 @@ use zeroize::Zeroizing;
 use super::file::{self, Given};
 use super::keys::{self, Fallback, KEYS, Key};
 use super::value::{MASK, Value};
-use super::{ConfigurationError, Described, Environment, FILE_NAME, Flags, Origin, missing};
+use super::{ConfigurationError, Described, FILE_NAME, Flags, Origin, missing};
 
 /// Every key with its value, if it has one, and where that comes from.
 pub(super) struct Resolved {

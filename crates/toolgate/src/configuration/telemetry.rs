@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use toolgate_cli::environment::Environment;
 use toolgate_gate::SampleRatio;
 use toolgate_model::secret::Secret;
 use url::Url;
 
 use super::resolve::Resolved;
-use super::{ConfigurationError, Environment, keys, missing, take_secret};
+use super::{ConfigurationError, keys, missing, take_secret};
 
 /// The variable of the token that the collector is shown.
 const TOKEN: &str = "TOOLGATE_TELEMETRY_OTLP_TOKEN";

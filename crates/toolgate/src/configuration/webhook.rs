@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use toolgate_cli::environment::Environment;
 use toolgate_egress::standard_webhooks::SignatureKey;
 use url::Url;
 
 use super::resolve::Resolved;
-use super::{ConfigurationError, Environment, keys, take_secret};
+use super::{ConfigurationError, keys, take_secret};
 use crate::webhooks::Details;
 
 /// The variable of the secret that the messages of the webhook are signed with.

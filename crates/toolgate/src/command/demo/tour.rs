@@ -10,18 +10,18 @@ use toolgate_api::parameters::Limit;
 use toolgate_api::services::ReplaceService;
 use toolgate_api::tools::InvokeTool;
 use toolgate_api::vaults::CreateVault;
+use toolgate_cli::Failure;
+use toolgate_cli::client::{Client, ClientError, TypedRequest};
+use toolgate_cli::output::at;
 use toolgate_model::audit_export::verify;
 use toolgate_model::checkpoint::PublicKey;
 use toolgate_model::event::StoredEvent;
 use toolgate_model::secret::Secret;
 use zeroize::Zeroizing;
 
-use super::Failure;
 use super::gate::DemoGate;
 use super::narration::{Members, Narration, Style};
 use super::payments::{KEY, Payments};
-use crate::client::{Client, ClientError, TypedRequest};
-use crate::output::at;
 
 /// The tour, with everybody in it.
 pub(super) struct Tour<'a> {

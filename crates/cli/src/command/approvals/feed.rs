@@ -1,0 +1,124 @@
+//! What happens to approvals, as it happens: the gate's stream of events, taken up again where it broke off.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use toolgate_api::approvals::{ApprovalQuery, FollowApprovals, ListApprovals, StreamQuery};
+use toolgate_api::parameters::{Cursor, Limit};
+use toolgate_model::approval::ApprovalStatus;
+
+use crate::client::{Client, ClientError};
+use crate::clock::pause;
+
+/// How long to wait for a gate that does not answer, the first time; twice as long each time after that.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const MAX_RETRY: Duration = Duration::from_secs(10);
+/// How many approvals a page has.
+const PAGE: u32 = 200;
+
+/// What is learnt.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The stream is open. From now on nothing is missed.
+    Open,
+    /// All that waits.
+    Waiting(Vec<Value>),
+    /// Something happened: the event as the gate wrote it.
+    Happened(Value),
+    /// The gate is out of reach, and is tried again.
+    Lost(String),
+}
+
+/// What is wanted besides the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Nothing.
+    Events,
+    /// All that waits, each time the stream was opened.
+    Waiting,
+}
+
+/// Tells the news until there is nobody to tell, or until trying again cannot help.
+pub(super) async fn follow(
+    client: &Client,
+    mut after: Option<String>,
+    start: Start,
+    sender: UnboundedSender<News>,
+) -> Result<(), ClientError> {
+    let mut retry = None;
+    loop {
+        let error = match one_stream(client, &mut after, start, &sender, &mut retry).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.may_pass() => error,
+            Err(error) => return Err(error),
+        };
+        if sender.send(News::Lost(error.to_string())).is_err() {
+            return Ok(());
+        }
+        let wait = retry.map_or(FIRST_RETRY, |before: Duration| (before * 2).min(MAX_RETRY));
+        pause(wait).await;
+        retry = Some(wait);
+    }
+}
+
+/// Ends without an error when nobody listens any more.
+async fn one_stream(
+    client: &Client,
+    after: &mut Option<String>,
+    start: Start,
+    sender: &UnboundedSender<News>,
+    retry: &mut Option<Duration>,
+) -> Result<(), ClientError> {
+    let query = StreamQuery { after: after.clone() };
+    let mut events = client.to::<FollowApprovals>().query(&query).events_as::<Value>().await?;
+    *retry = None;
+    if sender.send(News::Open).is_err() {
+        return Ok(());
+    }
+    // What happens between the opening and this list comes again with the stream, which does no harm.
+    if start == Start::Waiting && sender.send(News::Waiting(waiting(client).await?)).is_err() {
+        return Ok(());
+    }
+    loop {
+        let value = match events.next().await {
+            Ok(value) => value,
+            Err(error) => {
+                // Where nothing has happened yet, the place at which the stream began.
+                *after = events.position().map(str::to_owned).or(after.take());
+                return Err(error);
+            }
+        };
+        *after = events.position().map(str::to_owned).or(after.take());
+        if sender.send(News::Happened(value)).is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// A page of approvals, each read by itself: one that cannot be read must not hide the others.
+#[derive(Deserialize)]
+struct Waiting {
+    approvals: Vec<Value>,
+    next_cursor: Option<String>,
+}
+
+async fn waiting(client: &Client) -> Result<Vec<Value>, ClientError> {
+    let mut found = Vec::new();
+    let mut cursor = None;
+    loop {
+        let query = ApprovalQuery {
+            status: Some(ApprovalStatus::Pending),
+            limit: Some(Limit(PAGE)),
+            cursor: cursor.map(Cursor),
+            ..ApprovalQuery::default()
+        };
+        let page: Waiting = client.to::<ListApprovals>().query(&query).send_as().await?;
+        found.extend(page.approvals);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(found);
+        }
+    }
+}
