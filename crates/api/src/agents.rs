@@ -128,6 +128,23 @@ pub struct AgentRequest {
 
 impl RequestBody for AgentRequest {}
 
+impl AgentRequest {
+    /// An agent without name, scopes, limits and labels, with the permissions of agents.
+    pub fn new(id: PrincipalId) -> Self {
+        Self {
+            id,
+            kind: None,
+            name: None,
+            scopes: HeldScopes::default(),
+            permissions: None,
+            rate_limits: ToolRateLimits::default(),
+            tool_allowlist: None,
+            labels: BTreeSet::new(),
+            detach_calls: false,
+        }
+    }
+}
+
 impl From<AgentRequest> for PrincipalChanges {
     fn from(request: AgentRequest) -> Self {
         Self {

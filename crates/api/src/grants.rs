@@ -128,8 +128,26 @@ pub struct GrantRequest {
 
 impl RequestBody for GrantRequest {}
 
+impl GrantRequest {
+    /// A grant by the caller, without scopes and constraints and with the default end.
+    pub fn new(credential_id: String, agent_id: PrincipalId) -> Self {
+        Self {
+            credential_id,
+            agent_id,
+            granted_by: None,
+            scopes: ScopeSet::default(),
+            constraints: Value::Null,
+            context: None,
+            delegatable: None,
+            delegation_depth: None,
+            expires_at: None,
+            allow_indefinite: false,
+        }
+    }
+}
+
 /// What is delegated, to `target_agent_id` or `agent_id`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelegationRequest {
     #[serde(skip_serializing_if = "Option::is_none")]

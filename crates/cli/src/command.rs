@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use thiserror::Error;
 use toolgate_model::audit_export::VerifyError;
 
@@ -233,11 +233,6 @@ use service::Service;
 use tenant::Tenant;
 use tool::Tool;
 use vault::Vault;
-
-/// A JSON object of those members that have a value.
-pub(crate) fn object(members: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Map<String, Value> {
-    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
 
 /// Runs a command that waits for answers.
 fn asked(connection: &Connection, command: impl Future<Output = Result<Report, Failure>>) -> ExitCode {

@@ -1,11 +1,11 @@
 //! `toolgate key`: the keys of agents, users and services.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 use toolgate_api::agents::{CreateKey, KeyRequest, ListKeys, RevokeKey};
 use toolgate_api::reply::ShownKey;
+use toolgate_model::certificate::CertificateName;
 
-use super::values::{Expiry, typed_option};
+use super::values::{Expiry, typed, typed_option};
 use super::{Connection, Failure, typos};
 use crate::output::{Report, clean, table_of};
 
@@ -61,14 +61,14 @@ impl Action {
         match self {
             Self::Create { agent, expires, label, spiffe_id, certificate_sha256 } => {
                 let certificate = match (spiffe_id, certificate_sha256) {
-                    (Some(id), _) => Some(json!({"spiffe_id": id})),
-                    (None, sha256) => sha256.map(|sha256| json!({"sha256": sha256})),
+                    (Some(id), _) => Some(CertificateName::SpiffeId(typed("certificate", id)?)),
+                    (None, sha256) => typed_option("certificate", sha256)?.map(CertificateName::Sha256),
                 };
                 let registered = certificate.is_some();
                 let body = KeyRequest {
                     label: typed_option("label", label)?,
                     expires_at: expires.and_then(Expiry::time),
-                    certificate: typed_option("certificate", certificate)?,
+                    certificate,
                 };
                 let new = match client.to::<CreateKey>().named(&agent).body(&body).send().await {
                     Ok(new) => new,

@@ -12,7 +12,7 @@ use self::listing::Listing;
 use self::parameters::{Parameter, parse_object, parse_parameter};
 use super::service::{first_line, parameters as names_of};
 use super::values::{read_object, typed_option};
-use super::{Connection, Failure, object, typos};
+use super::{Connection, Failure, typos};
 use crate::client::{Client, Outcome};
 use crate::output::{Report, clean, clean_lines, json_text, plain};
 

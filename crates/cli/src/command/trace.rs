@@ -119,11 +119,11 @@ async fn approvals(client: &Client, found: &[StoredEvent]) -> Result<Approvals, 
 
 async fn replayed(client: &Client, named: &str) -> Result<Report, Failure> {
     match client.to::<ReplayRun>().named(named).send().await {
-        Ok(replay) => Ok(replay::report(json!(replay))),
+        Ok(replay) => Ok(replay::report(&replay)),
         Err(error) if is_missing(&error) => match run_of_call(client, named).await? {
             Some(run) => {
                 let replay = client.to::<ReplayRun>().named(&run).send().await?;
-                Ok(replay::report(replay::of_call(json!(replay), named)))
+                Ok(replay::report(&replay::of_call(replay, named)))
             }
             None => Err(error.into()),
         },

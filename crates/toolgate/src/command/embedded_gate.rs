@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use serde_json::json;
 use tokio::sync::oneshot;
 use toolgate_api::agents::{AgentRequest, CreateAgent, CreateKey, KeyRequest, ListKeys, RevokeKey};
 use toolgate_cli::client::{Client, ClientError};
@@ -14,7 +13,8 @@ use toolgate_cli::{EmbeddedGate, EmbeddedGateOptions, Failure, typed};
 use toolgate_gate::maintenance::bootstrap::Bootstrap;
 use toolgate_gate::ports::ledger::Freshness;
 use toolgate_model::key::ApiKey;
-use toolgate_model::principal::TenantId;
+use toolgate_model::permission::Permission;
+use toolgate_model::principal::{PrincipalKind, TenantId};
 use toolgate_model::secret::Secret;
 use toolgate_server::WorkerRuntimes;
 use toolgate_workspace::{Bounds, SandboxRequirement};
@@ -101,16 +101,20 @@ fn configuration(options: EmbeddedGateOptions) -> Result<Configuration, Failure>
 /// it would hold the ledger.
 async fn make_principals(url: &str, administrator: &ApiKey) -> Result<Secret, Failure> {
     let client = Client::new(url, &Secret::new(administrator.expose().to_owned()))?;
-    let agent = json!({
-        "id": AGENT, "name": "Agent of toolgate host",
-        "scopes": ["workspace:read", "workspace:write", "workspace:exec"],
-    });
-    make(&client, typed("agent", agent)?).await?;
-    let user = json!({
-        "id": USER, "kind": "user", "name": "toolgate host",
-        "permissions": ["tools.invoke", "agents.act_as", "approvals.decide"],
-    });
-    make(&client, typed("user", user)?).await?;
+    let agent = AgentRequest {
+        name: Some(typed("name", "Agent of toolgate host")?),
+        scopes: typed("scopes", ["workspace:read", "workspace:write", "workspace:exec"])?,
+        ..AgentRequest::new(typed("id", AGENT)?)
+    };
+    make(&client, agent).await?;
+    let permissions = [Permission::InvokeTools, Permission::ActAs, Permission::DecideApprovals];
+    let user = AgentRequest {
+        kind: Some(PrincipalKind::User),
+        name: Some(typed("name", "toolgate host")?),
+        permissions: Some(permissions.into_iter().collect()),
+        ..AgentRequest::new(typed("id", USER)?)
+    };
+    make(&client, user).await?;
     let keys = client.to::<ListKeys>().named(USER).send().await?;
     for key in keys.keys.iter().filter(|key| key.revoked_at.is_none()) {
         client.to::<RevokeKey>().at(&key.id).send().await?;

@@ -5,10 +5,15 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use toolgate_api::agents::Agent;
+use toolgate_api::credentials::Credential;
+use toolgate_api::tools::GrantedTool;
+use toolgate_model::credential::{CredentialStatus, ServiceName};
+use toolgate_model::descriptor::ToolId;
 use toolgate_model::permission::Permission;
-use toolgate_model::principal_scope::{NotCovered, covers_all};
-
-use crate::output::at;
+use toolgate_model::principal_scope::{NotCovered, RequiredScope, covers_all};
+use toolgate_model::scope::Scope;
+use toolgate_model::service::{ServiceVersion, ToolName};
 
 /// Something that a principal needs for a tool and does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,48 +49,48 @@ impl fmt::Display for Missing {
     }
 }
 
-/// What a principal has, as far as whoever asks may know.
+/// What a principal has, as far as the caller may know.
 #[derive(Default)]
 pub(super) struct PrincipalAccess {
-    /// The principal as the gate shows it; `None` where that is not to be seen.
-    pub(super) principal: Option<Value>,
-    /// One row for each grant and each tool that it opens.
-    pub(super) granted: Vec<Value>,
-    /// All credentials of the tenant; `None` where they are not to be seen.
-    pub(super) credentials: Option<Vec<Value>>,
+    /// `None` if the caller may not see the principal.
+    pub(super) principal: Option<Agent>,
+    /// One element for each pair of a grant and a tool that it opens.
+    pub(super) granted: Vec<GrantedTool>,
+    /// All credentials of the tenant; `None` if the caller may not see them.
+    pub(super) credentials: Option<Vec<Credential>>,
 }
 
-/// A tool that somebody may want to call.
+/// A tool in one version of its service.
 pub(super) struct Tool {
-    /// Its service.
-    pub(super) service: String,
-    /// Its name in the service.
-    pub(super) name: String,
-    /// The version of the service's definition; `null` for a tool that a credential defines.
-    pub(super) version: Value,
-    /// What the gate tells of it.
+    pub(super) service: ServiceName,
+    pub(super) name: ToolName,
+    /// The version of the service's definition; `None` for a tool that a credential defines.
+    pub(super) version: Option<ServiceVersion>,
+    pub(super) id: Option<ToolId>,
+    pub(super) scope: Scope,
+    /// What it requires of the caller itself.
+    pub(super) required_scopes: BTreeSet<RequiredScope>,
+    /// All that the gate returned about it.
     pub(super) declared: Map<String, Value>,
 }
 
 impl Tool {
-    /// As it is called.
+    /// `SERVICE.TOOL`.
     pub(super) fn full_name(&self) -> String {
         format!("{}.{}", self.service, self.name)
     }
 
-    /// A member of what is told of it.
     pub(super) fn declared(&self, name: &str) -> &Value {
         self.declared.get(name).unwrap_or(&Value::Null)
     }
 }
 
 impl PrincipalAccess {
-    /// Whether the principal holds a grant for this scope of this service.
+    /// Whether the principal holds a grant for the scope of this tool.
     pub(super) fn has_grant(&self, tool: &Tool) -> bool {
-        self.granted.iter().any(|row| at(row, "service") == &tool.service && at(row, "scope") == tool.declared("scope"))
+        self.granted.iter().any(|granted| granted.service == tool.service && granted.scope == tool.scope)
     }
 
-    /// What the principal would need besides.
     pub(super) fn missing(&self, tool: &Tool) -> Vec<Missing> {
         let mut missing = Vec::new();
         if let Some(principal) = &self.principal {
@@ -100,35 +105,31 @@ impl PrincipalAccess {
     }
 }
 
-fn missing_of_principal(principal: &Value, tool: &Tool) -> Vec<Missing> {
+fn missing_of_principal(principal: &Agent, tool: &Tool) -> Vec<Missing> {
     let mut missing = Vec::new();
-    let permission = Permission::InvokeTools.to_string();
-    if !texts(at(principal, "permissions")).contains(permission.as_str()) {
-        missing.push(Missing::Permission { permission });
+    if !principal.permissions.has(Permission::InvokeTools) {
+        missing.push(Missing::Permission { permission: Permission::InvokeTools.to_string() });
     }
-    if at(principal, "tool_allowlist").as_array().is_some_and(|allowed| !allowed.contains(tool.declared("tool_id"))) {
+    let listed = |allowed: &BTreeSet<ToolId>| tool.id.as_ref().is_some_and(|id| allowed.contains(id));
+    if principal.tool_allowlist.as_ref().is_some_and(|allowed| !listed(allowed)) {
         missing.push(Missing::Allowlist);
     }
-    let required = texts(tool.declared("required_scopes"));
-    let scopes = match covers_all(texts(at(principal, "scopes")), required.iter().copied()) {
+    let required = || tool.required_scopes.iter().map(RequiredScope::as_str);
+    let scopes = match covers_all(principal.scopes.iter().map(String::as_str), required()) {
         Ok(()) => Vec::new(),
         Err(NotCovered::Missing(scopes)) => scopes,
         // What cannot be decided is denied.
-        Err(NotCovered::Unevaluable { .. }) => required.into_iter().map(str::to_owned).collect(),
+        Err(NotCovered::Unevaluable { .. }) => required().map(str::to_owned).collect(),
     };
     missing.extend(scopes.into_iter().map(|scope| Missing::Scope { scope }));
     missing
 }
 
-/// Whether a tool could be called with this credential.
-fn serves(credential: &Value, tool: &Tool) -> bool {
-    at(credential, "service") == &tool.service
-        && at(credential, "status") == "active"
-        && at(credential, "scopes_available").as_array().is_some_and(|scopes| scopes.contains(tool.declared("scope")))
-}
-
-fn texts(list: &Value) -> BTreeSet<&str> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+/// Whether the tool could be called with this credential.
+fn serves(credential: &Credential, tool: &Tool) -> bool {
+    credential.service == tool.service
+        && credential.status == CredentialStatus::Active
+        && credential.scopes_available.contains(&tool.scope)
 }
 
 #[cfg(test)]
@@ -136,13 +137,48 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::command::values::typed;
 
     fn tool() -> Tool {
-        let declared = json!({
-            "scope": "messages.send", "required_scopes": ["tools:mail:send"], "tool_id": "connector:mail.messages.send",
+        Tool {
+            service: typed("service", "mail").unwrap(),
+            name: typed("name", "messages.send").unwrap(),
+            version: typed("version", "1").unwrap(),
+            id: typed("id", "connector:mail.messages.send").unwrap(),
+            scope: typed("scope", "messages.send").unwrap(),
+            required_scopes: typed("required_scopes", ["tools:mail:send"]).unwrap(),
+            declared: Map::new(),
+        }
+    }
+
+    fn principal(permissions: &[&str], scopes: &[&str], allowlist: Option<&[&str]>) -> Agent {
+        let principal = json!({
+            "id": "clerk", "tenant_id": "default", "kind": "agent", "name": null, "scopes": scopes,
+            "permissions": permissions, "rate_limits": {}, "labels": [], "detach_calls": false,
+            "tool_allowlist": allowlist, "revision": 1, "created_at": "2026-03-08T10:00:00.000+00:00",
         });
-        let Value::Object(declared) = declared else { panic!("an object") };
-        Tool { service: "mail".to_owned(), name: "messages.send".to_owned(), version: json!("1"), declared }
+        serde_json::from_value(principal).unwrap()
+    }
+
+    fn granted(service: &str) -> GrantedTool {
+        let granted = json!({
+            "grant_id": "grant_01ARZ3NDEKTSV4RRFFQ69G5FAV", "service": service, "tool": "messages.send", "version": "1",
+            "tool_id": null, "name": "messages.send", "scope": "messages.send", "description": null, "parameters": null,
+            "safety_tier": "write", "approval": null, "required_scopes": null, "constraints": {}, "source": "direct",
+            "context": {}, "expires_at": null,
+        });
+        serde_json::from_value(granted).unwrap()
+    }
+
+    fn credential(status: &str, scope: &str) -> Credential {
+        let time = "2026-03-08T10:00:00.000+00:00";
+        let credential = json!({
+            "id": "cred_01ARZ3NDEKTSV4RRFFQ69G5FAV", "vault_id": "vault_01ARZ3NDEKTSV4RRFFQ69G5FAV", "service": "mail",
+            "label": "Mail", "auth_type": "api_key", "scopes_available": [scope], "metadata": {},
+            "credential_metadata": {}, "status": status, "version": 1, "material_fields": ["api_key"],
+            "created_at": time, "rotated_at": time, "expires_at": null, "revoked_at": null,
+        });
+        serde_json::from_value(credential).unwrap()
     }
 
     fn missing(access: &PrincipalAccess) -> Vec<String> {
@@ -151,20 +187,18 @@ mod tests {
 
     #[test]
     fn nothing_is_missing_to_who_has_grant_scope_and_permission() {
+        let allowlist = ["connector:mail.messages.send"];
         let access = PrincipalAccess {
-            principal: Some(json!({
-                "permissions": ["tools.invoke"], "scopes": ["tools:mail:*"],
-                "tool_allowlist": ["connector:mail.messages.send"],
-            })),
-            granted: vec![json!({"service": "mail", "scope": "messages.send"})],
+            principal: Some(principal(&["tools.invoke"], &["tools:mail:*"], Some(&allowlist))),
+            granted: vec![granted("mail")],
             credentials: Some(Vec::new()),
         };
-        assert!(access.missing(&tool()).is_empty());
+        assert_eq!(missing(&access), [""; 0]);
     }
 
     #[test]
     fn everything_that_is_missing_is_named() {
-        let principal = json!({"permissions": ["audit.read"], "scopes": ["tools:sms:*"], "tool_allowlist": []});
+        let principal = principal(&["audit.read"], &["tools:sms:*"], Some(&[]));
         let access = PrincipalAccess { principal: Some(principal), granted: Vec::new(), credentials: Some(Vec::new()) };
         assert_eq!(
             missing(&access),
@@ -174,8 +208,6 @@ mod tests {
 
     #[test]
     fn a_grant_is_missing_where_a_credential_is_there_or_not_to_be_seen() {
-        let credential =
-            |status: &str, scope: &str| json!({"service": "mail", "status": status, "scopes_available": [scope]});
         for (credentials, said) in [
             (None, "no grant"),
             (Some(vec![credential("active", "messages.send")]), "no grant"),
@@ -184,13 +216,13 @@ mod tests {
         ] {
             assert_eq!(missing(&PrincipalAccess { credentials, ..PrincipalAccess::default() }), [said]);
         }
-        let other = json!({"service": "sms", "scope": "messages.send"});
-        assert_eq!(missing(&PrincipalAccess { granted: vec![other], ..PrincipalAccess::default() }), ["no grant"]);
+        let other = PrincipalAccess { granted: vec![granted("sms")], ..PrincipalAccess::default() };
+        assert_eq!(missing(&other), ["no grant"]);
     }
 
     #[test]
     fn a_scope_that_cannot_be_read_opens_nothing() {
-        let principal = json!({"permissions": ["tools.invoke"], "scopes": ["tools mail"]});
+        let principal = principal(&["tools.invoke"], &["tools mail"], None);
         let access = PrincipalAccess { principal: Some(principal), ..PrincipalAccess::default() };
         assert_eq!(missing(&access), ["scope tools:mail:send", "no grant"]);
     }

@@ -7,13 +7,16 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use toolgate_api::agents::{ShowAgent, Whoami};
-use toolgate_api::credentials::ListCredentials;
+use toolgate_api::credentials::{Credential, ListCredentials};
 use toolgate_api::parameters::{Cursor, Limit, Paging};
-use toolgate_api::tools::{GrantedQuery, ListGrantedTools, ListTools, ListToolsOfService};
+use toolgate_api::tools::{GrantedQuery, GrantedTool, ListGrantedTools, ListTools, ListToolsOfService, ServiceTools};
 use toolgate_api::vaults::{ListVaults, Vault};
+use toolgate_model::id::GrantId;
+use toolgate_model::permission::Permission;
+use toolgate_model::service::ServiceVersion;
 
 use super::access::{Missing, PrincipalAccess, Tool};
-use super::{Failure, first_line, names_of, object, typed_option};
+use super::{Failure, first_line, names_of, typed_option};
 use crate::client::{Client, ClientError};
 use crate::output::{Report, align, at, clean, clean_lines, plain, table};
 
@@ -27,17 +30,23 @@ pub(super) struct Listing {
 impl Listing {
     /// Asks the gate. Without an agent it is about whoever asks.
     pub(super) async fn fetch(client: &Client, service: Option<&str>, agent: Option<String>) -> Result<Self, Failure> {
-        let own = json!(client.to::<Whoami>().send().await?);
-        let own_id = at(&own, "id").as_str().unwrap_or_default().to_owned();
-        let agent = agent.unwrap_or_else(|| own_id.clone());
+        let own = client.to::<Whoami>().send().await?;
+        let agent = agent.unwrap_or_else(|| own.id.to_string());
         let query = GrantedQuery { agent_id: typed_option("agent_id", Some(&agent))? };
-        let mut granted = rows(&client.to::<ListGrantedTools>().query(&query).send().await?.tools);
-        granted.retain(|row| service.is_none_or(|service| at(row, "service") == service));
-        let principal = if agent == own_id { Some(own.clone()) } else { principal(client, &own, &agent).await? };
+        let mut granted = client.to::<ListGrantedTools>().query(&query).send().await?.tools;
+        granted.retain(|granted| service.is_none_or(|service| granted.service.as_str() == service));
+        let (manages_tools, acts_for_others) =
+            (own.permissions.has(Permission::ManageTools), own.permissions.has(Permission::ActAs));
+        let principal = match agent == own.id.as_str() {
+            true => Some(own),
+            false if own.permissions.has(Permission::ManageAgents) => {
+                Some(client.to::<ShowAgent>().named(&agent).send().await?)
+            }
+            false => None,
+        };
         let mut access = PrincipalAccess { principal, granted, credentials: None };
         let tools = tools(visible(client, service).await?, &access.granted);
-        let administers = may(&own, "tools.manage") && may(&own, "agents.act_as");
-        if administers && tools.iter().any(|tool| !access.has_grant(tool)) {
+        if manages_tools && acts_for_others && tools.iter().any(|tool| !access.has_grant(tool)) {
             access.credentials = Some(credentials(client).await?);
         }
         Ok(Self { agent, tools, access })
@@ -61,7 +70,8 @@ impl Listing {
     /// All that is known of one, in each of its versions.
     pub(super) fn show(&self, wanted: &str, version: Option<&str>) -> Result<Report, Failure> {
         let mut found = self.named(wanted)?;
-        found.retain(|tool| version.is_none_or(|version| tool.version == version));
+        let version_of = |tool: &Tool| tool.version.as_ref().map(ServiceVersion::to_string);
+        found.retain(|tool| version.is_none_or(|version| version_of(tool).as_deref() == Some(version)));
         if found.is_empty() {
             let sentence = format!("there is no tool `{wanted}` that you can see; `toolgate tool list` shows those");
             return Err(Failure::Said(sentence));
@@ -73,8 +83,9 @@ impl Listing {
     /// The tools that this names: by service and name, by id, or by a name that no other service has.
     fn named(&self, wanted: &str) -> Result<Vec<&Tool>, Failure> {
         let those = |fits: &dyn Fn(&Tool) -> bool| self.tools.iter().filter(|tool| fits(tool)).collect::<Vec<_>>();
-        let named = those(&|tool| tool.full_name() == wanted || tool.declared("tool_id") == wanted);
-        let found = if named.is_empty() { those(&|tool| tool.name == wanted) } else { named };
+        let named =
+            those(&|tool| tool.full_name() == wanted || tool.id.as_ref().is_some_and(|id| id.as_str() == wanted));
+        let found = if named.is_empty() { those(&|tool| tool.name.as_str() == wanted) } else { named };
         let names: BTreeSet<String> = found.iter().map(|tool| tool.full_name()).collect();
         if names.len() > 1 {
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
@@ -95,14 +106,17 @@ impl Listing {
     fn value(&self, tools: &[&Tool]) -> Value {
         let shape = |tool: &&Tool| {
             let mut shape = tool.declared.clone();
-            shape.extend(object([
-                ("tool", Some(json!(tool.full_name()))),
-                ("service", Some(json!(tool.service))),
-                ("name", Some(json!(tool.name))),
-                ("version", Some(tool.version.clone())),
-                ("grants", Some(self.grants(tool).map(|row| at(row, "grant_id").clone()).collect())),
-                ("missing", Some(json!(self.access.missing(tool)))),
-            ]));
+            let grants: Vec<GrantId> = self.grants(tool).map(|granted| granted.grant_id).collect();
+            for (name, value) in [
+                ("tool", json!(tool.full_name())),
+                ("service", json!(tool.service)),
+                ("name", json!(tool.name)),
+                ("version", json!(tool.version)),
+                ("grants", json!(grants)),
+                ("missing", json!(self.access.missing(tool))),
+            ] {
+                shape.insert(name.to_owned(), value);
+            }
             Value::Object(shape)
         };
         json!({"agent_id": self.agent, "tools": tools.iter().map(shape).collect::<Vec<_>>()})
@@ -110,7 +124,7 @@ impl Listing {
 
     fn describe(&self, tool: &Tool) -> String {
         let mut heading = tool.full_name();
-        if let Some(version) = tool.version.as_str() {
+        if let Some(version) = &tool.version {
             heading.push_str(&format!(" {version}"));
         }
         let mut text = format!("{}\n", clean(&heading));
@@ -122,10 +136,10 @@ impl Listing {
         let mut rows: Vec<[String; 2]> =
             DETAILS.iter().map(|(label, name)| [label, &*plain(tool.declared(name))].map(str::to_owned)).collect();
         rows.push(["rate limit".to_owned(), rate_limit(tool.declared("rate_limit"))]);
-        for row in self.grants(tool) {
-            let (grant, source, end) = (at(row, "grant_id"), at(row, "source"), at(row, "expires_at"));
-            let end = if end.is_null() { String::new() } else { format!(", until {}", plain(end)) };
-            rows.push([format!("{} has", clean(&self.agent)), format!("{}, {}{end}", plain(grant), plain(source))]);
+        for granted in self.grants(tool) {
+            let end = granted.expires_at.map(|end| format!(", until {end}")).unwrap_or_default();
+            let source = plain(&json!(granted.source));
+            rows.push([format!("{} has", clean(&self.agent)), format!("{}, {source}{end}", granted.grant_id)]);
         }
         rows.push([format!("{} lacks", clean(&self.agent)), plain(&said(&self.access.missing(tool)))]);
         text.push('\n');
@@ -138,9 +152,9 @@ impl Listing {
         text
     }
 
-    fn grants<'a>(&'a self, tool: &'a Tool) -> impl Iterator<Item = &'a Value> {
-        let is_its = |row: &&Value| {
-            at(row, "service") == &tool.service && at(row, "tool") == &tool.name && at(row, "version") == &tool.version
+    fn grants<'a>(&'a self, tool: &'a Tool) -> impl Iterator<Item = &'a GrantedTool> {
+        let is_its = |granted: &&GrantedTool| {
+            granted.service == tool.service && granted.tool == tool.name && granted.version == tool.version
         };
         self.access.granted.iter().filter(is_its)
     }
@@ -176,62 +190,76 @@ fn said(missing: &[Missing]) -> Value {
     if words.is_empty() { Value::Null } else { Value::from(words.join(", ")) }
 }
 
-/// The tools that whoever asks sees, and those that the agent has grants for besides.
-fn tools(services: Vec<Value>, granted: &[Value]) -> Vec<Tool> {
-    let text = |value: &Value, name: &str| at(value, name).as_str().unwrap_or_default().to_owned();
+/// The tools that the caller sees, and those that the agent has grants for besides.
+fn tools(services: Vec<ServiceTools>, granted: &[GrantedTool]) -> Vec<Tool> {
     let mut tools = Vec::new();
     for service in services {
-        for (name, declared) in at(&service, "tools").as_object().into_iter().flatten() {
-            let declared = declared.as_object().cloned().unwrap_or_default();
-            let version = at(&service, "version").clone();
-            tools.push(Tool { service: text(&service, "service"), name: name.clone(), version, declared });
-        }
+        tools.extend(service.tools.into_iter().map(|(name, tool)| Tool {
+            service: service.service.clone(),
+            name,
+            version: service.version.clone(),
+            declared: members(&tool),
+            id: tool.tool_id,
+            scope: tool.scope,
+            required_scopes: tool.required_scopes.unwrap_or_default(),
+        }));
     }
-    for row in granted {
-        let (service, name, version) = (text(row, "service"), text(row, "tool"), at(row, "version").clone());
-        let is_it = |tool: &Tool| tool.service == service && tool.name == name && tool.version == version;
+    for granted in granted {
+        let is_it = |tool: &Tool| {
+            tool.service == granted.service && tool.name == granted.tool && tool.version == granted.version
+        };
         if !tools.iter().any(is_it) {
-            tools.push(Tool { service, name, version, declared: declared_by_grant(row) });
+            tools.push(of_grant(granted));
         }
     }
-    tools.sort_by_cached_key(|tool| (tool.full_name(), plain(&tool.version)));
+    tools.sort_by_cached_key(|tool| (tool.full_name(), tool.version.as_ref().map(ServiceVersion::to_string)));
     tools
 }
 
-/// What a row about a grant says of the tool alone.
-fn declared_by_grant(row: &Value) -> Map<String, Value> {
-    let of_tool = ["tool_id", "scope", "description", "parameters", "safety_tier", "approval", "required_scopes"];
-    of_tool.iter().map(|name| ((*name).to_owned(), at(row, name).clone())).collect()
+/// A tool of which only what is listed with a grant is known.
+fn of_grant(granted: &GrantedTool) -> Tool {
+    const OF_TOOL: [&str; 7] =
+        ["tool_id", "scope", "description", "parameters", "safety_tier", "approval", "required_scopes"];
+    let mut declared = members(granted);
+    declared.retain(|name, _| OF_TOOL.contains(&name.as_str()));
+    Tool {
+        service: granted.service.clone(),
+        name: granted.tool.clone(),
+        version: granted.version.clone(),
+        id: granted.tool_id.clone(),
+        scope: granted.scope.clone(),
+        required_scopes: granted.required_scopes.clone().unwrap_or_default(),
+        declared,
+    }
 }
 
-async fn visible(client: &Client, service: Option<&str>) -> Result<Vec<Value>, ClientError> {
+fn members(thing: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(thing) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}
+
+async fn visible(client: &Client, service: Option<&str>) -> Result<Vec<ServiceTools>, ClientError> {
     let listed = match service {
         Some(service) => client.to::<ListToolsOfService>().named(service).send().await.map(|listed| listed.services),
         None => client.to::<ListTools>().send().await.map(|listed| listed.services),
     };
     match listed {
-        Ok(services) => Ok(rows(&services)),
+        Ok(services) => Ok(services),
         Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-/// Another principal; `None` where whoever asks does not see others.
-async fn principal(client: &Client, own: &Value, agent: &str) -> Result<Option<Value>, ClientError> {
-    if !may(own, "agents.manage") {
-        return Ok(None);
-    }
-    Ok(Some(json!(client.to::<ShowAgent>().named(agent).send().await?)))
-}
-
-async fn credentials(client: &Client) -> Result<Vec<Value>, ClientError> {
+async fn credentials(client: &Client) -> Result<Vec<Credential>, ClientError> {
     let mut found = Vec::new();
     for vault in vaults(client).await?.iter().filter(|vault| !vault.credentials.is_empty()) {
         let mut cursor = None;
         loop {
             let request = client.to::<ListCredentials>().at(&vault.id).query(&whole_page(cursor));
             let page = request.send().await?;
-            found.extend(rows(&page.credentials));
+            found.extend(page.credentials);
             cursor = page.next_cursor.0;
             if cursor.is_none() {
                 break;
@@ -258,33 +286,34 @@ fn whole_page(cursor: Option<String>) -> Paging {
     Paging { limit: Some(Limit(Limit::MAXIMUM)), cursor: cursor.map(Cursor) }
 }
 
-/// As the table and the report show them.
-fn rows<T: Serialize>(things: &[T]) -> Vec<Value> {
-    things.iter().map(|thing| json!(thing)).collect()
-}
-
-fn may(principal: &Value, permission: &str) -> bool {
-    at(principal, "permissions").as_array().is_some_and(|held| held.iter().any(|held| held == permission))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const GRANT: &str = "grant_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
     fn listing() -> Listing {
         let declared = json!({
-            "tool_id": "connector:mail.messages.send", "scope": "messages.send", "safety_tier": "write",
-            "approval": "always", "description": "Sends\nmail", "rate_limit": {"requests": 3, "per_seconds": 60},
+            "tool_id": "connector:mail.messages.send", "title": null, "description": "Sends\nmail",
+            "scope": "messages.send", "source": "connector", "parameters": null, "returns": null, "idempotent": false,
+            "estimated_cost_usd": null, "safety_tier": "write", "approval": "always", "required_scopes": null,
+            "egress": null, "replay_policy": null, "cost_hint": null, "latency_hint": null,
+            "rate_limit": {"requests": 3, "per_seconds": 60},
         });
-        let services = vec![json!({"service": "mail", "version": "1", "tools": {"messages.send": declared}})];
-        let row = |service: &str, version: Value| {
+        let services = json!([
+            {"service": "mail", "version": "1", "implicit": false, "tools": {"messages.send": declared}},
+        ]);
+        let granted = |service: &str, version: Option<&str>| {
             json!({
-                "grant_id": "grant_1", "service": service, "tool": "messages.send", "version": version,
-                "scope": "messages.send", "source": "direct", "expires_at": null,
+                "grant_id": GRANT, "service": service, "tool": "messages.send", "version": version, "tool_id": null,
+                "name": "messages.send", "scope": "messages.send", "description": null, "parameters": null,
+                "safety_tier": "write", "approval": null, "required_scopes": null, "constraints": {},
+                "source": "direct", "context": {}, "expires_at": null,
             })
         };
-        let granted = vec![row("sms", Value::Null), row("mail", json!("1"))];
-        let tools = tools(services, &granted);
+        let granted = json!([granted("sms", None), granted("mail", Some("1"))]);
+        let granted: Vec<GrantedTool> = serde_json::from_value(granted).unwrap();
+        let tools = tools(serde_json::from_value(services).unwrap(), &granted);
         Listing { agent: "clerk".to_owned(), tools, access: PrincipalAccess { granted, ..PrincipalAccess::default() } }
     }
 
@@ -295,7 +324,7 @@ mod tests {
         assert_eq!(lines.len(), 3, "{}", report.text);
         assert!(lines[1].starts_with("mail.messages.send  1        write  always    -"), "{}", report.text);
         assert!(lines[2].starts_with("sms.messages.send   -"), "{}", report.text);
-        assert_eq!(report.value["tools"][0]["grants"], json!(["grant_1"]));
+        assert_eq!(report.value["tools"][0]["grants"], json!([GRANT]));
         assert_eq!(report.value["tools"][0]["missing"], json!([]));
     }
 
@@ -305,7 +334,7 @@ mod tests {
         for name in ["mail.messages.send", "connector:mail.messages.send"] {
             let shown = listing.show(name, None).unwrap().text;
             assert!(shown.starts_with("mail.messages.send 1\nSends\nmail\n\n"), "{shown}");
-            assert!(shown.contains("3 in 60 seconds\n") && shown.contains("grant_1, direct\n"), "{shown}");
+            assert!(shown.contains("3 in 60 seconds\n") && shown.contains(&format!("{GRANT}, direct\n")), "{shown}");
         }
         let several = listing.show("messages.send", None).unwrap_err().to_string();
         assert!(several.contains("write one of mail.messages.send, sms.messages.send"), "{several}");

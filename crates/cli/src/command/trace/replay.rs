@@ -1,67 +1,61 @@
-//! An execution that was judged again: what was said then, what is said now, and whether that is the same.
+//! An execution that was re-evaluated: the recorded verdicts, the verdicts now, and whether they are the same.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
+use toolgate_api::policies::{Replay, ReplayStep};
 
 use super::decision::duration;
-use crate::output::{Report, at, plain};
+use crate::output::{Report, clean, plain};
 
 /// How wide the outcome before each step is.
 const WIDTH: usize = 13;
 
 /// Only the steps of one call.
-pub(super) fn of_call(mut answer: Value, call: &str) -> Value {
-    if let Some(Value::Array(steps)) = answer.get_mut("steps") {
-        steps.retain(|step| at(step, "invocation_id").as_str() == Some(call));
-    }
-    answer
+pub(super) fn of_call(mut replay: Replay, call: &str) -> Replay {
+    replay.steps.retain(|step| step.invocation_id.as_deref() == Some(call));
+    replay
 }
 
-/// The steps for people, with the outcome on the last line. It is a no where a verdict differs.
-pub(super) fn report(answer: Value) -> Report {
-    let steps = at(&answer, "steps").as_array().map(Vec::as_slice).unwrap_or_default();
-    let count = |same: Value| steps.iter().filter(|step| *at(step, "same") == same).count();
-    let (different, unknown) = (count(json!(false)), count(Value::Null));
-    let mut text: String = steps.iter().map(drawn).collect();
-    if at(&answer, "truncated") == &Value::Bool(true) {
-        text.push_str("The execution has more than was looked through.\n");
+/// The steps, and their number on the last line. A verdict that differs makes it a refusal.
+pub(super) fn report(replay: &Replay) -> Report {
+    let count = |same: Option<bool>| replay.steps.iter().filter(|step| step.same == same).count();
+    let (same, different, unknown) = (count(Some(true)), count(Some(false)), count(None));
+    let mut text: String = replay.steps.iter().map(drawn).collect();
+    if replay.truncated {
+        text.push_str("The execution has more decisions than were read.\n");
     }
-    text.push_str(&match steps.len() {
-        0 => "No decision of this execution was made by policies; there is nothing to judge again.\n".to_owned(),
-        all => {
-            let same = all.saturating_sub(different).saturating_sub(unknown);
-            format!("{all} steps: {same} the same, {different} different, {unknown} undecidable\n")
-        }
+    text.push_str(&match replay.steps.len() {
+        0 => "No decision of this execution was made by policies; there is nothing to re-evaluate.\n".to_owned(),
+        all => format!("{all} steps: {same} the same, {different} different, {unknown} undecidable\n"),
     });
-    Report::new(answer, text).refused_if(different > 0)
+    Report::new(replay, text).refused_if(different > 0)
 }
 
-fn drawn(step: &Value) -> String {
-    let outcome = match at(step, "same") {
-        Value::Bool(true) => "same",
-        Value::Bool(false) => "DIFFERENT",
-        _ => "undecidable",
+fn drawn(step: &ReplayStep) -> String {
+    let outcome = match step.same {
+        Some(true) => "same",
+        Some(false) => "DIFFERENT",
+        None => "undecidable",
     };
-    let report = ["timestamp", "invocation_id", "hook", "subject"].map(|name| plain(at(step, name)));
-    let took = at(step, "latency_us").as_u64().map(duration).unwrap_or_default();
-    let then = judged(at(step, "recorded"));
-    let version = plain(at(step, "policy_version"));
-    let mut text = format!("{outcome:<WIDTH$}{}\n", report.join("  "));
+    let call = step.invocation_id.as_deref().unwrap_or("-");
+    let place = [&step.timestamp, call, &step.hook, &step.subject].map(clean).join("  ");
+    let then = verdict(step.recorded.verdict, &step.recorded.policies, &[]);
+    let (version, took) = (step.policy_version.0, duration(step.latency_us));
+    let mut text = format!("{outcome:<WIDTH$}{place}\n");
     text.push_str(&format!("{:WIDTH$}then: {then}, by version {version} of the policies in {took}\n", ""));
-    if outcome != "same" {
-        text.push_str(&format!("{:WIDTH$}now:  {}\n", "", judged(at(step, "replayed"))));
+    if step.same != Some(true) {
+        let now = verdict(step.replayed.verdict, &step.replayed.policies, &step.replayed.missing);
+        text.push_str(&format!("{:WIDTH$}now:  {now}\n", ""));
     }
     text
 }
 
-/// A verdict with the rules that it comes from, and what they would have to know.
-fn judged(judgement: &Value) -> String {
-    let mut text = plain(at(judgement, "verdict"));
-    for (member, before) in [("policies", " by "), ("missing", "; not recorded: ")] {
-        match at(judgement, member) {
-            Value::Array(named) if !named.is_empty() => {
-                text.push_str(&format!("{before}{}", plain(at(judgement, member))));
-            }
-            _ => {}
+/// A verdict with the rules that gave it, and what they read that was not recorded.
+fn verdict(verdict: impl Serialize, rules: &[String], missing: &[String]) -> String {
+    let mut text = plain(&json!(verdict));
+    for (named, before) in [(rules, " by "), (missing, "; not recorded: ")] {
+        if !named.is_empty() {
+            text.push_str(&format!("{before}{}", plain(&json!(named))));
         }
     }
     text
@@ -69,6 +63,8 @@ fn judged(judgement: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn step(call: &str, then: &str, now: Value, same: Value) -> Value {
@@ -79,7 +75,7 @@ mod tests {
         })
     }
 
-    fn answer() -> Value {
+    fn replay() -> Replay {
         let verdict = |verdict: &str, rules: &[&str]| json!({"verdict": verdict, "policies": rules, "missing": []});
         let unknown = json!({"verdict": "undecidable", "policies": ["no-mail"], "missing": ["arguments.to"]});
         let steps = json!([
@@ -87,12 +83,12 @@ mod tests {
             step("inv_2", "deny", verdict("allow", &[]), json!(false)),
             step("inv_3", "ask", unknown, Value::Null),
         ]);
-        json!({"run_id": "run-1", "steps": steps, "truncated": false})
+        serde_json::from_value(json!({"run_id": "run-1", "steps": steps, "truncated": false})).unwrap()
     }
 
     #[test]
     fn a_verdict_that_differs_is_shown_and_is_a_no() {
-        let report = report(answer());
+        let report = report(&replay());
         assert!(report.refused);
         assert_eq!(
             report.text,
@@ -110,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_undecidable_is_no_difference() {
-        let only = |call| report(of_call(answer(), call));
+        let only = |call| report(&of_call(replay(), call));
         assert!(!only("inv_1").refused && !only("inv_3").refused && only("inv_2").refused);
         let nothing = only("inv_4");
         assert!(!nothing.refused && nothing.text.starts_with("No decision of this execution"), "{}", nothing.text);
