@@ -1,4 +1,4 @@
-//! The policies to begin with: useful on the first day, each with its reason, and tests beside them.
+//! The starter policies: useful on the first day, each with its reason, and with tests.
 
 /// The files, by name.
 pub const FILES: &[(&str, &str)] = &[
