@@ -192,8 +192,8 @@ impl Approver for ApprovalBroker {
         }
     }
 
-    fn standing(&self, approval: &Approval, wish: &StandingRequest) -> Result<(Coverage, Reach), String> {
-        coverage::standing(approval, wish, &*self.links)
+    fn standing(&self, approval: &Approval, request: &StandingRequest) -> Result<(Coverage, Reach), String> {
+        coverage::standing(approval, request, &*self.links)
     }
 
     fn covering(&self, standing: &[StandingApproval], call: &Covered<'_>) -> Result<Vec<StandingApprovalId>, String> {

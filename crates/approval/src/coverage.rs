@@ -21,13 +21,17 @@ use crate::shell::{Prefix, Surroundings, covered, read};
 use crate::visible::visible;
 
 /// What a standing request would cover, or why it cannot be granted; the approval of the single call stays valid.
-pub fn standing(approval: &Approval, wish: &StandingRequest, links: &dyn Links) -> Result<(Coverage, Reach), String> {
+pub fn standing(
+    approval: &Approval,
+    request: &StandingRequest,
+    links: &dyn Links,
+) -> Result<(Coverage, Reach), String> {
     require_coverable(approval, links)?;
-    let coverage = match &wish.coverage {
+    let coverage = match &request.coverage {
         RequestedCoverage::Tool => Coverage::Tool,
         RequestedCoverage::Prefix(text) => Coverage::Prefix(words_for(approval, text)?),
     };
-    Ok((coverage, reach(approval.session.as_ref(), wish.reach)?))
+    Ok((coverage, reach(approval.session.as_ref(), request.reach)?))
 }
 
 /// The standing approvals that are needed to cover a call; or why they do not. They are assumed to be active and the
@@ -143,10 +147,10 @@ pub(crate) fn require_coverable(approval: &Approval, links: &dyn Links) -> Resul
 }
 
 /// The reach of a decision; by default the session, if there is one.
-pub(crate) fn reach(session: Option<&ApprovalSession>, wish: Option<RequestedReach>) -> Result<Reach, String> {
+pub(crate) fn reach(session: Option<&ApprovalSession>, request: Option<RequestedReach>) -> Result<Reach, String> {
     let of_session =
         |session: &ApprovalSession| Reach::Session { owner: session.owner.clone(), name: session.name.clone() };
-    match wish {
+    match request {
         None => Ok(session.map_or(Reach::User, of_session)),
         Some(RequestedReach::User) => Ok(Reach::User),
         Some(RequestedReach::Session) => {

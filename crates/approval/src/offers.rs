@@ -227,8 +227,8 @@ mod tests {
             assert_eq!(offers.len(), 2, "{line}");
             let text = offers[1].scope.pointer("/always_prefix/prefix").and_then(Value::as_str).unwrap();
             let coverage = RequestedCoverage::Prefix(text.to_owned());
-            let wish = StandingRequest { coverage, reach: None, expires_in_seconds: None, max_uses: None };
-            assert!(standing(&call, &wish, &NoLinks).is_ok(), "{line}");
+            let request = StandingRequest { coverage, reach: None, expires_in_seconds: None, max_uses: None };
+            assert!(standing(&call, &request, &NoLinks).is_ok(), "{line}");
             assert_eq!((offers[1].matches.len(), offers[1].does_not_match.len()), (3, 3), "{line}");
         }
     }

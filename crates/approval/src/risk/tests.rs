@@ -102,7 +102,7 @@ fn ordinary_commands_are_not_high() {
 #[test]
 fn secrets_are_told_also_where_they_are_only_read() {
     let risk = of_call("a.Read", Category::Info, json!({"file_path": "deploy/.env"}));
-    assert_eq!(risk, Risk { level: RiskLevel::High, notes: vec!["it touches secrets (`deploy/.env`)".into()] });
+    assert_eq!(risk, Risk { level: RiskLevel::High, notes: vec!["it accesses secrets (`deploy/.env`)".into()] });
 }
 
 #[test]
