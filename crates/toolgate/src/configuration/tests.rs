@@ -194,7 +194,7 @@ fn a_rate_limit_is_whole_or_not_there() {
         assert!(text.contains("give both"), "{text}");
     }
     let text = Scene::new().file("[server.rate_limit]\nrequests = 1\nper_seconds = 2678400\nburst = 100\n").refused();
-    assert!(text.contains("server.rate_limit: a used up burst would take more than a year"), "{text}");
+    assert!(text.contains("server.rate_limit: refilling the burst would take more than a year"), "{text}");
 }
 
 #[test]
