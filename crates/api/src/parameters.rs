@@ -190,7 +190,7 @@ inline_schema!(
     "Limit",
     json!({
         "type": "integer",
-        "description": "How many items at most.",
+        "description": "The maximum number of items.",
         "minimum": 1,
         "maximum": Limit::MAXIMUM,
         "default": Limit::DEFAULT,
