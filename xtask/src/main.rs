@@ -17,6 +17,7 @@ mod programs;
 mod python;
 mod steps;
 mod test;
+mod test_programs;
 mod tidy;
 
 const USAGE: &str = "\

@@ -232,5 +232,5 @@ pub struct AnyToken;
 inline_schema!(AnyToken, "AnyToken", json!({"type": "string"}));
 
 impl DescribedPath for AnyToken {
-    const DESCRIPTION: &'static str = "The end of a one-time link. Every text leads to the same page.";
+    const DESCRIPTION: &'static str = "The token of a one-time link. Every token leads to the same page.";
 }

@@ -55,7 +55,7 @@ endpoints! {
 fn describe_export(operation: &mut Value, _: &mut Schemas) {
     let content = json!({
         "application/x-ndjson": {"schema": {"type": "string"}},
-        "text/plain": {"schema": {"type": "string", "description": "The same, where only this is accepted."}},
+        "text/plain": {"schema": {"type": "string", "description": "The same, if the client accepts only this type."}},
     });
     replace_content(operation, content);
 }

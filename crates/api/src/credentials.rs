@@ -17,7 +17,7 @@ use crate::reading::present;
 use crate::reply::{NextCursor, Revision, Revoked};
 
 endpoints! {
-    tag "credentials" = "What opens a service. The material is sealed and never shown.";
+    tag "credentials" = "Access to a service. The material is sealed and never shown.";
 
     /// Add a credential to a vault
     ///

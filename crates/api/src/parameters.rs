@@ -66,7 +66,7 @@ path_parameters! {
 }
 
 impl PathParameter for LinkToken {
-    const DESCRIPTION: Option<&'static str> = Some("The end of a one-time link.");
+    const DESCRIPTION: Option<&'static str> = Some("The token of a one-time link.");
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         Some(schemas.request::<Self>())
@@ -190,7 +190,7 @@ inline_schema!(
     "Limit",
     json!({
         "type": "integer",
-        "description": "How many items at most.",
+        "description": "The maximum number of items.",
         "minimum": 1,
         "maximum": Limit::MAXIMUM,
         "default": Limit::DEFAULT,

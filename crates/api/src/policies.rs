@@ -57,7 +57,7 @@ endpoints! {
         body: DraftRequest = {
             "files": [{"name": "draft.cedar", "text": "forbid (principal, action, resource);\n"}]
         },
-        reply: OK CheckedPolicies = "What was found.",
+        reply: OK CheckedPolicies = "The findings.",
     }
 
     /// Put a rule in force that was in shadow mode
@@ -102,7 +102,7 @@ endpoints! {
             "files": [{"name": "draft.cedar", "text": "forbid (principal, action, resource);\n"}],
             "since": "2099-03-01T00:00:00Z"
         },
-        reply: OK Simulation = "What would have been decided otherwise.",
+        reply: OK Simulation = "The decisions that would have been different.",
         stream: Lines SimulationStep = "Lines of JSON: the progress, and at the end the result.",
     }
 

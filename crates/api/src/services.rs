@@ -15,7 +15,7 @@ use crate::reply::Removed;
 use crate::schemas::Schemas;
 
 endpoints! {
-    tag "services" = "The registry: which services there are, and how their tools are called.";
+    tag "services" = "The registry of services and how their tools are called.";
 
     /// Register a version of a service
     ///

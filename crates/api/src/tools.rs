@@ -59,7 +59,7 @@ endpoints! {
     /// A dry run of the pipeline: nothing is reserved, sent or recorded.
     ExplainCall = GET "/api/v1/tools/why" as "explain_call" {
         query: WhyQuery,
-        reply: OK Explanation = "What would become of the call.",
+        reply: OK Explanation = "The outcome that the call would have.",
         amend: describe_parameters,
     }
 
@@ -82,7 +82,7 @@ endpoints! {
 fn describe_call(operation: &mut Value, schemas: &mut Schemas) {
     describe_endings(operation, schemas);
     let either = json!({"anyOf": [schemas.reply::<ErrorBody>(), schemas.reply::<FailedCall>()]});
-    let replayed = json!({"description": "`true` where it was executed before.", "schema": {"type": "string"}});
+    let replayed = json!({"description": "`true` if it was executed before.", "schema": {"type": "string"}});
     merge(
         operation,
         json!({"responses": {
@@ -121,7 +121,7 @@ pub(crate) fn detached_response(schemas: &mut Schemas) -> Value {
         "description": "The call has not ended.",
         "headers": {
             "Location": {"description": "The URL of the call.", "schema": {"type": "string"}},
-            "Retry-After": {"description": "When to ask again, in seconds.", "schema": {"type": "integer"}},
+            "Retry-After": {"description": "Seconds to wait before asking again.", "schema": {"type": "integer"}},
         },
         "content": {"application/json": {"schema": schemas.reply::<DetachedCall>()}},
     })

@@ -1,11 +1,11 @@
-//! Text as it is put before a person: what could not be seen in it, or would look like something else, is written out.
+//! Text as it is shown to approvers: invisible and misleading characters are escaped.
 
 use crate::shell::is_honest;
 
-/// The text with everything written as `\u{...}` that has no shape of its own: controls, marks without width, direction
-/// marks, tags, blanks other than the ASCII blank, variation selectors, private and unassigned characters, and accents
-/// that stand by themselves, because they look like the letter that has them. Line ends and tabs stay as they are. A
-/// backslash that would begin such a sequence is written out too: whoever reads `\u{` reads one of these characters.
+/// Escapes as `\u{...}` every character without its own visible shape: control characters, zero-width and direction
+/// marks, tags, blanks other than the ASCII blank, variation selectors, private use and unassigned characters, and
+/// combining accents, because they look like the letter that contains them. Newlines and tabs are kept. A backslash
+/// that would begin such a sequence is escaped too, so that `\u{` always stands for one of these characters.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -20,7 +20,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Words in which Latin letters stand beside letters of another script that look like them.
+/// Words that mix Latin letters with similar letters of another script.
 pub fn mixed_scripts(text: &str) -> Vec<String> {
     let mut words: Vec<String> = text
         .split(|letter: char| !letter.is_alphanumeric())
@@ -32,8 +32,8 @@ pub fn mixed_scripts(text: &str) -> Vec<String> {
     words
 }
 
-/// The first character that cannot be seen, unless it has its honest uses: a line end of two characters, and the mark
-/// that makes a picture of the symbol before it.
+/// The first invisible character, except those with legitimate uses: a CRLF newline, and the selector that makes the
+/// symbol before it an emoji.
 pub(crate) fn first_hidden(text: &str) -> Option<char> {
     let mut before = None;
     let mut rest = text.chars();
@@ -58,14 +58,14 @@ fn is_visible(letter: char) -> bool {
     is_honest(letter) && is_assigned(letter) && !is_lone_accent(letter)
 }
 
-/// The standard library knows which characters can be printed, and tells only by how it writes them. The letter before
-/// keeps it from writing out marks that belong to one.
+/// The standard library knows which characters are printable, and reveals it only by how it escapes them. The letter
+/// before keeps it from escaping marks that belong to one.
 fn is_assigned(letter: char) -> bool {
     let pair: String = ['a', letter].into_iter().collect();
     !pair.escape_debug().any(|written| written == '\\')
 }
 
-/// Accents for letters of the European scripts. Marks of other scripts have no letters that contain them.
+/// Accents for letters of European scripts. Marks of other scripts have no letters that contain them.
 fn is_lone_accent(letter: char) -> bool {
     matches!(
         letter,
@@ -82,7 +82,7 @@ fn is_latin(letter: char) -> bool {
     letter.is_ascii_alphabetic() || (letter.is_alphabetic() && matches!(letter, '\u{c0}'..='\u{24f}'))
 }
 
-/// Greek, Cyrillic, Armenian, Cherokee, mathematical and wide letters.
+/// Greek, Cyrillic, Armenian, Cherokee, mathematical and full-width letters.
 fn looks_latin(letter: char) -> bool {
     letter.is_alphabetic()
         && matches!(

@@ -161,7 +161,7 @@ pub(crate) fn not_executable(reason: impl Into<String>) -> SourceFailure {
 }
 
 fn unusable(what: &str) -> SourceFailure {
-    not_executable(format!("{what} cannot be written in a request; correct the tool's HTTP mapping"))
+    not_executable(format!("{what} is not valid in a request; correct the tool's HTTP mapping"))
 }
 
 /// The first of these fields that the material has.
@@ -173,10 +173,11 @@ pub(crate) fn first_field<'a>(material: &'a Material, names: &[&str]) -> Result<
 
 /// A header whose value is never shown, not even by a debugger's print.
 pub(crate) fn secret_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), SourceFailure> {
-    let name = HeaderName::from_bytes(name.as_bytes())
-        .map_err(|_| not_executable("the credential's header name is none; correct `metadata.auth.header_name`"))?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+        not_executable("the credential's header name is not valid; correct `metadata.auth.header_name`")
+    })?;
     let mut value = HeaderValue::from_str(value).map_err(|_| {
-        not_executable("the credential cannot stand in a header: it has line breaks or control characters")
+        not_executable("the credential cannot be sent in a header: it has line breaks or control characters")
     })?;
     value.set_sensitive(true);
     Ok((name, value))

@@ -11,9 +11,9 @@ mod tests;
 
 /// An address that a call may not reach.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{address} is {kind}, which calls may not reach; an operator who means it names it in `egress.allow`")]
+#[error("{address} is {kind}, which calls may not reach; to allow it, add it to `egress.allow`")]
 pub struct ForbiddenAddress {
-    /// The address, an IPv4 address in IPv6 dress being written as what it is.
+    /// The address, an IPv4-mapped IPv6 address being written as what it is.
     pub address: IpAddr,
     /// What kind of address it is.
     pub kind: &'static str,
@@ -123,7 +123,7 @@ fn v6_kind(address: Ipv6Addr) -> Option<&'static str> {
     (!GLOBAL_UNICAST.contains(&address)).then_some("outside the range of global addresses")
 }
 
-const METADATA: &str = "a metadata address of the cloud";
+const METADATA: &str = "a cloud metadata address";
 
 /// What IANA's registry of special-purpose IPv4 addresses keeps from the Internet, and what clouds put in the way. The
 /// first match names the kind.
@@ -157,7 +157,7 @@ const V6: [(Ipv6Net, &str); 20] = [
     (v6_net([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128), METADATA),
     (v6_net([0, 0, 0, 0, 0, 0, 0, 0], 128), "an address of this machine"),
     (v6_net([0, 0, 0, 0, 0, 0, 0, 1], 128), "a loopback address"),
-    (v6_net([0, 0, 0, 0, 0, 0, 0, 0], 96), "an IPv4 address in IPv6 dress"),
+    (v6_net([0, 0, 0, 0, 0, 0, 0, 0], 96), "an IPv4-mapped IPv6 address"),
     (v6_net([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), "an address that is translated to IPv4"),
     (v6_net([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), "an address that is translated to IPv4"),
     (v6_net([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "an address whose traffic is discarded"),

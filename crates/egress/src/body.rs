@@ -60,7 +60,7 @@ pub(crate) fn broken(error: &hyper::Error) -> SendError {
     } else if error.is_parse() {
         "is not valid HTTP"
     } else {
-        "broke off before its end"
+        "ended before it was complete"
     };
     SendError::BrokenResponse { reason }
 }
@@ -69,16 +69,16 @@ pub(crate) fn broken(error: &hyper::Error) -> SendError {
 fn check_framing(status: u16, headers: &HeaderMap) -> Result<(), SendError> {
     let refused = |reason| Err(SendError::BrokenResponse { reason });
     if status == 101 {
-        return refused("switches to another protocol, which nobody asked for");
+        return refused("switches to another protocol, which was not requested");
     }
     let mut transfer = headers.get_all(header::TRANSFER_ENCODING).iter();
     match (transfer.next(), transfer.next()) {
         (None, _) => Ok(()),
         (Some(_), None) if headers.contains_key(header::CONTENT_LENGTH) => {
-            refused("gives its length in two ways, which is a smuggler's trick")
+            refused("has both Content-Length and Transfer-Encoding, which allows response smuggling")
         }
         (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
-        _ => refused("comes in a transfer encoding other than chunked"),
+        _ => refused("uses a transfer encoding other than chunked"),
     }
 }
 

@@ -116,7 +116,7 @@ fn server_name(destination: &Destination<'_>) -> Result<ServerName<'static>, Sen
         Target::Address(address) => Ok(ServerName::IpAddress(address.into())),
         Target::Name { name, .. } => ServerName::try_from(name.to_owned()).map_err(|_| SendError::Tls {
             host: destination.host.to_owned(),
-            reason: "no certificate can be for such a name; correct the host of the service's URL",
+            reason: "the host name is not valid in a certificate; correct the host of the service's URL",
         }),
     }
 }

@@ -64,8 +64,8 @@ impl Source for Connectors {
     fn reserve(&self) -> Result<Reservation, Refusal> {
         Arc::clone(&self.places).try_acquire_owned().map(Reservation::from).map_err(|_| {
             let reason = format!(
-                "{} calls to services are in flight, as many as there are connections for; try again, or have \
-                 egress.max_connections and the limit of open files raised",
+                "{} calls to services are in flight, the maximum; try again, or raise egress.max_connections and the \
+                limit of open files",
                 self.most
             );
             Refusal::new(Code::Overloaded, reason).with("limit", self.most).with("retry_after_seconds", 1)
@@ -166,14 +166,14 @@ async fn judge(
         result: Some(result).filter(|result| !result.is_null()),
         truncated,
         sent: true,
-        ..SourceFailure::not_sent(FailureKind::Service, format!("the service answered with status {status}"))
+        ..SourceFailure::not_sent(FailureKind::Service, format!("the service returned status {status}"))
     })
 }
 
 fn unreadable(status: u16, why: Late) -> SourceFailure {
     let reason = match why {
-        Late::Deadline => "the time for this call was over while the service's answer was redacted; ask for less",
-        Late::Broken => "the service's answer could not be read",
+        Late::Deadline => "the call timed out while the service's response was redacted; request less",
+        Late::Broken => "the service's response could not be read",
     };
     SourceFailure { http_status: Some(status), sent: true, ..SourceFailure::not_sent(FailureKind::Proxy, reason) }
 }

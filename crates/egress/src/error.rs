@@ -16,16 +16,16 @@ pub enum SendError {
     #[error("the service's URL is neither http nor https; correct the scheme of its base URL")]
     UnsupportedScheme,
     /// A name or a password before the host.
-    #[error("the service's URL carries a user name or password; take it out and store it as a credential")]
+    #[error("the service's URL contains a user name or password; remove it and store it as a credential")]
     UserInfo,
     /// Nothing to connect to.
-    #[error("the service's URL has no host or the port 0; write it like https://api.example.com")]
+    #[error("the service's URL has no host, or has port 0; write it as https://api.example.com")]
     NoHost,
     /// Characters that a request line cannot hold.
     #[error("the path or query of the service's URL cannot be written in a request; percent-encode it")]
     BadTarget,
     /// A name that means this machine, its network or its cloud.
-    #[error("`{host}` names a private host; use a public name, or name its addresses in `egress.allow`")]
+    #[error("`{host}` is a private host name; use a public one, or add its addresses to `egress.allow`")]
     PrivateName {
         /// The name.
         host: String,
@@ -40,10 +40,10 @@ pub enum SendError {
     #[error(transparent)]
     ForbiddenAddress(#[from] ForbiddenAddress),
     /// A method that opens a tunnel or echoes the request.
-    #[error("the methods CONNECT and TRACE are not for tools; correct the tool's HTTP mapping")]
+    #[error("the methods CONNECT and TRACE are not allowed for tools; correct the tool's HTTP mapping")]
     ForbiddenMethod,
     /// A header that decides how the message is framed or routed.
-    #[error("the header `{name}` is set by Toolgate alone; take it out of the tool's HTTP mapping")]
+    #[error("the header `{name}` is set by Toolgate only; remove it from the tool's HTTP mapping")]
     ForbiddenHeader {
         /// The header.
         name: HeaderName,
@@ -56,7 +56,8 @@ pub enum SendError {
     },
     /// Too many names are being looked up.
     #[error(
-        "`{host}` was not looked up: too many look-ups of names are in flight, in all or for this credential; try again, or check this machine's DNS"
+        "`{host}` was not resolved: too many DNS lookups are in flight, in total or for this credential; try again, \
+        or check this machine's DNS"
     )]
     ResolverBusy {
         /// The name.
@@ -69,7 +70,7 @@ pub enum SendError {
         host: String,
     },
     /// No connection.
-    #[error("no connection to `{host}` came about ({kind}); check that the service runs and can be reached from here")]
+    #[error("could not connect to `{host}` ({kind}); check that the service runs and is reachable from here")]
     ConnectFailed {
         /// The host.
         host: String,
@@ -91,19 +92,19 @@ pub enum SendError {
         reason: &'static str,
     },
     /// The deadline passed.
-    #[error("the time for this call was over {stage}; raise the credential's timeout, or ask for less")]
+    #[error("the call timed out {stage}; raise the credential's timeout, or request less")]
     TimedOut {
         /// During what.
         stage: Stage,
     },
     /// What came back is not an answer.
-    #[error("the service's answer {reason}")]
+    #[error("the service's response {reason}")]
     BrokenResponse {
         /// In what way.
         reason: &'static str,
     },
     /// Compressed in a way that nobody asked for.
-    #[error("the service's answer is compressed in a way that Toolgate does not expand; it asked for none at all")]
+    #[error("the service's response is compressed in a way that Toolgate does not expand; it asked for none at all")]
     UnsupportedEncoding,
 }
 
@@ -167,11 +168,11 @@ impl fmt::Display for Stage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Start => "before it began",
-            Self::Resolve => "while the service's name was looked up",
-            Self::Connect => "while a connection was made",
-            Self::Tls => "while TLS was set up",
-            Self::Response => "before the service answered",
-            Self::Body => "before the service's answer was complete",
+            Self::Resolve => "while the service's name was resolved",
+            Self::Connect => "while connecting",
+            Self::Tls => "during the TLS handshake",
+            Self::Response => "before the service responded",
+            Self::Body => "before the service's response was complete",
         })
     }
 }

@@ -39,10 +39,10 @@ pub enum LinkAuthentication {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum LinkError {
     /// A secret that no header can hold.
-    #[error("the guardian's token cannot stand in a header; take line breaks and control characters out of it")]
+    #[error("the guardian's token is not valid in a header; remove line breaks and control characters")]
     UnwritableSecret,
     /// A header that belongs to the message.
-    #[error("this header is set by Toolgate alone; authenticate to the guardian by another one")]
+    #[error("this header is set by Toolgate only; use another one to authenticate to the guardian")]
     OwnHeader,
 }
 

@@ -46,13 +46,13 @@ pub struct Notice<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoticeError {
     /// It was answered, but not with thanks.
-    #[error("it was answered with status {0}")]
+    #[error("the response had status {0}")]
     Status(u16),
     /// It was not answered.
     #[error(transparent)]
     Unanswered(#[from] SendError),
     /// It cannot stand in headers.
-    #[error("the id of the message cannot stand in a header")]
+    #[error("the id of the message is not valid in a header")]
     Unwritable,
 }
 

@@ -20,7 +20,7 @@ pub enum SignatureKeyError {
     #[error("the signing secret is empty")]
     Empty,
     /// It says that it is in base64, and is not.
-    #[error("the signing secret begins with `whsec_` but is no base64 after it")]
+    #[error("the signing secret begins with `whsec_`, but the rest is not base64")]
     NotBase64,
 }
 

@@ -61,7 +61,7 @@ impl Trust {
 pub(crate) fn reason(error: &io::Error) -> &'static str {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let Some(rustls::Error::InvalidCertificate(certificate)) = tls else {
-        return "the handshake broke off; check that the service speaks TLS 1.2 or 1.3 on this port";
+        return "the handshake failed; check that the service speaks TLS 1.2 or 1.3 on this port";
     };
     match certificate {
         CertificateError::UnknownIssuer => "its certificate comes from an unknown CA; give the credential that CA",

@@ -1,5 +1,5 @@
-//! The gate, assembled from its ports: the call pipeline, administration, hooks and the work in the background, each with
-//! just the ports that it needs.
+//! The gate, assembled from its ports: the call pipeline, administration, hooks and background tasks, each with only
+//! the ports that it needs.
 
 use std::sync::Arc;
 
@@ -25,28 +25,21 @@ use crate::ports::source::Sources;
 use crate::ports::telemetry::Telemetry;
 use crate::settings::Settings;
 
-/// What the gate is put together from.
+/// The dependencies of the gate.
 pub struct Ports {
-    /// Where everything is kept.
     pub ledger: Arc<dyn Ledger>,
-    /// Seals and unseals material.
     pub sealer: Arc<dyn Sealer>,
-    /// Tells the time.
     pub clock: Arc<dyn Clock>,
     pub sources: Sources,
-    /// Gives verdicts.
     pub guardian: Arc<dyn Guardian>,
-    /// Reads policies.
     pub policy_book: Arc<dyn PolicyBook>,
-    /// Brings people's answers.
     pub approver: Arc<dyn Approver>,
-    /// Is told of finished calls.
     pub telemetry: Arc<dyn Telemetry>,
-    /// The process that this is, among those that share the ledger.
+    /// This process among those that share the ledger.
     pub process: ProcessId,
 }
 
-/// What several parts of the gate use.
+/// Used by several parts of the gate.
 pub(crate) struct Shared {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) audit: Arc<AuditReader>,

@@ -32,7 +32,7 @@ impl KnownHeads {
     /// A log went back: for good, because nobody knows what was decided on the other ledger meanwhile.
     pub(crate) fn lose(&self, refusal: Refusal) -> Refusal {
         if self.rolled_back.set(refusal.clone()).is_ok() {
-            tracing::error!(reason = refusal.reason(), "the ledger went back: everything is refused");
+            tracing::error!(reason = refusal.reason(), "the ledger was rolled back: refusing all requests");
         }
         refusal
     }

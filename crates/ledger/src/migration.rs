@@ -57,7 +57,7 @@ pub const POSTGRES: &[Migration] = &[
 
 /// The ledger was written by a program that knows more than this one.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the ledger is at schema {found}, and this toolgate knows only {known}; run the newer toolgate")]
+#[error("the ledger has schema version {found}, and this toolgate supports up to {known}; run a newer toolgate")]
 pub struct TooNew {
     found: i64,
     known: i64,

@@ -44,7 +44,7 @@ const OLDEST_SERVER: i64 = 150_000;
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The URL is no PostgreSQL URL.
-    #[error("the database URL is not understood ({0}); write postgres://user@host:5432/name")]
+    #[error("the database URL is not valid ({0}); write it as postgres://user@host:5432/name")]
     Url(String),
     /// The server says no.
     #[error("PostgreSQL cannot be used as the ledger: {0}")]
@@ -56,7 +56,7 @@ pub enum OpenError {
     #[error(transparent)]
     TooNew(#[from] TooNew),
     /// The server is too old.
-    #[error("PostgreSQL 15 or newer is needed, and the server is {0}")]
+    #[error("PostgreSQL 15 or later is required, and the server is {0}")]
     TooOld(String),
 }
 
@@ -231,7 +231,7 @@ async fn read_on<O: Operation>(lease: &mut Lease, operation: &O) -> Result<O::Ou
 
 fn unconfirmed(reason: &str) -> Failure {
     tracing::error!(reason, "the ledger did not confirm a commit");
-    let said = "the ledger did not confirm the change; look whether it was made before trying again";
+    let said = "the ledger did not confirm the change; check whether it was made before trying again";
     Failure::Refused(Refusal::new(Code::LedgerUnavailable, said))
 }
 
@@ -240,7 +240,7 @@ impl Connections {
         let mut outcome = Err(unavailable());
         for _ in 0..ATTEMPTS {
             match self.write_once(&operation).await {
-                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "running an operation again"),
+                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "retrying an operation"),
                 other => {
                     outcome = other.map_err(Failure::into_refusal);
                     break;
@@ -256,7 +256,7 @@ impl Connections {
     async fn read<O: Operation>(&self, operation: O) -> Result<O::Output, Refusal> {
         for _ in 0..ATTEMPTS {
             match self.read_once(&operation).await {
-                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "running a read again"),
+                Err(Failure::Sql(SqlError::Busy(reason))) => tracing::debug!(%reason, "retrying a read"),
                 other => return other.map_err(Failure::into_refusal),
             }
         }

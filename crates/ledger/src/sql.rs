@@ -23,7 +23,7 @@ pub enum Value<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SqlError {
     /// Another transaction was in the way; running this one again may succeed.
-    #[error("another transaction was in the way: {0}")]
+    #[error("conflict with another transaction: {0}")]
     Busy(String),
     /// A row that cannot have been written by this program.
     #[error("the ledger holds a row that cannot be read: {0}")]
@@ -63,8 +63,8 @@ impl Failure {
                 Refusal::new(Code::Internal, "the ledger holds a row that cannot be read; see the gate's log")
             }
             Self::Sql(SqlError::Taken(reason)) => {
-                tracing::warn!(%reason, "a unique key was taken");
-                Refusal::new(Code::VersionConflict, "the same thing was changed at the same moment; try again")
+                tracing::warn!(%reason, "a unique constraint was violated");
+                Refusal::new(Code::VersionConflict, "a concurrent change conflicts with this one; try again")
             }
             Self::Sql(SqlError::Busy(reason) | SqlError::Unavailable(reason)) => {
                 crate::outage::failed(&reason);

@@ -157,10 +157,14 @@ fn run_ready<O: Operation>(
 ) -> Result<O::Output, crate::sql::Failure> {
     use futures_util::FutureExt;
     // INVARIANT: every future of `SqliteTransaction` is ready when first polled, and operations await nothing else.
-    operation
-        .run(transaction)
-        .now_or_never()
-        .unwrap_or_else(|| Err(SqlError::Unavailable("an operation waited inside SQLite".to_owned()).into()))
+    operation.run(transaction).now_or_never().unwrap_or_else(|| {
+        Err(SqlError::Unavailable(
+            "a SQLite operation did not complete \
+            synchronously"
+                .to_owned(),
+        )
+        .into())
+    })
 }
 
 #[cfg(test)]

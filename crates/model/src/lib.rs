@@ -1,7 +1,7 @@
 //! The domain types of Toolgate and their pure rules: narrowing of grants, parameter constraints, canonical JSON,
 //! hashing of the audit log.
 //!
-//! No IO, no async and no clock: time and randomness are parameters.
+//! No I/O, no async and no clock: time and randomness are parameters.
 
 pub mod approval;
 pub mod arguments;

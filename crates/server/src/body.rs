@@ -83,7 +83,7 @@ async fn collect(
 ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
     let mut bytes = Zeroizing::new(Vec::new());
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refusal::new(Code::MalformedJson, "the body broke off before its end"))?;
+        let frame = frame.map_err(|_| Refusal::new(Code::MalformedJson, "the body ended before it was complete"))?;
         let Ok(data) = frame.into_data() else { continue };
         let size = bytes.len().saturating_add(data.len());
         if size > limit {
@@ -120,7 +120,7 @@ pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
         let (name, expected) = rest.split_once("`, ").unwrap_or((rest, ""));
         let known = match expected.strip_prefix("expected ") {
             Some(fields) => format!("known are {}", fields.trim_start_matches("one of ")),
-            None => "nothing is to be given".to_owned(),
+            None => "no fields are accepted".to_owned(),
         };
         return Refusal::new(Code::UnknownField, format!("`{name}` is not known here; {known}")).with("path", name);
     }
@@ -131,7 +131,7 @@ pub(crate) fn misfit(path: &str, message: &str) -> Refusal {
     let quotes_a_value = message.starts_with("invalid ") || message.starts_with("unknown variant");
     let reason = match message.rsplit_once(", expected ") {
         Some((_, expected)) if quotes_a_value => format!("`{place}` must be {expected}"),
-        _ if quotes_a_value => format!("`{place}` is not of the right kind"),
+        _ if quotes_a_value => format!("`{place}` has the wrong type"),
         _ => format!("`{place}` {message}"),
     };
     Refusal::new(Code::InvalidField, reason).with("path", place)
@@ -181,7 +181,7 @@ mod tests {
         );
         assert_eq!(refused("{}").1, "`name` is missing");
         let refusal = parse::<Nothing>(br#"{"force": true}"#).err().unwrap();
-        assert_eq!(refusal.reason(), "`force` is not known here; nothing is to be given");
+        assert_eq!(refusal.reason(), "`force` is not known here; no fields are accepted");
         assert_eq!(refused(r#"{"name": "a", "name": "b"}"#).0, Code::MalformedJson);
     }
 

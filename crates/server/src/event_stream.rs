@@ -22,7 +22,7 @@ use crate::router::App;
 /// After how long a comment shows that the connection lives.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE: &str = "keepalive";
-const END_OF_STREAM: &str = "the stream ends here; come back with the id of the last event";
+const END_OF_STREAM: &str = "the stream ends here; reconnect with the id of the last event";
 /// How long a client should wait before it comes back.
 const RETRY: Duration = Duration::from_secs(1);
 

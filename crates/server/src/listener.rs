@@ -128,7 +128,7 @@ pub async fn serve(endpoints: Vec<Endpoint>, serving: Serving, workers: &WorkerR
     });
     futures_util::future::join_all(accepting).await;
     if tokio::time::timeout(limits.drain_timeout, slots.all_returned()).await.is_err() {
-        tracing::warn!("some requests did not end in time");
+        tracing::warn!("some requests did not finish in time");
     }
 }
 
@@ -172,7 +172,7 @@ impl BoundEndpoint {
         let mut rejected = RejectedConnections::default();
         match accepting::waiting(&self.endpoint) {
             Ok(waiting) => waiting.into_iter().for_each(|accepted| self.begin(accepted, workers, &mut rejected)),
-            Err(error) => tracing::warn!(%error, "connections that were made last could not be accepted"),
+            Err(error) => tracing::warn!(%error, "could not accept the connections that were still waiting"),
         }
     }
 
@@ -191,7 +191,7 @@ impl BoundEndpoint {
         let peer = Peer::new(accepted.address(), Arc::clone(&slot));
         let transport = match accepted.on(&worker.handle) {
             Ok(transport) => transport,
-            Err(error) => return tracing::warn!(%error, "a connection could not be taken over"),
+            Err(error) => return tracing::warn!(%error, "could not register a connection with its worker"),
         };
         let activity = Arc::new(Activity::new(timeouts));
         let task = Connecting {
@@ -255,7 +255,7 @@ impl Accepted {
             Self::Tcp { stream, .. } => {
                 // Responses are small and waited for.
                 if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY was not taken");
+                    tracing::debug!(%error, "could not set TCP_NODELAY");
                 }
                 let stream = stream.into_std()?;
                 let _entered = runtime.enter();
@@ -285,8 +285,8 @@ impl Connecting {
         let begun = tokio::time::timeout_at(self.deadline, self.begin(transport)).await;
         let transport = match begun {
             Ok(Ok(transport)) => transport,
-            Ok(Err(error)) => return tracing::debug!(%error, "a connection could not be begun"),
-            Err(_) => return tracing::debug!("a connection was not begun in time"),
+            Ok(Err(error)) => return tracing::debug!(%error, "could not set up a connection"),
+            Err(_) => return tracing::debug!("a connection was not set up in time"),
         };
         let stream = Stream::new(transport, Arc::clone(&self.activity));
         connection::serve(&self.shared, stream, self.peer, &self.activity, offload).await;
@@ -329,10 +329,10 @@ impl RejectedConnections {
         let count = std::mem::take(&mut self.count);
         self.logged = Some(Instant::now());
         match why {
-            NoSlot::Full => tracing::warn!(count, "connections were closed: server.max_connections are open"),
+            NoSlot::Full => tracing::warn!(count, "closed connections: server.max_connections are open"),
             NoSlot::Address => tracing::warn!(
                 count,
-                "connections were closed: their address has server.max_connections_per_address open without a verified key"
+                "closed connections: their address has server.max_connections_per_address open without a verified key"
             ),
         }
     }

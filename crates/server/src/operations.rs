@@ -45,7 +45,7 @@ async fn health() -> Json<Health> {
 /// A probe that waits is no answer to whether the gate is ready.
 async fn within(check: impl Future<Output = Result<(), Refusal>>) -> Result<(), Refusal> {
     tokio::time::timeout(CHECK_TIMEOUT, check).await.unwrap_or_else(|_| {
-        let reason = format!("there was no answer within {} seconds", CHECK_TIMEOUT.as_secs());
+        let reason = format!("no response within {} seconds", CHECK_TIMEOUT.as_secs());
         Err(Refusal::new(Code::LedgerUnavailable, reason))
     })
 }
@@ -61,7 +61,7 @@ async fn readiness(State(app): State<Arc<App>>) -> Response {
     let (ledger, keys) = tokio::join!(within(ledger), within(keys));
     let stopping = match app.shutdown.phase() {
         Phase::Serving => Ok(()),
-        Phase::LameDuck | Phase::Draining => Err(Refusal::new(Code::Overloaded, "the gate is about to stop")),
+        Phase::LameDuck | Phase::Draining => Err(Refusal::new(Code::Overloaded, "the gate is shutting down")),
     };
     let tasks = app.tasks.check();
     let ready = ledger.is_ok() && keys.is_ok() && tasks.is_ok() && stopping.is_ok();

@@ -72,7 +72,7 @@ pub fn router(app: Arc<App>) -> Router {
     router
         .fallback(|uri: Uri| async move { refused(&uri, Code::RouteNotFound, "there is nothing at this path") })
         .method_not_allowed_fallback(|uri: Uri| async move {
-            refused(&uri, Code::MethodNotAllowed, "this path does not take this method")
+            refused(&uri, Code::MethodNotAllowed, "this path does not support this method")
         })
         .layer(from_fn_with_state(Arc::clone(&app), operations::metrics::count))
         .with_state(app)

@@ -25,7 +25,8 @@ pub enum AuditKeyError {
     },
     /// It would be copied together with what it protects.
     #[error(
-        "the audit key file {path} lies inside the data directory {data}; keep it elsewhere, so that a copy of the data does not carry the key that could forge its log"
+        "the audit key file {path} is inside the data directory {data}; move it elsewhere, so that a copy of the data \
+        does not include the key that signs its log"
     )]
     InsideData {
         /// Which file.
@@ -54,7 +55,7 @@ pub fn open(path: &Path, data: Option<&Path>) -> Result<SigningKey, AuditKeyErro
         tracing::info!(
             path = %path.display(),
             public_key = %key.public_key(),
-            "a new audit key was made; keep a copy of this file, the ledger accepts no other"
+            "generated a new audit key; keep a copy of this file, the ledger accepts no other key"
         );
         return Ok(key);
     }

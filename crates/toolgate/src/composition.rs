@@ -71,7 +71,8 @@ pub enum StartError {
     AuditKey(#[from] AuditKeyError),
     /// The audit key is lost.
     #[error(
-        "the audit key file {path} is gone, and the log of this ledger is signed by {public_key}; restore the file from a copy"
+        "the audit key file {path} is missing, and the log of this ledger is signed by {public_key}; restore the file \
+        from a copy"
     )]
     AuditKeyLost {
         /// Where it should be.
@@ -81,7 +82,8 @@ pub enum StartError {
     },
     /// The audit key is lost, and the ledger does not say which it was.
     #[error(
-        "the audit key file {path} is gone, and {heads} has heads that it signed; restore it from a copy, or remove {heads} too to begin a new log"
+        "the audit key file {path} is missing, and {heads} has heads that it signed; restore it from a copy, or also \
+        remove {heads} to start a new log"
     )]
     AuditKeyMissing {
         /// Where it should be.
@@ -94,7 +96,8 @@ pub enum StartError {
     Heads(#[from] HeadsFileError),
     /// The ledger is gone.
     #[error(
-        "there is no ledger at {path}, and {heads} knows the one that was there; restore the newest copy of it, or start once with --accept-ledger-rollback if it is lost"
+        "there is no ledger at {path}, but {heads} has signed heads of one; restore its newest copy, or start once \
+        with --accept-ledger-rollback if it is lost"
     )]
     LedgerMissing {
         /// Where it should be.
@@ -104,7 +107,8 @@ pub enum StartError {
     },
     /// The ledger is an older or another one.
     #[error(
-        "the ledger went back behind the signed heads in {heads}: {details}; restore the newest copy of the ledger, or, if there is none, start once with --accept-ledger-rollback and revoke again what was revoked since"
+        "the ledger is older than the signed heads in {heads}: {details}; restore the newest copy of the ledger, or, \
+        if there is none, start once with --accept-ledger-rollback and revoke again what was revoked since"
     )]
     LedgerRolledBack {
         /// The file that knows better.
@@ -114,7 +118,8 @@ pub enum StartError {
     },
     /// The master key is lost.
     #[error(
-        "the master key file {path} is gone, and credentials are sealed under {keys}; restore the file from a copy, or, if no copy is left, start once with --accept-lost-master-key and enter the credentials again"
+        "the master key file {path} is missing, and credentials are sealed under {keys}; restore the file from a \
+        copy, or, if no copy is left, start once with --accept-lost-master-key and enter the credentials again"
     )]
     MasterKeyLost {
         /// Where it should be.
@@ -123,7 +128,7 @@ pub enum StartError {
         keys: String,
     },
     /// No data directory.
-    #[error("the data directory {path} cannot be made: {reason}; pass --data with one that can")]
+    #[error("could not create the data directory {path}: {reason}; pass another one with --data")]
     Data {
         /// Which.
         path: String,
@@ -179,7 +184,7 @@ pub enum StartError {
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
-    #[error("the system refused: {0}")]
+    #[error("system error: {0}")]
     System(#[from] std::io::Error),
 }
 
@@ -194,16 +199,16 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
         if signal == StopSignal::Terminate && !configuration.network.lame_duck.is_zero() {
             tracing::info!(
                 seconds = configuration.network.lame_duck.as_secs(),
-                "going on for load balancers to turn away"
+                "still serving so that load balancers can move their traffic"
             );
             shutdown.enter(Phase::LameDuck);
             // Another signal means that somebody does not want to wait.
             let _ = tokio::time::timeout(configuration.network.lame_duck, stop.first()).await;
         }
-        tracing::info!("finishing the requests in flight");
+        tracing::info!("waiting for the requests in flight");
     };
     started.serve(workers, stopped).await;
-    tracing::info!("toolgate has ended");
+    tracing::info!("toolgate has stopped");
     Ok(())
 }
 
@@ -224,7 +229,11 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     }
     let cut_off = despite_damage(gate.maintenance.close_calls().await)?;
     if cut_off > 0 {
-        tracing::warn!(cut_off, "calls were under way when the gate last stopped; they are shown as unknown");
+        tracing::warn!(
+            cut_off,
+            "calls were in flight when the gate last stopped; their outcome is recorded as \
+            unknown"
+        );
     }
     // Before anybody can open one: what is open now was left over.
     let left_open = despite_damage(gate.maintenance.close_sessions().await)?;
@@ -235,7 +244,11 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     broker.heartbeat().await?;
     let orphaned = despite_damage(broker.reap().await)?;
     if orphaned > 0 {
-        tracing::warn!(orphaned, "calls waited for an answer when the gate last stopped; they were never run");
+        tracing::warn!(
+            orphaned,
+            "calls were waiting for an approver when the gate last stopped; they were not \
+            executed"
+        );
     }
     // Before anybody can be asked, so that the first question is told too.
     if let Some(webhooks) = &webhooks {
@@ -452,9 +465,11 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
     let workspace = Workspace::open(&settings.root, limits)?;
     let report = workspace.sandbox();
     if report.writes_confined {
-        tracing::info!(root = %settings.root.display(), sandbox = report.kind, note = %report.note, "the tools of this machine are on");
+        tracing::info!(root = %settings.root.display(), sandbox = report.kind, note = %report.note, "the workspace \
+            tools are enabled");
     } else {
-        tracing::warn!(root = %settings.root.display(), note = %report.note, "the tools of this machine are on, without a sandbox");
+        tracing::warn!(root = %settings.root.display(), note = %report.note, "the workspace tools are enabled without \
+            a sandbox");
     }
     Ok(Some(workspace))
 }
@@ -487,7 +502,8 @@ fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Boots
     if scheme == "http" && !address.ip().is_loopback() {
         tracing::warn!(
             %address,
-            "listening beyond this machine without TLS: have a proxy in front that terminates it, or keys travel in the clear"
+            "listening beyond loopback without TLS: put a proxy that terminates TLS in front, or keys travel in clear \
+            text"
         );
     }
     let url = format!("{scheme}://{}", reachable(address));
@@ -507,7 +523,7 @@ fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Boots
         )),
     }
     if let Err(error) = output::print(&format!("toolgate listening on {scheme}://{address}")) {
-        tracing::warn!(%address, %error, "listening, but standard output does not take the line that says so");
+        tracing::warn!(%address, %error, "listening, but could not write the start-up line to standard output");
     }
 }
 
@@ -523,9 +539,9 @@ fn next_steps(configuration: &Configuration, url: &str, token: &str) -> String {
     };
     format!(
         "Try it:\n\n    curl -H \"Authorization: Bearer {token}\" {url}/api/v1/whoami\n\n\
-         `toolgate login --url {url}` keeps the token for the command line; `toolgate --help` shows what that can do.\n\
+         `toolgate login --url {url}` stores the token for the command line; `toolgate --help` lists the commands.\n\
          Ledger:     {ledger}\nMaster key: {master_key}\nAudit key:  {}\n\
-         Keep copies of the keys, apart from the ledger: without them its credentials cannot be opened and its log \
+         Keep copies of the keys, apart from the ledger: without them its credentials cannot be unsealed and its log \
          cannot be continued.\n",
         absolute(&configuration.audit_key_file)
     )
@@ -568,7 +584,7 @@ impl StopSignals {
             _ = self.terminate.recv() => StopSignal::Terminate,
             _ = self.interrupt.recv() => StopSignal::Interrupt,
         };
-        tracing::info!(?signal, "asked to stop");
+        tracing::info!(?signal, "received a stop signal");
         signal
     }
 }

@@ -372,9 +372,9 @@ fn rate_limit(resolved: &mut Resolved) -> Result<Option<RateLimit>, Configuratio
             .map_err(|error| ConfigurationError::one(format!("server.rate_limit: {error}"))),
         (None, None, None) => Ok(None),
         // A part of a limit would limit nothing, and leave its owner believing that it does.
-        _ => Err(ConfigurationError::one(
-            "server.rate_limit needs both requests and per_seconds; give both, or leave all of it out",
-        )),
+        _ => {
+            Err(ConfigurationError::one("server.rate_limit needs both requests and per_seconds; set both, or neither"))
+        }
     }
 }
 
@@ -406,7 +406,7 @@ fn key_source(resolved: &mut Resolved, environment: &mut Environment) -> Result<
     }
     if provider != "command" && command.is_some() {
         let problem = format!(
-            "keys.command is set, but keys.provider is {provider}; set it to command, or leave the command out"
+            "keys.command is set, but keys.provider is {provider}; set keys.provider to command, or remove keys.command"
         );
         return Err(ConfigurationError::one(problem));
     }

@@ -14,7 +14,7 @@ pub fn connections(wanted: usize) -> usize {
     if current.is_some_and(|current| maximum.is_none_or(|maximum| maximum > current))
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
     {
-        tracing::warn!(%error, "the limit of open files cannot be raised");
+        tracing::warn!(%error, "could not raise the limit of open files");
     }
     let limit = getrlimit(Resource::Nofile).current;
     let possible = within(limit, wanted);
@@ -23,7 +23,7 @@ pub fn connections(wanted: usize) -> usize {
             limit,
             wanted,
             connections = possible,
-            "server.max_connections is more than the limit of open files leaves room for; raise LimitNOFILE, or ulimit -n"
+            "server.max_connections exceeds what the limit of open files allows; raise LimitNOFILE, or ulimit -n"
         );
     }
     possible
@@ -42,7 +42,7 @@ pub fn outbound(wanted: usize, connections: usize) -> (usize, usize) {
         tracing::warn!(
             wanted,
             calls,
-            "egress.max_connections is more than the limit of open files leaves room for; raise LimitNOFILE, or ulimit -n"
+            "egress.max_connections exceeds what the limit of open files allows; raise LimitNOFILE, or ulimit -n"
         );
     }
     (calls, waiting)

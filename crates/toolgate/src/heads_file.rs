@@ -29,7 +29,9 @@ pub enum HeadsFileError {
     File(#[from] PrivateFileError),
     /// It is no list of heads that this key signed.
     #[error(
-        "the heads file {path} is damaged ({reason}), so that nobody knows whether the ledger is the newest; restore the file from a copy, or, if you are sure of the ledger, start once with --accept-ledger-rollback, which makes the file anew"
+        "the heads file {path} is damaged ({reason}), so the ledger cannot be checked for a rollback; restore the \
+        file from a copy, or, if you are sure of the ledger, start once with --accept-ledger-rollback, which \
+        recreates the file"
     )]
     Damaged {
         /// Which file.
@@ -104,11 +106,11 @@ struct Document<'a> {
 impl Kept {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, HeadsFileError> {
-        let text = private_file::read_within(path, LENGTH_LIMIT)?.ok_or_else(|| damaged(path, "it is gone"))?;
+        let text = private_file::read_within(path, LENGTH_LIMIT)?.ok_or_else(|| damaged(path, "it is missing"))?;
         let document: Document<'_> =
-            serde_json::from_str(&text).map_err(|_| damaged(path, "it is not the JSON of heads"))?;
+            serde_json::from_str(&text).map_err(|_| damaged(path, "it does not contain heads as JSON"))?;
         if document.format != FORMAT {
-            return Err(damaged(path, "it has a format that is not known"));
+            return Err(damaged(path, "its format is unknown"));
         }
         let notes = document.heads.into_iter().map(Cow::into_owned).collect();
         Ok(Self { path: path.to_owned(), place: document.place.into_owned(), notes })
@@ -126,7 +128,7 @@ impl Kept {
             .collect::<Result<_, _>>()?;
         let tenants: BTreeSet<_> = heads.iter().map(|head| &head.head.tenant).collect();
         if tenants.len() < heads.len() {
-            return Err(damaged(&self.path, "it has two heads of one tenant"));
+            return Err(damaged(&self.path, "it has two heads for one tenant"));
         }
         Ok(heads)
     }
@@ -159,7 +161,7 @@ impl HeadsKeeper {
         let Some((changes, heads)) = gate.maintenance.known_heads(*written) else { return Ok(()) };
         let (path, text) = (self.path.clone(), self.text(&heads));
         let failed = |reason: String| {
-            let reason = format!("the heads file {reason}; a later start may not notice that the ledger went back");
+            let reason = format!("the heads file {reason}; a later start may not detect a rollback of the ledger");
             Refusal::new(Code::Internal, reason)
         };
         let kept = tokio::task::spawn_blocking(move || private_file::replace(&path, &text)).await;

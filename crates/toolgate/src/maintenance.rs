@@ -1,4 +1,4 @@
-//! Background tasks: taking events into the signed log, announcing what has expired, noting which keys were used, waking
+//! Background tasks: taking events into the signed log, recording expiries, recording the last use of keys, waking
 //! streams, and going on with a change of the master key. A failure is logged, counted and tried again; it ends nothing.
 //! A task that panics or ends is started again, and `/readyz` names it until it has done its work once.
 
@@ -105,7 +105,7 @@ impl Maintenance {
         self.stop.send_replace(true);
         let Supervisor { app, loops, .. } = self.tasks;
         loops.join_all().await;
-        let mut last = Watched::new(&app, "the last work before the end");
+        let mut last = Watched::new(&app, "the last background work before shutdown");
         last.note(app.gate.authenticator.flush_key_uses().await);
         last.note(app.gate.maintenance.sum_up_refusals(true).await);
         last.note(integrate_once(&app).await);
@@ -114,7 +114,7 @@ impl Maintenance {
 }
 
 async fn integrate(app: Arc<App>, every: Duration, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "taking events into the audit log");
+    let mut watched = Watched::new(&app, "integrating events into the audit log");
     let mut ticks = Ticks::new(&app, "integrate", every, stopped);
     while ticks.next().await {
         watched.note(integrate_once(&app).await);
@@ -128,7 +128,7 @@ async fn integrate_once(app: &App) -> Result<(), Refusal> {
 
 /// Looks at what metrics show of the process and the ledger.
 async fn sample_statistics(app: Arc<App>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "reading the figures of the ledger");
+    let mut watched = Watched::new(&app, "reading the statistics of the ledger");
     let mut ticks = Ticks::new(&app, "statistics", STATISTICS_INTERVAL, stopped);
     while ticks.next().await {
         let ledger = app.gate.maintenance.ledger_statistics().await;
@@ -140,7 +140,7 @@ async fn sample_statistics(app: Arc<App>, stopped: watch::Receiver<bool>) {
 /// Compares the ledger with what is known of it, and keeps its newest heads for later starts.
 async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Receiver<bool>) {
     let mut comparing = Watched::new(&app, "comparing the ledger with its signed heads");
-    let mut keeping = Watched::new(&app, "keeping the signed heads");
+    let mut keeping = Watched::new(&app, "storing the signed heads");
     let mut ticks = Ticks::new(&app, "heads", SAVE_HEADS_INTERVAL, stopped);
     while ticks.next().await {
         comparing.note(app.gate.maintenance.watch_heads().await);
@@ -149,7 +149,7 @@ async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Rece
 }
 
 async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "announcing what has expired");
+    let mut watched = Watched::new(&app, "recording expiries");
     let mut ticks = Ticks::new(&app, "sweep", SWEEP_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(app.gate.maintenance.sweep().await);
@@ -161,7 +161,7 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
 
 /// Answers may be given at another gate: whoever waits here must not wait for long after that.
 async fn poll_decisions(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "hearing of answers from other gates");
+    let mut watched = Watched::new(&app, "polling for decisions made on other gates");
     let mut ticks = Ticks::new(&app, "decisions", DECISION_POLL_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(broker.collect().await);
@@ -179,7 +179,7 @@ async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
 
 /// Each call has its own timer; this is for what none is left of.
 async fn reap(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "ending approvals that nobody waits for");
+    let mut watched = Watched::new(&app, "ending approvals whose callers are gone");
     let mut ticks = Ticks::new(&app, "reap", REAP_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(broker.reap().await.map(drop));
@@ -207,7 +207,7 @@ async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
 }
 
 async fn heartbeat(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "showing other gates that this one lives");
+    let mut watched = Watched::new(&app, "sending heartbeats to other gates");
     let mut ticks = Ticks::new(&app, "heartbeat", HEARTBEAT_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(broker.heartbeat().await);
@@ -216,7 +216,7 @@ async fn heartbeat(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::R
 
 /// Tells the webhook of approvals.
 async fn deliver_webhooks(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "telling the webhook of approvals");
+    let mut watched = Watched::new(&app, "delivering approval events to the webhook");
     let mut deliveries = WebhookDeliveries::new(webhooks, stopped.clone());
     let mut ticks = Ticks::new(&app, "webhooks", POLL_INTERVAL, stopped);
     while ticks.next().await {
@@ -229,7 +229,10 @@ async fn deliver_webhooks(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch
 async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Receiver<bool>) {
     let mut hangups = match signal(SignalKind::hangup()) {
         Ok(hangups) => hangups,
-        Err(error) => return tracing::error!(%error, "certificates are not reloaded: SIGHUP cannot be waited for"),
+        Err(error) => {
+            return tracing::error!(%error, "could not listen for SIGHUP: certificates are not reloaded on \
+            it");
+        }
     };
     let mut ticks = Ticks::new(&app, "certificates", RELOAD_INTERVAL, stopped);
     let mut failure = String::new();
@@ -245,12 +248,12 @@ async fn reload_certificates(app: Arc<App>, tls: Arc<Tls>, stopped: watch::Recei
             Ok(false) => failure.clear(),
             Ok(true) => {
                 failure.clear();
-                tracing::info!("the renewed certificate is in use");
+                tracing::info!("loaded the renewed certificate");
             }
             Err(error) => {
                 let error = error.to_string();
                 if error != failure {
-                    tracing::error!(error, "the certificate cannot be renewed; the one before stays in use");
+                    tracing::error!(error, "could not load the renewed certificate; the previous one stays in use");
                     failure = error;
                 }
             }
@@ -267,7 +270,7 @@ async fn export_metrics(app: Arc<App>, exporter: Arc<Exporter>, interval: Durati
 }
 
 async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "noting which keys were used");
+    let mut watched = Watched::new(&app, "recording the last use of keys");
     let mut ticks = Ticks::new(&app, "key-uses", FLUSH_KEY_USES_INTERVAL, stopped);
     while ticks.next().await {
         watched.note(app.gate.authenticator.flush_key_uses().await);
@@ -275,7 +278,7 @@ async fn flush_key_uses(app: Arc<App>, stopped: watch::Receiver<bool>) {
 }
 
 async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
-    let mut watched = Watched::new(&app, "changing the master key");
+    let mut watched = Watched::new(&app, "rewrapping under the current master key");
     let mut ticks = Ticks::new(&app, "rekey", REKEY_POLL_INTERVAL, stopped.clone());
     let mut wanted = false;
     while ticks.next().await {
@@ -376,7 +379,7 @@ async fn supervise<R: Future<Output = ()>>(
             return;
         }
         tasks.failed(name, how);
-        tracing::error!(task = name, "a background task {how}, and is started again");
+        tracing::error!(task = name, "a background task {how} and is restarted");
         // A sender that is gone asks for the end too.
         if tokio::time::timeout(RESTART_AFTER, stopped.wait_for(|stopped| *stopped)).await.is_ok() {
             return;
@@ -400,7 +403,7 @@ impl<'a> Watched<'a> {
         match outcome {
             Ok(()) if self.failing => {
                 self.failing = false;
-                tracing::info!(work = self.work, "background work succeeds again");
+                tracing::info!(work = self.work, "a background task succeeds again");
             }
             Ok(()) => {}
             Err(refusal) => {
@@ -408,7 +411,8 @@ impl<'a> Watched<'a> {
                 if !self.failing {
                     self.failing = true;
                     let code = refusal.code().as_str();
-                    tracing::warn!(work = self.work, code, reason = %refusal, "background work failed and will be tried again");
+                    tracing::warn!(work = self.work, code, reason = %refusal, "a background task failed and will be \
+                        retried");
                 }
             }
         }

@@ -51,7 +51,7 @@ impl Watch {
         let is_near = |other: i64| start.abs_diff(other) <= TOLERANCE.unsigned_abs();
         if self.trusted.is_none_or(is_near) {
             if self.stepped.take().is_some() {
-                tracing::info!("the clock shows the time again that it should");
+                tracing::info!("the clock is back at the expected time");
             }
             // It may be slewed: small changes add up.
             self.trusted = Some(start);
@@ -62,13 +62,14 @@ impl Watch {
                 if since_boot.saturating_sub(since) < SETTLES {
                     return false;
                 }
-                tracing::warn!(%now, "the clock has kept to its new time, which is taken for the right one from here on");
+                tracing::warn!(%now, "the clock has stayed at its new time, which is trusted from now on");
                 (self.trusted, self.stepped) = (Some(start), None);
                 true
             }
             _ => {
                 let by_seconds = start.saturating_sub(self.trusted.unwrap_or(start)) / 1000;
-                tracing::error!(%now, by_seconds, "the clock was set: nothing is ended for good by time until that is settled");
+                tracing::error!(%now, by_seconds, "the clock was changed: nothing expires permanently until its new \
+                    time is trusted");
                 self.stepped = Some((start, since_boot));
                 false
             }

@@ -129,11 +129,11 @@ fn retry_after(format: ErrorFormat) -> Value {
     let schema = json!({"type": "integer", "minimum": 0});
     match format {
         ErrorFormat::OpenIntent => json!({
-            "description": "After how many seconds to try again; absent where waiting alone does not help.",
+            "description": "Seconds to wait before retrying; absent if waiting alone does not help.",
             "schema": schema,
         }),
         ErrorFormat::OpenWop => json!({
-            "description": "After how many seconds to try again.",
+            "description": "Seconds to wait before retrying.",
             "required": true,
             "schema": schema,
         }),

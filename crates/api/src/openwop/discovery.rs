@@ -31,7 +31,7 @@ endpoints! {
 }
 
 fn describe_unchanged(operation: &mut Value, _: &mut Schemas) {
-    merge(operation, json!({"responses": {"304": {"description": "They are those of the tag in `If-None-Match`."}}}));
+    merge(operation, json!({"responses": {"304": {"description": "Not modified since the tag in `If-None-Match`."}}}));
 }
 
 /// What this host can do, and the limits that hold.

@@ -14,7 +14,7 @@ use crate::endpoint::{RequestBody, endpoints};
 use crate::parameters::{DescribedPath, Limit, PathText};
 
 endpoints! {
-    tag "runs" = "The calls that their callers tied together by a run id. None can be started here.";
+    tag "runs" = "Calls grouped by their callers under a run id. Runs cannot be started here.";
 
     /// Start a workflow, which Toolgate does not do
     ///

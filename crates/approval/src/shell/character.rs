@@ -1,7 +1,7 @@
-//! Which characters may stand in a command line at all, and which outside quotes.
+//! The characters that are allowed in a command line, and those that are allowed outside quotes.
 
-/// Is it shown as what it is? Line ends and tabs are; other controls, marks without width, direction marks and blanks
-/// that are not the ASCII blank deceive whoever reads the line.
+/// Whether a character is displayed as what it is. Newlines and tabs are; other control characters, zero-width and
+/// direction marks, and blanks other than the ASCII one mislead the reader.
 pub(crate) fn is_honest(letter: char) -> bool {
     if letter.is_ascii() {
         return matches!(letter, '\n' | '\t' | ' '..='~');
@@ -9,14 +9,15 @@ pub(crate) fn is_honest(letter: char) -> bool {
     !(letter.is_control() || letter.is_whitespace() || is_invisible(letter))
 }
 
-/// May it stand outside quotes as a part of a word, although it is not ASCII? In the encodings of some locales the bytes
-/// 85 and A0 are blanks by themselves, and a shell that runs under one would divide the word there.
+/// Whether a non-ASCII character may be part of a word outside quotes. In the encodings of some locales the bytes 85
+/// and A0 are blanks, and a shell under one would split the word there.
 pub(super) fn is_plain_beyond_ascii(letter: char) -> bool {
     let mut buffer = [0; 4];
     letter.is_alphanumeric() && !letter.encode_utf8(&mut buffer).bytes().any(|byte| matches!(byte, 0x85 | 0xa0))
 }
 
-/// Without a shape of its own: fillers, joiners, variation selectors, direction marks, tags, private and no characters.
+/// Characters without a visible shape: fillers, joiners, variation selectors, direction marks, tags, private use and
+/// noncharacters.
 fn is_invisible(letter: char) -> bool {
     matches!(
         letter,

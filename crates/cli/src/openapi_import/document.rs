@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_number_that_would_lose_digits_is_refused_in_both() {
         for text in ["maximum: 18446744073709551616", r#"{"maximum": 18446744073709551616}"#] {
-            assert!(parse(text).unwrap_err().contains("than can be kept exactly"), "{text}");
+            assert!(parse(text).unwrap_err().contains("than can be represented exactly"), "{text}");
         }
         assert_eq!(parse("maximum: 18446744073709551615").unwrap(), json!({"maximum": u64::MAX}));
     }

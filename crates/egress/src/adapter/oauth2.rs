@@ -93,7 +93,7 @@ async fn renew(
         // by then, would be lost. The exchange itself ends with the deadline; what may take longer is to keep it.
         Err(_) if exchange.has_begun() => renewing.await,
         Err(_) => {
-            let reason = "the time for this call was over while another call renewed the access token; try again";
+            let reason = "the call timed out while another call renewed the access token; try again";
             Err(SourceFailure { timed_out: true, ..proxy_failure(reason.to_owned()) })
         }
     }

@@ -65,7 +65,7 @@ impl Keys {
         let standard = SignatureKey::of(secret).map_err(|error| match error {
             SignatureKeyError::Empty => not_executable("the credential's signing secret is empty; rotate it with one"),
             SignatureKeyError::NotBase64 => not_executable(
-                "the credential's signing secret begins with `whsec_` but is no base64 after it; rotate it",
+                "the credential's signing secret begins with `whsec_`, but the rest is not base64; rotate it",
             ),
         })?;
         Ok(Self { plain: hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes()), standard })
@@ -91,12 +91,11 @@ fn sign(
     ] {
         if (AuthPlacement::Header { name: name.to_owned(), prefix: None }).is_taken_in(outbound.request) {
             return Err(not_executable(format!(
-                "the tool has a header `{name}` of its own, where the signature belongs; take it out of the tool's \
-                 HTTP mapping"
+                "the tool sets the header `{name}`, which is for the signature; remove it from the tool's HTTP mapping"
             )));
         }
         let value =
-            HeaderValue::from_str(&value).map_err(|_| not_executable("the signature cannot stand in a header"))?;
+            HeaderValue::from_str(&value).map_err(|_| not_executable("the signature is not valid in a header"))?;
         headers.insert(HeaderName::from_static(name), value);
     }
     Ok(())

@@ -54,7 +54,7 @@ impl Entitled<'_> {
         match self.relied_on.and_then(|own| principal.permissions.first_beyond(&own.permissions)) {
             None => Ok(()),
             Some(beyond) => {
-                let reason = format!("this reaches beyond your own permissions: you do not have {beyond}");
+                let reason = format!("this exceeds your own permissions: you do not have {beyond}");
                 Err(Refusal::new(Code::PermissionDenied, reason).with("required_permission", beyond))
             }
         }
@@ -96,12 +96,12 @@ async fn check_key<T: Transaction>(transaction: &mut T, audit: &AuditContext, ke
         None => (true, None),
     };
     if revoked {
-        return Err(Refusal::new(Code::KeyRevoked, format!("key {key} was revoked; make a new one")).into());
+        return Err(Refusal::new(Code::KeyRevoked, format!("key {key} was revoked; create a new one")).into());
     }
     match end.filter(|end| *end <= audit.time) {
         None => Ok(()),
         Some(end) => {
-            let reason = format!("key {key} expired at {end}; make a new one");
+            let reason = format!("key {key} expired at {end}; create a new one");
             Err(Refusal::new(Code::KeyExpired, reason).into())
         }
     }

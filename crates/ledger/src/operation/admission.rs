@@ -429,17 +429,17 @@ fn earlier(row: &Row, admit: &Admit) -> Result<Admission, Failure> {
             answer: answer.to_owned(),
         })),
         (None, Some(InvocationStatus::Success | InvocationStatus::Error)) => {
-            let reason = "the call with this idempotency key was made, and its result is not kept, because the agent has as \
-                 much stored as it may; see the invocation, or use a new key to make the call again";
+            let reason = "the call with this idempotency key was made, and its result is not stored, because the \
+                agent has reached its storage limit; see the invocation, or use a new key to make the call again";
             refuse(Code::ResultNotKept, reason)
         }
         (_, Some(InvocationStatus::Unknown)) => {
-            let reason = "the gate stopped while this call was under way, and whether the service carried it out is not \
-                 known; look there, and use a new idempotency key to make the call again";
+            let reason = "the gate stopped while this call was in flight, and it is unknown whether the service \
+                executed it; check there, and use a new idempotency key to make the call again";
             refuse(Code::OutcomeUnknown, reason)
         }
         _ => {
-            let reason = "the call with this idempotency key is still under way; ask again in a moment";
+            let reason = "the call with this idempotency key is still in flight; try again in a moment";
             Ok(Admission::Refused(
                 Refusal::new(Code::IdempotencyInProgress, reason)
                     .with("invocation_id", invocation)

@@ -129,7 +129,7 @@ async fn was_counted<T: Transaction>(
     if row.text(1)? == command.request_digest {
         return Ok(true);
     }
-    let reason = "this idempotency key was used for another answer; use a new key for a new answer";
+    let reason = "this idempotency key was used for another decision; use a new key for a new decision";
     Err(Refusal::new(Code::IdempotencyConflict, reason).with("approval_id", command.id).into())
 }
 
@@ -169,7 +169,7 @@ fn settle_standing(command: &DecideApproval, approval: &mut Approval) -> Option<
             })
         }
         (Some(_), Some(obstacle)) => {
-            approval.notice.get_or_insert_with(|| format!("this call is approved, and no later one: {obstacle}"));
+            approval.notice.get_or_insert_with(|| format!("only this call is approved: {obstacle}"));
             None
         }
         (None, _) => None,
@@ -179,11 +179,11 @@ fn settle_standing(command: &DecideApproval, approval: &mut Approval) -> Option<
 /// Why no answer to this can cover later calls.
 fn obstacle(approval: &Approval) -> Option<&'static str> {
     if !approval.coverable {
-        Some("calls of this kind are asked about each time")
+        Some("calls of this kind need an approval each time")
     } else if !approval.rule.standing {
-        Some("the rule of this tool wants an answer each time")
+        Some("the rule of this tool requires a decision each time")
     } else if approval.rule.approvers != 1 {
-        Some("where several people must agree, they agree to one call")
+        Some("an approval that needs several approvers covers one call")
     } else {
         None
     }

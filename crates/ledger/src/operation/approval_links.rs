@@ -65,11 +65,11 @@ impl Administration for RedeemApprovalLink {
         let id = row.parsed(0, ApprovalId::parse)?;
         let over = |reason: &str| Refusal::new(Code::ApprovalEnded, reason.to_owned());
         if row.optional_time(2)?.is_some() {
-            let reason = "this link was used already; look for the approval with `toolgate approvals`";
+            let reason = "this link has already been used; find the approval with `toolgate approvals`";
             return Err(over(reason).into());
         }
         if row.time(1)? <= now {
-            return Err(over("this link is too old: the time to answer is over").into());
+            return Err(over("this link has expired: the approval can no longer be decided").into());
         }
         let sql = "UPDATE approval_links SET used_at = $1 WHERE token_hash = $2 AND used_at IS NULL";
         transaction.execute(sql, values![now, hash]).await?;

@@ -248,7 +248,7 @@ async fn require_room<T: Transaction>(
     let last_place = values![&approval.tenant, &approval.agent, most_of_agent.saturating_sub(1)];
     if transaction.query_optional(of_agent, last_place).await?.is_some() {
         let reason = format!(
-            "{most_of_agent} calls of `{}` wait for an answer already; have some of them answered first",
+            "{most_of_agent} calls of `{}` already wait for a decision; have some of them decided first",
             approval.agent
         );
         return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", most_of_agent).into());
@@ -256,7 +256,7 @@ async fn require_room<T: Transaction>(
     let of_tenant = "SELECT id FROM approvals WHERE tenant = $1 AND status = 'pending' LIMIT 1 OFFSET $2";
     let last_place = values![&approval.tenant, MAX_OF_TENANT - 1];
     if transaction.query_optional(of_tenant, last_place).await?.is_some() {
-        let reason = format!("{MAX_OF_TENANT} calls wait for an answer already; have some of them answered first");
+        let reason = format!("{MAX_OF_TENANT} calls already wait for a decision; have some of them decided first");
         return Err(Refusal::new(Code::TooManyApprovals, reason).with("limit", MAX_OF_TENANT).into());
     }
     Ok(())
@@ -299,8 +299,8 @@ async fn require_rate<T: Transaction>(
             _ => {
                 let grant = rates.grant;
                 let reason = format!(
-                    "{waiting} calls through grant {grant} wait for an answer already, as many as it \
-                                      allows now; have some of them answered first"
+                    "{waiting} calls through grant {grant} already wait for a decision, as many as it allows now; \
+                    have some of them decided first"
                 );
                 Refusal::new(Code::GrantRateLimited, reason).with("grant_id", grant).with("waiting", waiting)
             }

@@ -47,7 +47,7 @@ impl Operation for CloseCalls {
         let Readable { items: mut cut_off, unreadable } = Readable::of(&rows, read);
         let error = InvocationError {
             code: "OUTCOME_UNKNOWN".to_owned(),
-            reason: "the gate stopped while the call was under way".to_owned(),
+            reason: "the gate stopped while the call was in flight".to_owned(),
         };
         for invocation in &mut cut_off {
             invocation.status = InvocationStatus::Unknown;
@@ -65,7 +65,7 @@ impl Operation for CloseCalls {
             })
             .collect();
         let returned = |invocation: &Invocation| {
-            let sentence = "the gate stopped while the call was under way".to_owned();
+            let sentence = "the gate stopped while the call was in flight".to_owned();
             invoked(invocation, Some(ToolReturned::error(invocation, &error.code, sentence, None)))
         };
         let each = by_the_clock.iter().zip(&cut_off);

@@ -122,7 +122,7 @@ impl Consents {
             return refuse(&format!("it is {}", approval.status.as_str()));
         }
         if used_by.is_some() {
-            return refuse("another call was made by it");
+            return refuse("another call has used it");
         }
         if admit.approval_digest.as_deref() != Some(approval.digest.as_str()) {
             return refuse("it was given for another call");
@@ -146,9 +146,9 @@ impl Consents {
         }
         match standing.state(admit.audit.time) {
             StandingState::Active => Ok(()),
-            StandingState::Expired => refuse("its time is over"),
-            StandingState::Revoked => refuse("it was taken back"),
-            StandingState::UsedUp => refuse("it was used as often as it may be"),
+            StandingState::Expired => refuse("it has expired"),
+            StandingState::Revoked => refuse("it was revoked"),
+            StandingState::UsedUp => refuse("it has no uses left"),
         }
     }
 }

@@ -231,7 +231,7 @@ impl Administration for RotateCredential {
             require_active(&credential, now)?;
         }
         if credential.version != self.expected_version {
-            let reason = "the credential was rotated at the same moment; look at it and try again";
+            let reason = "the credential was rotated concurrently; read it and try again";
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
         if status == CredentialStatus::Expired {

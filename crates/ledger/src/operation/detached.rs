@@ -107,8 +107,8 @@ async fn require_room<T: Transaction>(transaction: &mut T, command: &DetachCall)
         return Ok(());
     }
     let reason = format!(
-        "{calls} detached calls of `{}` are stored, with {bytes} bytes; at most {} with {} bytes may be: wait for some \
-         to end, or delete results that are no longer needed",
+        "{calls} detached calls of `{}` are stored, with {bytes} bytes; the limit is {} calls and {} bytes: wait for \
+        some to end, or delete results that are no longer needed",
         command.call.agent, limits.calls, limits.bytes
     );
     Err(Refusal::new(Code::TooManyDetached, reason)

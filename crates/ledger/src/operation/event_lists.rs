@@ -58,7 +58,7 @@ impl ListEvents {
         let Some(after) = &self.page.after else { return Ok(0) };
         let after: u64 = after
             .parse()
-            .map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
+            .map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier response"))?;
         Ok(after.saturating_add(1))
     }
 

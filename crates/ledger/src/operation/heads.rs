@@ -87,7 +87,8 @@ pub fn rolled_back(log_rollbacks: &[LogRollback]) -> Refusal {
         count => format!(" (and {} more tenants)", count - 1),
     };
     let reason = format!(
-        "the ledger went back while the gate runs: {first}{others}; put the newest ledger back and start the gate again"
+        "the ledger was rolled back while the gate was running: {first}{others}; restore the newest ledger and \
+        restart the gate"
     );
     Refusal::new(Code::LedgerRolledBack, reason)
 }

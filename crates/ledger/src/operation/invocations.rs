@@ -226,7 +226,7 @@ impl ListInvocations {
     async fn time_of<T: Transaction>(&self, transaction: &mut T, id: &str) -> Result<Timestamp, Failure> {
         let sql = of_both("created_at", "tenant = $1 AND id = $2");
         let row = transaction.query_optional(&sql, values![&self.tenant, id]).await?;
-        let unknown = || Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer");
+        let unknown = || Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier response");
         Ok(row.ok_or_else(unknown)?.time(0)?)
     }
 }

@@ -172,7 +172,7 @@ fn changed_meanwhile(expected: u64, active: u64) -> Refusal {
         version => format!("version {version}"),
     };
     let reason = format!(
-        "{} of the policies is active and not {}; look at it and apply again",
+        "{} of the policies is active, not {}; review it and apply again",
         version_text(active),
         version_text(expected)
     );
@@ -247,7 +247,7 @@ impl Operation for ListPolicyVersions {
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Self::Output, Failure> {
         let before = self.page.after.as_ref().map(|after| after.parse::<u64>()).transpose();
         let before =
-            before.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier answer"))?;
+            before.map_err(|_| Refusal::new(Code::InvalidCursor, "`cursor` must come from an earlier response"))?;
         let mut conditions = Conditions::default();
         conditions.and("tenant =", &self.tenant);
         conditions.and_if("version <", before);

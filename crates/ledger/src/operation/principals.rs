@@ -84,7 +84,7 @@ pub async fn insert<T: Transaction>(transaction: &mut T, principal: &Principal) 
     ];
     match transaction.execute(sql, parameters).await {
         Err(SqlError::Taken(_)) => {
-            let reason = format!("`{}` is taken; ids of removed agents are not given out again", principal.id);
+            let reason = format!("`{}` is taken; ids of removed agents are not reused", principal.id);
             Err(Refusal::new(Code::AlreadyExists, reason).into())
         }
         other => other.map(drop).map_err(Failure::from),
@@ -145,7 +145,7 @@ impl Administration for UpdatePrincipal {
         let mut principal =
             found.filter(|principal| principal.removed_at.is_none()).ok_or_else(|| not_found(&self.id))?;
         if principal.revision != self.expected_revision {
-            let reason = format!("`{}` was changed at the same moment; look at it and try again", self.id);
+            let reason = format!("`{}` was changed concurrently; read it and try again", self.id);
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
         let changed = self.changes.apply(&mut principal);

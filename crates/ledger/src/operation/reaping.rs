@@ -24,10 +24,11 @@ pub const BATCH: u32 = 100;
 /// key.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// What is said of a call whose process died.
-pub const ORPHANED: &str = "the process in which the call waited is gone; the call was not made, and can be made again";
+pub const ORPHANED: &str = "the gate process that held the call has stopped; the call was not made, and can be made \
+    again";
 /// What is said of one that was approved before, and neither admitted nor refused.
 const ABANDONED: &str =
-    "approved, and the process in which the call waited is gone; the call was not made, and can be made again";
+    "approved, but the gate process that held the call has stopped; the call was not made, and can be made again";
 /// How long an approved call of a process that lives may be on its way to its admission. What is older was looked at
 /// before, unless no process lived then.
 const ON_ITS_WAY: Duration = Duration::from_secs(600);

@@ -106,7 +106,7 @@ impl Administration for ApplyService {
             let parameters =
                 values![tenant, service, version, text.as_ref(), crate::sql::Value::Integer(place), time, time];
             if transaction.execute(insert, parameters).await? == 0 {
-                let reason = format!("service `{service}` has a version `{version}` already; replace it with PUT");
+                let reason = format!("service `{service}` already has a version `{version}`; replace it with PUT");
                 return Err(Refusal::new(Code::AlreadyExists, reason).into());
             }
         }

@@ -67,8 +67,8 @@ impl Administration for OpenSession {
         let open = transaction.query_optional(open, values![&by.tenant, &session.principal]).await?;
         if open.map_or(Ok(0), |row| row.count::<u64>(0))? >= u64::from(self.most) {
             let reason = format!(
-                "`{}` has {} tool sessions open, as many as may be; close some of them, or have \
-                 openwop.sessions_per_principal raised",
+                "`{}` has {} tool sessions open, the maximum; close some of them, or raise \
+                openwop.sessions_per_principal",
                 session.principal, self.most
             );
             return Err(Refusal::new(Code::TooManySessions, reason).with("limit", self.most).into());
@@ -109,7 +109,7 @@ impl Administration for CloseSession {
         };
         let sql = format!("SELECT id FROM tool_sessions WHERE tenant = $1 AND id = $2 AND {RUNNING}");
         if transaction.query_optional(&sql, values![tenant, self.id]).await?.is_some() {
-            let reason = "a call of this session is still under way; close it when that has returned";
+            let reason = "a call of this session is still in flight; close the session after it has returned";
             return Err(Refusal::new(Code::VersionConflict, reason).into());
         }
         close(transaction, by, &session, self.completed).await

@@ -47,7 +47,7 @@ impl<E: Engine> SqlLedger<E> {
         self.engine.read(ReadRevision).await.map_err(|refusal| {
             Refusal::new(
                 refusal.code(),
-                "the change was made, and then the ledger stopped answering; look at it again later",
+                "the change was made, but the ledger became unavailable before it could be read back; read it later",
             )
         })
     }

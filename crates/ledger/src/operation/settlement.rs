@@ -171,7 +171,7 @@ trait RevertAdmission {
 
 impl RevertAdmission for RecordDenial {
     fn outcome_unknown(&self) -> Failure {
-        let reason = "the call was admitted, and its outcome is not known";
+        let reason = "the call was admitted, and its outcome is unknown";
         Refusal::new(Code::OutcomeUnknown, reason).with("invocation_id", self.invocation.id).into()
     }
 

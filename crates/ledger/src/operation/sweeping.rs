@@ -43,7 +43,7 @@ impl<T> Readable<T> {
     /// The items, where nothing but the log of the gate can be told of the others.
     pub fn logged(self) -> Vec<T> {
         for reason in &self.unreadable {
-            tracing::error!(%reason, "a row is passed over");
+            tracing::error!(%reason, "skipping a row");
         }
         self.items
     }
@@ -78,7 +78,7 @@ impl Sweep {
     pub fn report(self) -> Result<u64, Refusal> {
         let Some(first) = self.unreadable.first() else { return Ok(self.total) };
         let reason = format!(
-            "{} rows were passed over, and everything else was done: {first}; restore them from a backup",
+            "skipped {} rows and processed all others: {first}; restore them from a backup",
             self.unreadable.len()
         );
         Err(Refusal::new(Code::Internal, reason))

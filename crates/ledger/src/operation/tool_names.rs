@@ -72,7 +72,7 @@ fn refuse_shared<'a>(
         None => Ok(()),
         Some(tool) => {
             let reason = format!(
-                "the full name `{service}.{tool}` is that of a tool of service `{service}` already; choose another name \
+                "the qualified name `{service}.{tool}` already belongs to a tool of service `{service}`; choose another name \
                  for the service or the tool"
             );
             Err(Refusal::new(Code::AlreadyExists, reason))

@@ -61,14 +61,14 @@ impl DatabaseAddress {
     pub(super) fn failure(&self, error: &PoolError) -> String {
         match error {
             PoolError::Backend(error) => format!("{}: {}", self.0, cause(error)),
-            PoolError::Timeout(_) => format!("{}: no connection could be had in time", self.0),
+            PoolError::Timeout(_) => format!("{}: no connection became available in time", self.0),
             other => format!("{}: {other}", self.0),
         }
     }
 
     /// That nothing came.
     pub(super) fn silent(&self) -> String {
-        format!("{}: there was no response in time", self.0)
+        format!("{}: no response in time", self.0)
     }
 }
 

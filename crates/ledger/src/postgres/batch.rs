@@ -46,7 +46,7 @@ impl<C: Clone + Send + 'static, A: Send + 'static> Batches<C, A> {
                 // Whoever was in the batch is told that the ledger is not available; the next one is sent.
                 let sent = AssertUnwindSafe(send(&*run, std::mem::take(&mut waiting))).catch_unwind().await;
                 if sent.is_err() {
-                    tracing::error!("a batch of the ledger panicked");
+                    tracing::error!("a ledger batch panicked");
                 }
             }
         });

@@ -40,11 +40,11 @@ impl Identity {
         };
         let Some(gone) = gone else { return Ok(()) };
         let reason = format!(
-            "{} was removed or replaced while the gate runs; put the ledger back and start the gate again",
+            "{} was removed or replaced while the gate was running; restore the ledger and restart the gate",
             gone.path.display()
         );
         if !std::mem::replace(&mut self.lost, true) {
-            tracing::error!(reason, "the ledger is lost: nothing is written any more");
+            tracing::error!(reason, "the ledger file is lost: refusing all writes");
         }
         Err(SqlError::Unavailable(reason))
     }

@@ -145,9 +145,10 @@ fn write(
             // Whatever was in the transaction is told that the ledger is not available; what comes next is written.
             let written = AssertUnwindSafe(|| write_together(&mut connection, &mut identity, jobs, published));
             if std::panic::catch_unwind(written).is_err() {
-                tracing::error!("an operation of the ledger panicked; its transaction is rolled back");
+                tracing::error!("a ledger operation panicked; its transaction is rolled back");
                 if let Err(error) = roll_back(&connection) {
-                    return tracing::error!(%error, "the ledger's writer ends: its transaction is not rolled back");
+                    return tracing::error!(%error, "stopping the ledger writer: its transaction could not be rolled \
+                        back");
                 }
             }
             checkpoints.between_transactions(&connection);
@@ -159,7 +160,7 @@ fn write(
 fn write_together(connection: &mut Connection, identity: &mut Identity, jobs: Vec<Job>, published: &AtomicU64) {
     let mut generation = published.load(Ordering::Acquire);
     if let Err(error) = run_statement(connection, "BEGIN IMMEDIATE") {
-        tracing::error!(%error, "the ledger does not begin a transaction");
+        tracing::error!(%error, "the ledger could not begin a transaction");
         // Dropped unrun, a job tells its caller that the ledger is not available.
         return;
     }
@@ -217,7 +218,7 @@ fn carry_out(
         }
         let begun = roll_back(connection).and_then(|()| run_statement(connection, "BEGIN IMMEDIATE"));
         if let Err(error) = begun {
-            tracing::error!(%error, "the ledger does not begin a transaction anew");
+            tracing::error!(%error, "the ledger could not begin the transaction again");
             return None;
         }
     }
@@ -232,7 +233,7 @@ fn roll_back(connection: &Connection) -> Result<(), SqlError> {
 
 fn commit(connection: &mut Connection) -> Result<(), SqlError> {
     if connection.is_autocommit() {
-        return Err(SqlError::Unavailable("the transaction was ended by an error in it".to_owned()));
+        return Err(SqlError::Unavailable("an error aborted the transaction".to_owned()));
     }
     run_statement(connection, "COMMIT").inspect_err(|_| {
         // Whatever the rollback says, the next transaction begins anew.

@@ -50,7 +50,7 @@ async fn a_call_that_was_approved_and_died_before_it_was_made_is_orphaned(fixtur
 
     let ended = now(&tenant, &asked).await;
     assert_eq!((ended.status, ended.given()), (ApprovalStatus::Orphaned, 1));
-    assert!(ended.reason.unwrap().contains("approved, and the process"));
+    assert!(ended.reason.unwrap().contains("approved, but the gate process"));
     let event = tenant.events().await.pop().unwrap();
     assert_eq!((&event["type"], &event["data"]["approval_id"]), (&json!("approval.orphaned"), &json!(asked.id)));
     assert_eq!(reap(&tenant, process(&tenant)).await, 0, "once");

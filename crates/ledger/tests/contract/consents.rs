@@ -56,7 +56,7 @@ async fn an_answer_lets_one_call_pass(fixture: &LedgerFixture) {
     assert_eq!(caller.send(call_by_answer(&caller, &grant, &answer).await).await, Admission::Admitted);
     let again = caller.send(call_by_answer(&caller, &grant, &answer).await).await;
     let refusal = refusal_of(again, Code::ApprovalRequired);
-    assert!(refusal.reason().contains("another call was made by it"), "{refusal}");
+    assert!(refusal.reason().contains("another call has used it"), "{refusal}");
     assert_eq!(caller.records().await.len(), 1);
 }
 

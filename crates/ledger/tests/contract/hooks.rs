@@ -192,7 +192,7 @@ async fn a_call_that_was_cut_off_returns_an_error_without_a_duration(fixture: &L
     let [returned] = all.as_slice() else { panic!("one return: {all:?}") };
     let payload = json!({
         "agentId": "billing", "toolName": "stripe.charges.create", "callId": call.invocation.id, "status": "error",
-        "error": {"code": "OUTCOME_UNKNOWN", "message": "the gate stopped while the call was under way"},
+        "error": {"code": "OUTCOME_UNKNOWN", "message": "the gate stopped while the call was in flight"},
     });
     assert_eq!((&returned["payload"], &returned["runId"]), (&payload, &json!("run-1")));
     assert_eq!(returned["causationId"], json!(EventId::of_call(call.invocation.id)));

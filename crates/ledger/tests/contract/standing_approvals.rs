@@ -80,7 +80,7 @@ async fn an_answer_that_may_not_cover_later_calls_stands_alone_and_says_so(fixtu
         }
         let ended = say(&tenant, always(&tenant, &asked, everywhere(&tenant, &asked))).await.unwrap();
         assert_eq!((ended.status, ended.standing), (ApprovalStatus::Approved, None));
-        assert!(ended.notice.unwrap().starts_with("this call is approved, and no later one: "));
+        assert!(ended.notice.unwrap().starts_with("only this call is approved: "));
     }
     assert_eq!(listed(&tenant, StandingFilter::default()).await, []);
     assert_eq!(tenant.events_of("standing_approval.created").await.len(), 0);

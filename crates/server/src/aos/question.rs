@@ -62,7 +62,7 @@ fn agent(
     let named = PrincipalId::parse(named)
         .map_err(|_| RpcError::invalid_params(path, "must be the id of an agent that this gate knows"))?;
     if header.is_some_and(|header| *header != named) {
-        return Err(RpcError::invalid_params(path, "is another agent than the header X-Agent-ID names"));
+        return Err(RpcError::invalid_params(path, "differs from the agent in the header X-Agent-ID"));
     }
     Ok(named)
 }

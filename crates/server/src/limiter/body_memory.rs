@@ -106,22 +106,22 @@ impl BodyShare {
         let of_this_key = held.by_key.get(&self.holder).map_or(0, |of_key| of_key.bytes);
         if bytes > *all {
             let reason = format!(
-                "this body would take {} MiB of memory, more than there is for all bodies; send less at a time, or have \
-                 server.body_memory_mebibytes raised",
+                "this body would take {} MiB of memory, more than the limit for all bodies; send less at a time, or \
+                raise server.body_memory_mebibytes",
                 bytes.div_ceil(1024 * 1024)
             );
             return Err(Refusal::new(Code::BodyTooLarge, reason).with("limit_bytes", *all));
         }
         let fits = |taken: usize, most: usize| taken == *own || taken.saturating_add(more) <= most;
         if !fits(of_this_key, *of_key) {
-            let reason = "the bodies of requests with this key take as much memory as they may; try again, with fewer \
-                          large requests at a time, or have server.body_memory_per_key_mebibytes raised";
+            let reason = "the request bodies of this key have reached their memory limit; send fewer large requests \
+                at a time, or raise server.body_memory_per_key_mebibytes";
             let refusal = Refusal::new(Code::TooManyInFlight, reason).with("limit_bytes", *of_key);
             return Err(refusal.with("retry_after_seconds", RETRY_AFTER));
         }
         if !fits(held.total, *all) {
-            let reason = "the bodies of all requests take as much memory as they may; try again, or have \
-                          server.body_memory_mebibytes raised";
+            let reason = "the bodies of all requests have reached their memory limit; try again, or raise \
+                server.body_memory_mebibytes";
             let refusal = Refusal::new(Code::Overloaded, reason).with("limit_bytes", *all);
             return Err(refusal.with("retry_after_seconds", RETRY_AFTER));
         }

@@ -31,7 +31,10 @@ pub async fn bound(app: &App, mut request: Request, next: Next) -> Response {
     };
     let Some(taken) = app.in_flight.take(Credential::of(request.headers(), peer), peer.address) else {
         let most = app.in_flight.most();
-        let reason = format!("{most} requests with this key are in flight, as many as may be; let some of them end");
+        let reason = format!(
+            "{most} requests with this key are in flight, the maximum; wait for some of them to \
+            finish"
+        );
         let refusal = Refusal::new(Code::TooManyInFlight, reason).with("limit", most);
         return match speaks_for(path) {
             true => Flat::from(refusal).into_response(),
@@ -88,7 +91,7 @@ fn reason(Limited { scope, wait }: Limited) -> String {
     match scope {
         Scope::Key => format!("too many requests with this key; try again in {seconds} seconds"),
         Scope::Address => format!(
-            "too many requests from this address without a key, or with keys that are new here; try again in {seconds} seconds"
+            "too many requests from this address without a key, or with unverified keys; try again in {seconds} seconds"
         ),
     }
 }

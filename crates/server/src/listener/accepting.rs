@@ -22,7 +22,7 @@ impl Backoff {
     /// A connection was accepted.
     pub(super) fn accepted(&mut self) {
         if self.failures > 0 {
-            tracing::info!(failures = self.failures, "connections are accepted again");
+            tracing::info!(failures = self.failures, "accepting connections again");
             self.failures = 0;
         }
     }
@@ -37,7 +37,7 @@ impl Backoff {
         if self.failures == 0 {
             tracing::warn!(
                 %error,
-                "connections cannot be accepted; if it is for want of file descriptors, raise LimitNOFILE (or ulimit -n) or \
+                "could not accept connections; if no file descriptors are left, raise LimitNOFILE (or ulimit -n) or \
                  lower server.max_connections"
             );
         }

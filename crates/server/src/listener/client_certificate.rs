@@ -54,8 +54,10 @@ impl VerifiedCertificate {
             return Ok(());
         }
         let ended = |error| {
-            let reason =
-                format!("the client certificate of this connection has ended: {error}; connect again with a new one");
+            let reason = format!(
+                "the client certificate of this connection is no longer valid: {error}; connect again with a \
+                    new one"
+            );
             Refusal::new(Code::Unauthenticated, reason)
         };
         self.tls.verify_again(&self.chain).map_err(ended)?;

@@ -152,7 +152,7 @@ fn respond(
     let refusal = match PROBES.contains(&request.uri().path()) {
         true => None,
         false if only_probes => {
-            let reason = "the gate has as many connections as it takes; try again, or raise server.max_connections";
+            let reason = "the gate has reached its connection limit; try again, or raise server.max_connections";
             Some(Refusal::new(Code::Overloaded, reason))
         }
         false => peer.certificate.as_ref().and_then(|certificate| certificate.check_again().err()),

@@ -48,7 +48,7 @@ impl Future for Offloaded {
         if let Some(panic) = given_up {
             std::panic::resume_unwind(panic);
         }
-        let reason = "the gate is ending, and gave this request up; look whether it was carried out";
+        let reason = "the gate is shutting down and dropped this request; check whether it was executed";
         Poll::Ready(Ok(Denied::from(Refusal::new(Code::LedgerUnavailable, reason)).into_response()))
     }
 }

@@ -94,7 +94,7 @@ pub(super) async fn export(
                 Ok(Some(lines)) => Some((Ok(Bytes::from(lines)), Some(export))),
                 Ok(None) => None,
                 Err(refusal) => {
-                    tracing::error!(%refusal, "an export of the audit log broke off");
+                    tracing::error!(%refusal, "an export of the audit log failed");
                     Some((Ok(Bytes::from(broken_line(refusal.reason()))), None))
                 }
             }

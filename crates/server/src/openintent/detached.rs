@@ -166,11 +166,11 @@ pub(super) async fn cancel(request: TypedRequest<CancelCall>) -> Result<Response
             Ok(Json(DetachedChange { status: DetachedChangeStatus::Cancelled, invocation_id: id }).into_response())
         }
         DetachedView::Open(call) if call.state == DetachedState::Running => {
-            let reason = "the call is in flight and cannot be taken back; follow its result";
+            let reason = "the call is in flight and cannot be cancelled; follow its result";
             Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id).into())
         }
         DetachedView::Ended(_) => {
-            let reason = "the call has ended already; its result says how";
+            let reason = "the call has already ended; see its result";
             Err(Refusal::new(Code::VersionConflict, reason).with("invocation_id", id).into())
         }
         view @ DetachedView::Open(_) => Ok(seen(view)),

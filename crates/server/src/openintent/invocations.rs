@@ -107,8 +107,7 @@ async fn listed(
 /// What the query asks for, inside of what the path says.
 fn filter(query: InvocationQuery, within: InvocationFilter) -> Result<InvocationFilter, Refusal> {
     let twice = |name: &str| {
-        Err(Refusal::new(Code::InvalidField, format!("`{name}` is in the path already; leave it out"))
-            .with("path", name))
+        Err(Refusal::new(Code::InvalidField, format!("`{name}` is already in the path; omit it")).with("path", name))
     };
     match &query {
         InvocationQuery { intent_id: Some(_), .. } if within.intent.is_some() => return twice("intent_id"),

@@ -35,7 +35,7 @@ pub(super) async fn invoke(State(app): State<Arc<App>>, request: Request) -> Res
     let (_waiting, presence) = Presence::new();
     // Boxed, because a task copies its future several times while it is set up, and this one is large.
     let responding = tokio::spawn(in_current_request(Box::pin(respond(app, request, presence))));
-    let broken = |_| Refusal::new(Code::Internal, "the call broke off inside the gate; see its log");
+    let broken = |_| Refusal::new(Code::Internal, "the call failed inside the gate; see the gate's log");
     responding.await.map_err(broken)?
 }
 

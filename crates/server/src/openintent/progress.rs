@@ -114,7 +114,7 @@ impl ProgressLines {
 }
 
 fn outcome_of(ended: Result<Result<CallResult, Denial>, JoinError>) -> Result<CallResult, Denied> {
-    let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call broke off inside the gate; see its log"));
+    let broken = |_| Denied::from(Refusal::new(Code::Internal, "the call failed inside the gate; see the gate's log"));
     ended.map_err(broken)?.map_err(Denied::from)
 }
 

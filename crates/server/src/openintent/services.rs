@@ -45,7 +45,7 @@ pub(super) async fn replace(
 ) -> Result<(StatusCode, Json<RegisteredService>), Denied> {
     let definition = read(&app, &caller, request).await?;
     if definition.service != service {
-        let reason = "`service` names another service than the path";
+        let reason = "`service` differs from the service in the path";
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "service").into());
     }
     let (registered, new) = app.gate.administration.apply_service(&caller, definition, true).await?;

@@ -87,9 +87,10 @@ pub(super) async fn approval_gate(
         // Nobody will decide: the call is taken back.
         drop(waiting);
     }
-    let lost = |_| Refusal::new(Code::Internal, "the call of the conformance endpoint was lost");
+    let lost = |_| Refusal::new(Code::Internal, "the call of the conformance endpoint was not recorded");
     let outcome = call.await.map_err(lost)?;
-    let run = RunId::parse(&call_of(&outcome)?).map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
+    let run =
+        RunId::parse(&call_of(&outcome)?).map_err(|_| Refusal::new(Code::Internal, "an id is not a valid name"))?;
     let events = of_run(&app, &caller, &run).await?;
     let decided = |seen: &&Seen| seen.event.payload.approval_decided().is_some();
     let event = events.iter().rfind(decided).map(|seen| &seen.shown);

@@ -268,7 +268,7 @@ fn outcome_members(outcome: &Result<CallResult, Denial>) -> Map<String, Value> {
 /// The pair that a call left in the log.
 async fn pair(app: &App, caller: &Caller, outcome: &Result<CallResult, Denial>) -> Result<Value, Refusal> {
     let call = RunId::parse(&call_of(outcome)?);
-    let run = call.map_err(|_| Refusal::new(Code::Internal, "an id is no name"))?;
+    let run = call.map_err(|_| Refusal::new(Code::Internal, "an id is not a valid name"))?;
     let events = of_run(app, caller, &run).await?;
     let called = |seen: &&Seen| matches!(seen.event.payload, EventPayload::AgentToolCalled(_));
     let returned =

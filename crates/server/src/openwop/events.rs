@@ -79,7 +79,7 @@ fn kinds(shown: &str) -> Result<Vec<String>, Refusal> {
         return Err(Refusal::new(Code::InvalidField, reason).with("path", "type"));
     }
     stored_types(shown).ok_or_else(|| {
-        let reason = format!("events of type {shown} are shown as {RETURNED}; ask for that");
+        let reason = format!("events of type {shown} are shown as {RETURNED}; filter by that type");
         Refusal::new(Code::InvalidField, reason).with("path", "type")
     })
 }

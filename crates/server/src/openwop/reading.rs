@@ -27,7 +27,7 @@ impl Place {
                 Some(Self::Run(Some((sequence.parse().ok()?, position.parse().ok()?))))
             }),
         };
-        let reason = "`after` and Last-Event-ID must be the `nextCursor` of an earlier answer or the id of an event";
+        let reason = "`after` and Last-Event-ID must be the `nextCursor` of an earlier response or the id of an event";
         place.ok_or_else(|| Refusal::new(Code::InvalidCursor, reason).with("path", "after"))
     }
 

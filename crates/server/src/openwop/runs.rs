@@ -178,7 +178,7 @@ fn run_id(text: &str) -> Result<RunId, Refusal> {
 
 /// The same for a run that is not there and for one that is not the caller's to see.
 fn no_run() -> Refusal {
-    Refusal::new(Code::RunNotFound, "there is no such run, or none that you may see")
+    Refusal::new(Code::RunNotFound, "there is no such run, or you may not see it")
 }
 
 #[cfg(test)]

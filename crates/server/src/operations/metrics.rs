@@ -132,31 +132,39 @@ impl Default for Metrics {
         metrics.registry.register_collector(Box::new(ProcessMetrics(Arc::clone(&metrics.sample))));
         let registry = metrics.registry.sub_registry_with_prefix("toolgate");
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
-        registry.register("http_request_duration_seconds", "Time from request to answer", metrics.durations.clone());
-        registry.register("http_requests_in_flight", "Requests being answered now", metrics.in_flight.clone());
-        let stepped = "1 while the clock is not where it should be, and nothing is ended for good by time";
+        registry.register("http_request_duration_seconds", "Time from request to response", metrics.durations.clone());
+        registry.register("http_requests_in_flight", "Requests in flight", metrics.in_flight.clone());
+        let stepped = "1 while the system clock is not trusted and nothing expires permanently";
         registry.register("clock_stepped", stepped, metrics.clock_stepped.clone());
-        let limited = "Requests refused because a key or an address sent too many";
+        let limited = "Requests refused by the rate limit of a key or an address";
         registry.register("http_requests_limited", limited, metrics.limited.clone());
-        registry.register("refused_keys", "Requests refused for their key", metrics.refused_keys.clone());
+        registry.register("refused_keys", "Requests refused because of their key", metrics.refused_keys.clone());
         registry.register_collector(Box::new(Arc::clone(&metrics.calls)));
         registry.register_collector(Box::new(SampledMetrics(Arc::clone(&metrics.sample))));
         let in_flight = "Calls that have been admitted and have not settled";
         registry.register("calls_in_flight", in_flight, metrics.calls_in_flight.clone());
-        registry.register("connections", "Open connections of clients", metrics.connections.0.clone());
-        let hooks = "Questions of other runtimes, by hook and by what they were told";
+        registry.register("connections", "Open client connections", metrics.connections.0.clone());
+        let hooks = "Hook requests of other runtimes, by hook and decision";
         registry.register("hook_decisions", hooks, metrics.hook_decisions.clone());
-        let failed = "Guardians that gave no verdict that can be used, and what came of it";
+        let failed = "Consultations without a usable verdict of a guardian, by consequence";
         registry.register("guardian_failures", failed, metrics.guardian_failures.clone());
         let durations = metrics.guardian_durations.clone();
-        registry.register("guardian_duration_seconds", "How long guardians took, failures included", durations);
-        registry.register("audit_events_integrated", "Events taken into the audit log", metrics.integrated.clone());
-        let lag = "How long ago the last integration began that has integrated all events before it";
+        registry.register(
+            "guardian_duration_seconds",
+            "Duration of guardian consultations, failures included",
+            durations,
+        );
+        registry.register(
+            "audit_events_integrated",
+            "Events integrated into the audit log",
+            metrics.integrated.clone(),
+        );
+        let lag = "Time since the start of the last integration that integrated all events before it";
         registry.register("audit_integration_lag_seconds", lag, metrics.integration_lag.clone());
-        let dropped = "Spans and metric exports that were given up because the collector was slow or unreachable";
+        let dropped = "Spans and metric exports dropped because the collector was slow or unreachable";
         registry.register("telemetry_dropped", dropped, metrics.dropped.clone());
         let failures = metrics.maintenance_failures.clone();
-        registry.register("maintenance_failures", "Background work that failed and will be tried again", failures);
+        registry.register("maintenance_failures", "Failed runs of background tasks, which are retried", failures);
         metrics
     }
 }

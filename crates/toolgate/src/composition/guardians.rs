@@ -39,7 +39,7 @@ fn guardian(configuration: &Configuration, entry: &GuardianEntry) -> Result<Remo
         GuardianAuthentication::None => LinkAuthentication::None,
         GuardianAuthentication::Bearer(token) => LinkAuthentication::Bearer(copy(token)),
         GuardianAuthentication::Header { name, value } => LinkAuthentication::Header {
-            name: HeaderName::try_from(name).map_err(|_| refused("`header` is no name of a header".to_owned()))?,
+            name: HeaderName::try_from(name).map_err(|_| refused("`header` is not a valid header name".to_owned()))?,
             value: copy(value),
         },
     };

@@ -83,7 +83,7 @@ impl Known {
         }
         if heads.is_empty() && unusable.is_empty() {
             let directory = configuration.heads_directory.display();
-            tracing::info!(%directory, "no signed heads of this ledger are known yet; they are kept from now on");
+            tracing::info!(%directory, "no signed heads of this ledger are known yet; they are stored from now on");
         }
         Ok(Self { files, place, heads, unusable })
     }
@@ -101,7 +101,7 @@ impl Known {
             if !configuration.accept_ledger_rollback {
                 return Err(StartError::LedgerRolledBack { heads: path.display().to_string(), details });
             }
-            tracing::warn!(details, "the ledger went back, and the operator accepts it");
+            tracing::warn!(details, "the ledger was rolled back, and the operator accepts it");
             rollback.log_rollbacks.extend(log_rollbacks);
             rollback.files.push(path.clone());
         }
@@ -144,7 +144,7 @@ fn unless_refused(configuration: &Configuration, error: HeadsFileError) -> Resul
     if !configuration.accept_ledger_rollback {
         return Err(error.into());
     }
-    tracing::warn!(%error, "the heads file is made anew, as the operator asked");
+    tracing::warn!(%error, "recreating the heads file, as the operator requested");
     Ok(())
 }
 

@@ -50,7 +50,7 @@ pub fn read(text: &str) -> Result<BTreeMap<&'static str, Given>, Vec<Fault>> {
         };
         let message = match read.map(|value| given.insert(key.path, Given { value, line })) {
             Some(None) => continue,
-            Some(Some(_)) => format!("`{path}` is given twice, with and without its unit; leave one of them out"),
+            Some(Some(_)) => format!("`{path}` is set twice, with and without its unit; remove one of them"),
             None if named.is_some() => format!("`{path}` must be {}", key.expected()),
             None => {
                 format!("`{path}` must be {} in quotes, which is for `{}` {}", ADVICE, key.path, key.kind.expected())

@@ -184,7 +184,7 @@ fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
     let mut names = BTreeSet::new();
     for guardian in &file.guardian {
         if !names.insert(guardian.name.clone()) {
-            problems.push(format!("guardian `{}` is there twice", guardian.name));
+            problems.push(format!("guardian `{}` appears twice", guardian.name));
         }
         match entry(guardian, base) {
             Ok(entry) => guardians.push(entry),
@@ -203,7 +203,7 @@ fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
         match read.and_then(|caller| Ok((caller, profile(terms, &default)?))) {
             Ok((caller, profile)) => {
                 if callers.insert(caller, profile).is_some() {
-                    problems.push(format!("caller `{id}` is there twice"));
+                    problems.push(format!("caller `{id}` appears twice"));
                 }
             }
             Err(problem) => problems.push(format!("caller `{id}`: {problem}")),
@@ -240,11 +240,11 @@ fn profile(terms: Terms, usual: &HookProfile) -> Result<HookProfile, String> {
 fn entry(given: &Guardian, base: &Path) -> Result<GuardianEntry, String> {
     check_identifier(&given.name).map_err(|error| format!("`name` {error}"))?;
     if ["policy", "gate"].contains(&given.name.as_str()) {
-        return Err("this name is the gate's own in the record; choose another".to_owned());
+        return Err("this name is reserved for the gate; choose another".to_owned());
     }
-    let url = Url::parse(&given.url).map_err(|_| "`url` is no address")?;
+    let url = Url::parse(&given.url).map_err(|_| "`url` is not a valid URL")?;
     if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
-        return Err("`url` must be http or https, without a user in it".to_owned());
+        return Err("`url` must be http or https, without a user name".to_owned());
     }
     let dialects: Vec<_> = toolgate_dialect::of_guardians().map(|dialect| (dialect.as_str(), dialect)).collect();
     let dialect = word(given.dialect.as_deref(), "dialect", &dialects)?.unwrap_or(Dialect::Aos);

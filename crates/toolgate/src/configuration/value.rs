@@ -74,7 +74,7 @@ impl Kind {
             Self::DatabaseUrl => "a URL, as in \"postgres://user@host:5432/name\"".to_owned(),
             Self::HookUrl => "an http or https URL without user name, as in \"https://hooks.example.com/a\"".to_owned(),
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
-            Self::LogLevel => "error, warn, info, debug or trace, or levels by part".to_owned(),
+            Self::LogLevel => "error, warn, info, debug or trace, or levels by module".to_owned(),
             Self::Networks => "networks, as in [\"127.0.0.1/32\"]".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::PublicUrl => {

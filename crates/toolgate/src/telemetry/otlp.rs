@@ -109,7 +109,7 @@ impl Exporter {
             }
         };
         if tokio::time::timeout(LAST_TIMEOUT, last).await.is_err() {
-            tracing::warn!("some spans were not exported before the gate stopped");
+            tracing::warn!("some spans were not exported before shutdown");
         }
     }
 
@@ -179,7 +179,7 @@ impl Failing {
         match error {
             None if std::mem::take(&mut self.0) => tracing::info!(signal, "the export to the collector works again"),
             Some(error) if !std::mem::replace(&mut self.0, true) => {
-                tracing::warn!(signal, error, "the export to the collector failed; what was not sent is given up");
+                tracing::warn!(signal, error, "the export to the collector failed; unsent data is dropped");
             }
             _ => {}
         }

@@ -60,7 +60,7 @@ impl Message {
         // Whether it was answered or not, it has ended by then.
         let end = self.approval.resolved_at.unwrap_or(self.approval.expires_at);
         if self.asks() && end.plus(REQUEST_LIFETIME) <= now {
-            Some("the approval has ended long ago")
+            Some("the approval ended long ago")
         } else if self.event.time.plus(MESSAGE_LIFETIME) <= now {
             Some("it happened more than a day ago")
         } else {

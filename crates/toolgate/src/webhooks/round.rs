@@ -63,7 +63,8 @@ impl<'a> Round<'a> {
             outcome = self.deliver() => outcome,
         };
         if let Err(refusal) = outcome.and(self.give_back().await) {
-            tracing::warn!(tenant = %self.tenant, code = refusal.code().as_str(), "the webhook is told later of approvals");
+            tracing::warn!(tenant = %self.tenant, code = refusal.code().as_str(), "could not deliver approval events \
+                to the webhook; retrying later");
             tokio::select! {
                 _ = stopped.wait_for(|stopped| *stopped) => {}
                 () = pause(AFTER_REFUSAL) => {}
@@ -91,7 +92,8 @@ impl<'a> Round<'a> {
 
     async fn deal_with(&mut self, event: &LoggedEvent) -> Result<Fate, Refusal> {
         let Some(message) = self.message(event).await? else {
-            tracing::error!(tenant = %self.tenant, sequence = event.sequence, "an event of the log cannot be read and is not told");
+            tracing::error!(tenant = %self.tenant, sequence = event.sequence, "skipping an event that cannot be read: \
+                the webhook is not notified");
             return Ok(Fate::Done);
         };
         let body = message.body();
@@ -99,18 +101,19 @@ impl<'a> Round<'a> {
         loop {
             let now = self.webhooks.clock.now();
             if let Some(reason) = message.is_too_old(now) {
-                tracing::warn!(tenant = %self.tenant, sequence = event.sequence, reason, "the webhook is not told of an approval");
+                tracing::warn!(tenant = %self.tenant, sequence = event.sequence, reason, "dropping an approval event \
+                    that is too old for the webhook");
                 return Ok(Fate::Done);
             }
             match self.send(&message.id(), &body).await? {
                 None => return Ok(Fate::Lost),
                 Some(Ok(())) if failures > 0 => {
-                    tracing::info!(tenant = %self.tenant, "the webhook takes what it is told again");
+                    tracing::info!(tenant = %self.tenant, "the webhook accepts deliveries again");
                     return Ok(Fate::Done);
                 }
                 Some(Ok(())) => return Ok(Fate::Done),
                 Some(Err(error)) if failures == 0 => {
-                    tracing::warn!(tenant = %self.tenant, %error, "the webhook does not take what it is told; it is tried again");
+                    tracing::warn!(tenant = %self.tenant, %error, "a webhook delivery failed; retrying");
                 }
                 Some(Err(_)) => {}
             }

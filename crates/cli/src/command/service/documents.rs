@@ -76,7 +76,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, String> {
 fn hint(value: &Value, error: &DefinitionError, is_json: bool) -> &'static str {
     let found = error.path.split('.').try_fold(value, |value, name| value.get(name));
     let mistaken = found.is_some_and(|found| found.is_number() || found.is_boolean() || found.is_null());
-    if mistaken && !is_json && error.reason.contains("text") { "; put it in quotes to make it one" } else { "" }
+    if mistaken && !is_json && error.reason.contains("string") { "; put it in quotes to make it one" } else { "" }
 }
 
 /// Without what makes YAML dangerous or ambiguous: bombs of aliases, merged and repeated keys, tags, `yes` as true.
@@ -167,7 +167,7 @@ mod tests {
             assert!(error.starts_with("shop.yaml: ") && error.contains(words) && !error.contains('\n'), "{error}");
         }
         let twice = refusal("shop.json", r#"{"service": "shop", "service": "other"}"#);
-        assert!(twice.contains("\"service\" appears twice"), "{twice}");
+        assert!(twice.contains("duplicate key \"service\""), "{twice}");
         // In YAML 1.2 this is a text, and so it is no boolean here.
         let error = refusal("shop.yaml", &SHOP.replace("http:", "idempotent: yes\n    http:"));
         assert!(error.contains("`tools.orders.read.idempotent` must be true or false"), "{error}");
@@ -184,7 +184,7 @@ mod tests {
                 "{error}"
             );
             let json = format!(r#"{{"service": "shop", "version": {number}}}"#);
-            assert!(refusal("shop.json", &json).contains("than can be kept exactly"));
+            assert!(refusal("shop.json", &json).contains("than can be represented exactly"));
         }
         let definition = &parse("shop.yaml", &with("9007199254740993")).unwrap()[0].definition;
         let stored = toolgate_model::canonical::to_canonical_string(&definition.to_json());
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_number_that_should_be_a_text_is_explained() {
         let error = refusal("shop.yaml", &SHOP.replace("'1'", "2024"));
-        assert_eq!(error, "shop.yaml: `version` must be a text; put it in quotes to make it one");
+        assert_eq!(error, "shop.yaml: `version` must be a string; put it in quotes to make it one");
         let error = refusal("shop.yaml", "# nothing\n");
         assert_eq!(error, "shop.yaml: there is no definition in it; write service, version and tools");
     }

@@ -88,7 +88,7 @@ impl<'a> TokenExchange<'a> {
             body_limit: RESPONSE_LIMIT,
         };
         let response = self.client.send(request).await.map_err(|error| SourceFailure {
-            reason: format!("the token endpoint gave no access token: {error}"),
+            reason: format!("the token endpoint returned no access token: {error}"),
             // The tool's own service saw nothing of this.
             sent: false,
             ..failure(&error)

@@ -20,10 +20,7 @@ const REFUSALS: [(&str, &str); 6] = [
     (INVALID_REQUEST, "check the credential's `metadata.token_url` and `metadata.token_grant_type`"),
     ("invalid_grant", "authorise the credential again and rotate it"),
     ("invalid_scope", "correct the credential's `metadata.token_scope`"),
-    (
-        "unauthorized_client",
-        "let the service permit this client its grant type, or correct `metadata.token_grant_type`",
-    ),
+    ("unauthorized_client", "allow this client its grant type at the service, or correct `metadata.token_grant_type`"),
     ("unsupported_grant_type", "correct the credential's `metadata.token_grant_type`"),
 ];
 const INVALID_CLIENT: &str = "invalid_client";
@@ -40,19 +37,19 @@ pub(super) struct Tokens {
 /// Why an exchange brought nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(super) enum TokenError {
-    #[error("the token endpoint answered {code}; {advice}")]
+    #[error("the token endpoint returned {code}; {advice}")]
     Refused { code: &'static str, advice: &'static str },
-    #[error("the token endpoint answered with status {status}; try again later")]
+    #[error("the token endpoint returned status {status}; try again later")]
     Unavailable { status: u16 },
-    #[error("the token endpoint answered with status {status}; check the credential's `metadata.token_url`")]
+    #[error("the token endpoint returned status {status}; check the credential's `metadata.token_url`")]
     Failed { status: u16 },
-    #[error("the token endpoint's answer has no access token; check the credential's `metadata.token_url`")]
+    #[error("the token endpoint's response has no access token; check the credential's `metadata.token_url`")]
     NoToken,
-    #[error("the token endpoint's access token cannot stand in a request; ask its operator for one of visible ASCII")]
+    #[error("the token endpoint's access token is not valid in a request; it must be visible ASCII")]
     BadToken,
-    #[error("the token endpoint gave a token of another type than bearer, which Toolgate cannot present")]
+    #[error("the token endpoint returned a token type other than bearer, which Toolgate does not support")]
     NotBearer,
-    #[error("the token endpoint's answer is too long; check the credential's `metadata.token_url`")]
+    #[error("the token endpoint's response is too long; check the credential's `metadata.token_url`")]
     TooLong,
 }
 

@@ -95,8 +95,8 @@ fn a_rule_that_names_what_there_is_not_is_right_and_warned_about() {
         set.warnings(&[World::new().policy_tool()], principals)
     };
     for (rule, part, help) in [
-        (r#"forbid(principal == Principal::"clrek", action, resource);"#, "no principal `clrek`", Some("clerk")),
-        (r#"forbid(principal in Label::"trainees", action, resource);"#, "no label `trainees`", Some("trainee")),
+        (r#"forbid(principal == Principal::"clrek", action, resource);"#, "principal `clrek`", Some("clerk")),
+        (r#"forbid(principal in Label::"trainees", action, resource);"#, "label `trainees`", Some("trainee")),
         (
             r#"forbid(principal, action in Action::"call", resource) when { resource.tier == "wirte" };"#,
             "tier `wirte`",
@@ -114,12 +114,12 @@ fn a_rule_that_names_what_there_is_not_is_right_and_warned_about() {
         ),
         (
             r#"@remedy("ask") @approvers("security,legal") forbid(principal, action in Action::"call", resource);"#,
-            "no principal in the group of approvers `legal`",
+            "approver group `legal`",
             None,
         ),
         (
             r#"@remedy("redact") @fields("boddy") forbid(principal, action == Action::"call:mail.send", resource);"#,
-            "no field `boddy`",
+            "field `boddy`",
             Some("body"),
         ),
     ] {

@@ -101,7 +101,7 @@ fn work_off(connection: &Connection) {
         // Where another process, such as the shell of SQLite, is at it, it is done as well.
         Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
             // Nothing is lost: it is all in the log, which grows until this goes well again.
-            tracing::warn!(%error, "what was written ahead could not be brought into the ledger's file");
+            tracing::warn!(%error, "could not checkpoint the write-ahead log of the ledger");
         }
         _ => {}
     }

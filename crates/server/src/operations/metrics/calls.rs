@@ -92,16 +92,16 @@ fn add(durations: Option<&Durations>, duration: std::time::Duration) {
 
 impl Collector for CallMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "Calls of tools, by how they ended";
+        let help = "Tool calls, by outcome";
         self.calls.encode(encoder.encode_descriptor("calls", help, None, MetricType::Counter)?)?;
         let outcomes = OUTCOMES.map(FinishedAs::as_str);
-        let help = "How long calls took in the gate, waiting included";
+        let help = "Duration of calls in the gate, waits included";
         histogram(&mut encoder, ("call_duration_seconds", help), "outcome", &outcomes, &self.outcomes)?;
         let stages = Stage::ALL.map(Stage::as_str);
-        let help = "How long calls were in a stage of the pipeline";
+        let help = "Time that calls spent in a stage of the pipeline";
         histogram(&mut encoder, ("call_stage_duration_seconds", help), "stage", &stages, &self.stages)?;
         let waits = Wait::ALL.map(Wait::as_str);
-        let help = "How long calls waited within a stage, for an approver or for the commit of the ledger";
+        let help = "Time that calls waited within a stage, for an approver or for the commit of the ledger";
         histogram(&mut encoder, ("call_wait_duration_seconds", help), "wait", &waits, &self.waits)
     }
 }

@@ -102,7 +102,7 @@ fn a_promoted_rule_is_in_force_for_the_next_call(world: &World) {
     // The others only watch, as before.
     office.call("send", json!({"text": "hello"})).ok();
     let error = promote("no-lunch").refused(404, "POLICY_NOT_FOUND");
-    assert!(text(&error, "/message").contains("in force already"), "{error}");
+    assert!(text(&error, "/message").contains("already enforced"), "{error}");
     promote("no-dinner").refused(404, "POLICY_NOT_FOUND");
     // One that is written on one line with others is promoted too.
     promote("ask-about-mail").ok();

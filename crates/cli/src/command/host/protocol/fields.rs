@@ -72,7 +72,7 @@ impl Fields {
     fn text(&self, name: &'static str, value: Value) -> Result<String, LineError> {
         match value {
             Value::String(text) => Ok(text),
-            _ => Err(self.wrong(name, "must be a text")),
+            _ => Err(self.wrong(name, "must be a string")),
         }
     }
 }

@@ -162,12 +162,15 @@ async fn every_refusal_of_an_endpoint_is_told_with_what_to_do() {
         (Reply::json(200, json!(["access_token"])), "no access token"),
         (Reply::json(200, json!({"access_token": ""})), "no access token"),
         (Reply::json(200, json!({"access_token": 17})), "no access token"),
-        (Reply::json(200, json!({"access_token": "line\r\nX-Evil: 1"})), "cannot stand in a request"),
-        (Reply::json(200, json!({"access_token": "fresh-token", "token_type": "DPoP"})), "another type than bearer"),
-        (Reply::json(200, json!({"access_token": "fresh-token", "token_type": 1})), "another type than bearer"),
+        (Reply::json(200, json!({"access_token": "line\r\nX-Evil: 1"})), "is not valid in a request"),
+        (
+            Reply::json(200, json!({"access_token": "fresh-token", "token_type": "DPoP"})),
+            "a token type other than bearer",
+        ),
+        (Reply::json(200, json!({"access_token": "fresh-token", "token_type": 1})), "a token type other than bearer"),
         (Reply::json(200, too_long), "too long"),
-        (Reply::raw("garbage"), "the token endpoint gave no access token"),
-        (Reply::Close, "the token endpoint gave no access token"),
+        (Reply::raw("garbage"), "the token endpoint returned no access token"),
+        (Reply::Close, "the token endpoint returned no access token"),
     ] {
         let told = reply.clone();
         let upstream = refusing_service(move |_| reply.clone());
@@ -225,6 +228,8 @@ async fn an_endpoint_that_is_not_there_is_told_apart_from_the_service() {
     let fixture = Fixture::new(json!({"base_url": upstream.url(), "token_url": format!("{gone}/oauth/token")}));
     let outcome = call(&fixture, &Shelf::new(material(&[("refresh_token", "refresh-token")]))).await;
     let failure = outcome.failure();
-    assert!(failure.reason.starts_with("the token endpoint gave no access token: no connection to `127.0.0.1`"));
+    assert!(
+        failure.reason.starts_with("the token endpoint returned no access token: could not connect to `127.0.0.1`")
+    );
     assert_eq!((failure.kind, failure.sent, upstream.count()), (FailureKind::Proxy, false, 0));
 }
