@@ -86,8 +86,8 @@ async fn whatever_is_no_answer_of_a_gate_is_a_no_with_a_reason() {
         (Answer::json_text(404, r#"{"decision": "allow"}"#), "not a response of a Toolgate gate"),
         (Answer::text(500, ""), "not a response of a Toolgate gate"),
         (Answer::redirect("http://127.0.0.1:1/"), "not a response of a Toolgate gate"),
-        (Answer::raw("HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\n{\"decision\": \"allow\""), "gave no answer"),
-        (Answer::raw("allow"), "gave no answer"),
+        (Answer::raw("HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\n{\"decision\": \"allow\""), "did not respond"),
+        (Answer::raw("allow"), "did not respond"),
     ] {
         let answer = asked(answer).await;
         assert!(!answer.allow && answer.reason.contains(reason), "{reason}: {answer:?}");
@@ -133,7 +133,7 @@ fn an_answer_that_cannot_be_written_blocks() {
     let yes = HookClient::ClaudeCode.reply("PreToolUse", &HookResponse { allow: true, reason: String::new() });
     let mut stderr = Vec::new();
     assert_eq!(format!("{:?}", give(&yes, &mut Gone, &mut stderr)), format!("{:?}", ExitCode::from(BLOCKED)));
-    assert!(String::from_utf8(stderr).unwrap().contains("cannot be written"));
+    assert!(String::from_utf8(stderr).unwrap().contains("could not write"));
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     assert_eq!(format!("{:?}", give(&yes, &mut stdout, &mut stderr)), format!("{:?}", ExitCode::SUCCESS));
     assert_eq!((String::from_utf8(stdout).unwrap(), stderr), (format!("{}\n", yes.stdout), Vec::new()));
