@@ -151,7 +151,7 @@ impl Action {
                 )?;
                 let body = Reason { reason: typed_option("reason", reason)? };
                 let revoked = client.to::<RevokeCredential>().named(&id).body(&body).send().await?;
-                let text = format!("Revoked {} and {} grants.", revoked.credential_id, revoked.affected_grants_count);
+                let text = format!("{} revoked, with {} grants.", revoked.credential_id, revoked.affected_grants_count);
                 Ok(Report::new(revoked, text))
             }
             Self::Verify { id } => {
@@ -187,7 +187,7 @@ impl Add {
         let credential = request.secret_body(body_with(&body, &material)).send().await?;
         typos::warn_of_service(client, &self.service).await;
         typos::warn_of_mistyped_scopes(client, &self.service, &self.scopes).await;
-        let text = format!("Added credential {}.", credential.id);
+        let text = format!("Credential {} added.", credential.id);
         Ok(Report::new(credential, text))
     }
 }
@@ -226,7 +226,7 @@ async fn rotate(
     };
     let request = client.to::<RotateCredential>().named(id).secret_body(body_with(&body, &material));
     let credential = request.send().await?;
-    let text = format!("Rotated {} to version {}.", credential.id, credential.version);
+    let text = format!("{} rotated to version {}.", credential.id, credential.version);
     Ok(Report::new(credential, text))
 }
 

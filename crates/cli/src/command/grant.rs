@@ -211,7 +211,7 @@ impl Action {
             Self::Suspend { id, reason } => {
                 let body = Reason { reason: typed_option("reason", reason)? };
                 let grant = client.to::<SuspendGrant>().named(&id).body(&body).send().await?;
-                let text = format!("Suspended {} and all grants delegated from it.", grant.stated.id);
+                let text = format!("{} suspended, with all grants delegated from it.", grant.stated.id);
                 Ok(Report::new(grant, text))
             }
             Self::Resume { id } => {
@@ -303,5 +303,5 @@ impl List {
 
 fn made(grant: &StatedGrant) -> String {
     let end = grant.expires_at.map_or_else(|| "never".to_owned(), |time| format!("at {time}"));
-    format!("Created grant {} for {}; expires {end}.", grant.id, grant.agent_id)
+    format!("Grant {} created for {}; expires {end}.", grant.id, grant.agent_id)
 }

@@ -103,11 +103,11 @@ impl Action {
             Self::Show { id } => Ok(Report::details(client.to::<ShowInvocation>().named(&id).send().await?)),
             Self::Result { id, delete: true } => {
                 let deleted = client.to::<DeleteResult>().named(&id).send().await?;
-                Ok(Report::new(deleted, format!("Deleted the result of {id}.\n")))
+                Ok(Report::new(deleted, format!("Result of {id} deleted.\n")))
             }
             Self::Result { id, delete: false } => tool::result_of(&client, &id).await,
             Self::Cancel { id } => {
-                let text = format!("Cancelled {id}; nothing was executed.\n");
+                let text = format!("{id} cancelled; nothing was executed.\n");
                 Ok(match client.to::<CancelCall>().named(&id).begin().await? {
                     Outcome::Completed(cancelled) => Report::new(cancelled, text),
                     Outcome::Detached(call) => Report::new(call, text),

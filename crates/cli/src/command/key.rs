@@ -101,7 +101,7 @@ impl Action {
             }
             Self::Revoke { id } => {
                 let key = client.to::<RevokeKey>().named(&id).send().await?;
-                let text = format!("Revoked key {} of {}.", key.record.id, key.record.agent_id);
+                let text = format!("Key {} of {} revoked.", key.record.id, key.record.agent_id);
                 Ok(Report::new(key, text))
             }
         }

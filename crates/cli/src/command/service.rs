@@ -109,7 +109,7 @@ impl Action {
                     Ok(removed) => removed,
                     Err(error) => return Err(typos::with_service(&client, error, &name).await),
                 };
-                let text = format!("Removed {} ({} versions).", removed.service, removed.removed_versions);
+                let text = format!("{}: {} versions removed.", removed.service, removed.removed_versions);
                 Ok(Report::new(removed, text))
             }
         }

@@ -42,7 +42,7 @@ impl Action {
                 let body = TenantRequest { id: typed("id", id)?, name: typed_option("name", name)? };
                 let new = client.to::<CreateTenant>().body(&body).send().await?;
                 let text = format!(
-                    "Created tenant {}. The key of its administrator `{}`, which is not shown again:\n\n    {}\n",
+                    "Tenant {} created. The key of its administrator `{}`, which is not shown again:\n\n    {}\n",
                     new.tenant.id,
                     new.administrator.id,
                     clean(new.administrator.key.expose())

@@ -80,7 +80,7 @@ impl Action {
             Self::Create { name, owner } => {
                 let body = VaultRequest { owner_id: typed_option("owner_id", owner)?, name: typed("name", name)? };
                 let vault = client.to::<CreateVault>().body(&body).send().await?;
-                let text = format!("Created vault {}.", vault.id);
+                let text = format!("Vault {} created.", vault.id);
                 Ok(Report::new(vault, text))
             }
             Self::List(paging) => {
@@ -103,7 +103,7 @@ impl Action {
                 prompt::confirm(&consequence, yes)?;
                 let deleted = client.to::<DeleteVault>().named(&id).send().await?;
                 let text = format!(
-                    "Deleted vault {}; {} credentials and {} grants were revoked.",
+                    "Vault {} deleted; {} credentials and {} grants were revoked.",
                     deleted.vault_id, deleted.revoked_credentials, deleted.revoked_grants
                 );
                 Ok(Report::new(deleted, text))

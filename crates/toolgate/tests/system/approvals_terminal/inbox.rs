@@ -51,7 +51,7 @@ fn the_rule_that_is_shown_is_the_rule_that_stands() {
     let waiting = coder.asks("cargo test --all");
     let mut terminal = inbox(&world.gate);
     terminal.until("cargo test --all");
-    let rule = "commands of claude-code.Bash that start with `cargo test` by coder, in session s1";
+    let rule = "commands of claude-code.Bash that begin with `cargo test` by coder, in session s1";
     terminal.settle();
     terminal.press("p");
     let screen = terminal.until(rule);

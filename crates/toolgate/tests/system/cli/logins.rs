@@ -31,7 +31,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
 
     assert_eq!(says(&["login", "--url", &url], gate.token()).code, 0);
     let login = says(&["login"], &key);
-    assert!(login.stdout.contains("Commands still use the profile admin"), "{}", login.all());
+    assert!(login.stdout.contains("The current profile is still admin"), "{}", login.all());
     let own = who(&[]);
     assert_eq!((&own["id"], &own["profile"], own["url"].as_str()), (&"admin".into(), &"admin".into(), Some(&*url)));
     assert_eq!(who(&["--profile", "billing"])["id"], "billing");
@@ -48,7 +48,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     let unknown = says(&["whoami", "--profile", "biling"], "");
-    assert!(unknown.code == 1 && unknown.stderr.contains("there are: admin, billing"), "{}", unknown.all());
+    assert!(unknown.code == 1 && unknown.stderr.contains("known profiles: admin, billing"), "{}", unknown.all());
     let elsewhere = says(&["whoami", "--profile", "billing", "--url", "http://127.0.0.1:1"], "");
     assert!(elsewhere.code == 2 && elsewhere.stderr.contains(&format!("is for {url}")), "{}", elsewhere.all());
 

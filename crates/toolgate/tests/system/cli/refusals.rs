@@ -127,7 +127,7 @@ fn a_login_keeps_the_key_for_this_gate_only() {
     assert_eq!(run(&["login", "--json"], gate.token()).json()["caller"]["id"], "admin");
 
     let elsewhere = run(&["vault", "list", "--url", "http://127.0.0.1:1"], "");
-    assert!(elsewhere.stderr.contains("there is no key to show to http://127.0.0.1:1"), "{}", elsewhere.stderr);
+    assert!(elsewhere.stderr.contains("no key for http://127.0.0.1:1"), "{}", elsewhere.stderr);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let open = run(&["vault", "list"], "");
     assert!(open.code == 1 && open.stderr.contains("chmod 600"), "{}", open.stderr);

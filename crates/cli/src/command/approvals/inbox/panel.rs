@@ -67,7 +67,7 @@ fn offer<'a>(approval: &'a Approval, rule: &Rule) -> Option<&'a Offer> {
 /// Worded as in `toolgate approvals standing list`. The text of the offer is for one reach, and another one may be selected.
 fn sentence(approval: &Approval, rule: &Rule, offer: Option<&Offer>) -> String {
     let which = match offer.and_then(Offer::prefix) {
-        Some(prefix) => format!("commands of {} that start with `{prefix}`", approval.tool),
+        Some(prefix) => format!("commands of {} that begin with `{prefix}`", approval.tool),
         None => format!("every call of {}", approval.tool),
     };
     let session = approval.session.as_ref();

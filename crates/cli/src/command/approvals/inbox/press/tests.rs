@@ -121,7 +121,7 @@ fn a_prefix_is_shown_with_its_examples_and_can_be_changed_before_it_stands() {
     type_slowly(&mut inbox, "p");
     let text = seen(&inbox);
     for part in [
-        "commands of shell.Bash that start with `cargo test` by coder, in session work",
+        "commands of shell.Bash that begin with `cargo test` by coder, in session work",
         "+ covered   cargo test --all",
         "- excluded  cargo publish",
     ] {
@@ -129,7 +129,7 @@ fn a_prefix_is_shown_with_its_examples_and_can_be_changed_before_it_stands() {
     }
     type_slowly(&mut inbox, "pw");
     let text = seen(&inbox);
-    assert!(text.contains("start with `npm ci` by coder, in /home/ann/shop\n"), "{text}");
+    assert!(text.contains("begin with `npm ci` by coder, in /home/ann/shop\n"), "{text}");
     let standing = StandingRequest {
         prefix: Some("npm ci".to_owned()),
         reach: Some(Reach::Workspace),
