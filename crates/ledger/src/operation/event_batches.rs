@@ -21,6 +21,8 @@ pub const MOST_BYTES: usize = 256 * 1024;
 
 /// The first byte of a compressed batch. The first byte of one that is not compressed is the bracket of a heading.
 const COMPRESSED: u8 = 1;
+/// Shorter texts are stored as they are: compressing the one event of a lone call would cost a twentieth of that call.
+const SHORTEST_COMPRESSED: usize = 3 * 1024;
 /// The longest text that is decompressed. An event of a call with the longest arguments is far shorter.
 const LONGEST: usize = 256 * 1024 * 1024;
 /// How many batches are read at a time while they are full, and while they have only a few events each.
@@ -123,6 +125,9 @@ impl<'de> Visitor<'de> for TermVisitor {
 
 /// The stored form of a batch of this text.
 pub fn encode(text: &str) -> Vec<u8> {
+    if text.len() < SHORTEST_COMPRESSED {
+        return text.as_bytes().to_vec();
+    }
     let mut stored = vec![0; lz4_flex::block::get_maximum_output_size(text.len()).saturating_add(5)];
     if let (Some((tag, rest)), Ok(length)) = (stored.split_first_mut(), u32::try_from(text.len()))
         && let Some((size, block)) = rest.split_first_chunk_mut::<4>()
