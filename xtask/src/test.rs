@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold before a change goes in, in one command and from a bare machine.
+//! `cargo xtask test`: everything that must pass before a change is merged, in one command and from a bare machine.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
@@ -43,7 +43,7 @@ pub fn run() -> ExitCode {
     steps.finish()
 }
 
-/// Passes the output on as it comes and adds up the result line of each test program.
+/// Passes the output on and adds up the result line of each test program.
 fn run_tests(command: &mut Command, counts: &mut TestCounts) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cargo test could not be run: {error}");
     let mut process = command.stdout(Stdio::piped()).spawn().map_err(failed)?;

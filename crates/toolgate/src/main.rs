@@ -1,7 +1,7 @@
-//! Toolgate: one binary that stands between AI agents and the tools they use.
+//! Toolgate: one binary, a gateway between AI agents and the tools they use.
 //!
-//! `toolgate serve`, or no argument at all, runs the gate; every other command speaks to a running one. This room owns the
-//! command line, the configuration and the wiring, and refuses everything else: what is decided is decided in the gate.
+//! `toolgate serve`, or no argument at all, runs the gate; every other command calls a running one. This crate contains
+//! the command line, the configuration and the wiring; all decisions are made in the gate.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ mod watched_clock;
 mod webhooks;
 mod workspace_source;
 
-/// A call makes many small allocations on several threads, which this one serves in about half the time.
+/// A call makes many small allocations on several threads, which this allocator serves in about half the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -29,7 +29,7 @@ impl Environment {
         self.0.get(name).map(|value| value.to_str().ok_or(NotText)).transpose()
     }
 
-    /// Takes a secret out.
+    /// Removes a secret from the variables and returns it.
     pub fn take_secret(&mut self, name: &str) -> Result<Option<Secret>, NotText> {
         let text = self.0.remove(name).map(|value| value.into_string().map_err(|_| NotText));
         Ok(text.transpose()?.map(Secret::new))
@@ -50,8 +50,8 @@ impl Environment {
         self.home("XDG_CONFIG_HOME", ".config")
     }
 
-    /// Sentences about variables that look like ours and are not. No error, since others may set such names: an
-    /// orchestrator does so for every service that it knows.
+    /// Warnings about unknown variables with our prefix. Not errors, since others may set such names: an orchestrator
+    /// does so for every service that it knows.
     pub fn unknown_variables(&self) -> Vec<String> {
         let strange = |name: &&String| name.starts_with("TOOLGATE_") && !variables().any(|known| known == *name);
         let strange = self.0.keys().filter(strange);
@@ -64,7 +64,7 @@ impl Environment {
     }
 
     fn home(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        // A relative path there is to be ignored, says the standard that defines these variables.
+        // The standard that defines these variables says to ignore a relative path.
         let absolute = |name: &str| self.0.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)));
         home.map(|home| home.join("toolgate"))

@@ -1,4 +1,4 @@
-//! Load from outside: wrk posts one fixed request over and over and tells what came of it.
+//! External load: wrk posts one fixed request repeatedly and reports the results.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::programs;
 use super::scratch::Scratch;
 use crate::process::program;
 
-/// What is called, as a script for wrk.
+/// The request, as a script for wrk.
 #[derive(Debug)]
 pub struct Target {
     url: String,
@@ -16,16 +16,16 @@ pub struct Target {
     caller: Caller,
 }
 
-/// What wrk saw. Calls that were still unanswered when it ended are not among them.
+/// The results of wrk. Calls without a response when it ended are not included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
-    /// Answers.
+    /// Responses.
     pub calls: u64,
-    /// Answers in a second.
+    /// Responses per second.
     pub rate: f64,
-    /// Half of the answers came sooner, in microseconds.
+    /// The median latency, in microseconds.
     pub p50: f64,
-    /// All but one of a hundred answers came sooner, in microseconds.
+    /// The 99th percentile of the latency, in microseconds.
     pub p99: f64,
 }
 
@@ -77,7 +77,7 @@ end
     )
 }
 
-/// Reads the line that the script prints; the inner error counts what failed.
+/// Parses the line that the script prints; the inner error counts failures.
 fn read(printed: &str) -> Option<Result<Figures, String>> {
     let line = printed.lines().find_map(|line| line.strip_prefix("figures "))?;
     let words: Vec<&str> = line.split(' ').collect();
