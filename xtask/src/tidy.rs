@@ -51,7 +51,7 @@ pub fn check() -> Result<(), String> {
     for finding in &findings {
         println!("{finding}");
     }
-    if findings.is_empty() { Ok(()) } else { Err(format!("{} to mend, listed above", findings.len())) }
+    if findings.is_empty() { Ok(()) } else { Err(format!("{} findings, listed above", findings.len())) }
 }
 
 /// A text file of the repository.

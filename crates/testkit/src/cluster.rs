@@ -139,9 +139,9 @@ impl fmt::Display for ClusterError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInstalled => write!(formatter, "PostgreSQL {OLDEST_VERSION} or later is not installed"),
-            Self::Io(error) => write!(formatter, "the private PostgreSQL cluster could not be made: {error}"),
+            Self::Io(error) => write!(formatter, "the private PostgreSQL cluster could not be created: {error}"),
             Self::NoAccount => write!(formatter, "PostgreSQL does not run as root: add an account named nobody"),
-            Self::Refused(log) => write!(formatter, "PostgreSQL did not start, saying:\n{log}"),
+            Self::Refused(log) => write!(formatter, "PostgreSQL did not start:\n{log}"),
         }
     }
 }

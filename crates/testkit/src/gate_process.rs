@@ -9,9 +9,9 @@
 //! ```
 //!
 //! `GateSetup` can be changed before a start: `.database(url)`, `.environment(name, value)`, `.argument(text)`,
-//! `.configuration(toml)`, `.without_token()`. `start_refused()` expects that the gate does not start and answers what it
-//! said. `command()` is the binary with the same clean environment, for running the command line; `gate.cli()` also knows
-//! the URL and the token. A gate that is dropped is killed; the home goes with the last setup or gate that has it.
+//! `.configuration(toml)`, `.without_token()`. `start_refused()` expects that the gate does not start and returns its
+//! output. `command()` is the binary with the same clean environment, for running the command line; `gate.cli()` also knows
+//! the URL and the token. A gate that is dropped is killed; the home is removed with the last setup or gate that uses it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read};
@@ -226,7 +226,7 @@ impl GateProcess {
     /// A request with this key; panics if there is no response.
     pub fn request_as(&self, key: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let answer = self.try_request_as(key, method, path, body);
-        let answer = answer.unwrap_or_else(|error| panic!("{method} {path} was not answered: {error}"));
+        let answer = answer.unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"));
         (answer.status, answer.json())
     }
 

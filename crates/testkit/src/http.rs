@@ -75,7 +75,7 @@ pub fn send_raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Parses a response that ends with the bytes.
 pub fn parse(bytes: &[u8]) -> io::Result<Answer> {
-    let cut_off = || io::Error::new(io::ErrorKind::UnexpectedEof, "the answer broke off");
+    let cut_off = || io::Error::new(io::ErrorKind::UnexpectedEof, "the response ended early");
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(cut_off)?;
     let head = String::from_utf8_lossy(&bytes[..end]);
     let mut lines = head.split("\r\n");

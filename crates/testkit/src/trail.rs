@@ -21,7 +21,7 @@ pub fn shown(stored: &Value) -> Value {
     let event = RunEvent::of(&typed, sequence).unwrap_or_else(|error| panic!("{error}: {stored}"));
     let event = serde_json::to_value(event).expect("an event");
     if let Err(violation) = SCHEMA.check(&event) {
-        panic!("an event does not fit its schema at `{}`: it {}: {event}", violation.path, violation.reason);
+        panic!("an event does not match its schema at `{}`: it {}: {event}", violation.path, violation.reason);
     }
     event
 }

@@ -1,16 +1,16 @@
 //! Services for tests to call: HTTP/1.1 on loopback, on a port that the system chooses, friendly or hostile as the test
-//! asks. It remembers every request and can hold all answers back, so that calls are in flight without sleeping.
+//! asks. It records every request and can hold all responses back, so that calls are in flight without sleeping.
 //!
 //! ```text
 //! let upstream = Upstream::start(|request| Reply::json(200, json!({"path": request.path()})));
-//! upstream.hold();                          // nothing is answered from here on
+//! upstream.hold();                          // no responses from here on
 //! ... start 64 calls in threads ...
 //! upstream.wait_for(64);                    // all have arrived
-//! upstream.release();                       // and are answered
+//! upstream.release();                       // and get their responses
 //! assert_eq!(upstream.received()[0].header("authorization"), Some("Bearer key"));
 //! ```
 //!
-//! An upstream that is dropped closes its port and its connections, whatever they are in the middle of.
+//! An upstream that is dropped closes its port and its connections, whatever their state.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader};

@@ -27,14 +27,14 @@ pub fn check(file: &File) -> Vec<Finding> {
     if rust || file.is("md") {
         for (number, line) in file.lines() {
             if line.ends_with([' ', '\t']) {
-                findings.push(file.finding(number, "blanks at the end of the line"));
+                findings.push(file.finding(number, "trailing whitespace"));
             } else if line.contains('\t') {
                 findings.push(file.finding(number, "a tab: indent with spaces"));
             }
         }
     }
     if ENDED.iter().any(|extension| file.is(extension)) && !file.text.is_empty() && !file.text.ends_with('\n') {
-        findings.push(file.finding(file.text.lines().count(), "the last line has no line end"));
+        findings.push(file.finding(file.text.lines().count(), "the last line does not end with a newline"));
     }
     findings
 }

@@ -19,7 +19,7 @@ pub fn check(file: &File, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
         for target in targets(line) {
             match resolve(&file.path, target) {
                 Some(path) if exists(&path) => {}
-                _ => findings.push(file.finding(number, format!("the link to `{target}` leads nowhere"))),
+                _ => findings.push(file.finding(number, format!("the link to `{target}` is broken"))),
             }
         }
     }

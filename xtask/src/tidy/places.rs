@@ -89,7 +89,8 @@ pub fn stale(files: &[File]) -> Vec<Finding> {
         for place in rule.places.iter().filter(|place| place.path.ends_with(".rs")) {
             let used = files.iter().any(|file| file.path == place.path && !breaches(rule, file).is_empty());
             if !used {
-                let message = format!("listed in xtask/src/tidy/places.rs ({}) without need: remove it", place.reason);
+                let message =
+                    format!("listed in xtask/src/tidy/places.rs ({}) but not needed: remove it", place.reason);
                 findings.push(Finding { path: place.path.to_owned(), line: 1, message });
             }
         }

@@ -54,7 +54,7 @@ impl Target {
         let mut command = program("wrk", &["--threads", "1", "--connections", &connections, "--duration", &span]);
         command.args(["--timeout", "10s", "--script"]).arg(&self.script).arg(&self.url);
         let printed = programs::output(&mut command)?;
-        let figures = read(&printed).ok_or_else(|| format!("wrk gave no figures:\n{printed}"))?;
+        let figures = read(&printed).ok_or_else(|| format!("wrk printed no figures:\n{printed}"))?;
         figures.map_err(|errors| format!("calls to {} failed: {errors}", self.url))
     }
 }
@@ -97,7 +97,7 @@ fn read(printed: &str) -> Option<Result<Figures, String>> {
         .map(|(kind, count)| format!("{count} {kind}"))
         .collect();
     Some(match (failed.is_empty(), calls) {
-        (true, 0) => Err("not one was answered".to_owned()),
+        (true, 0) => Err("no call completed".to_owned()),
         (true, _) => Ok(figures),
         (false, _) => Err(failed.join(", ")),
     })
@@ -118,7 +118,7 @@ mod tests {
     fn a_failed_call_fails_the_run() {
         let printed = "figures 4000 2000000 480.0 1200.5 0 2 0 7 0\n";
         assert_eq!(read(printed), Some(Err("2 read, 7 status other than 2xx or 3xx".to_owned())));
-        assert_eq!(read("figures 0 2000000 0.0 0.0 0 0 0 0 0"), Some(Err("not one was answered".to_owned())));
+        assert_eq!(read("figures 0 2000000 0.0 0.0 0 0 0 0 0"), Some(Err("no call completed".to_owned())));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub fn resident(process: u32) -> Result<f64, String> {
 pub fn machine(span: Duration) -> Result<f64, String> {
     let look = || {
         let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat: {error}"))?;
-        all_and_idle(&text).ok_or_else(|| "/proc/stat has another shape than expected".to_owned())
+        all_and_idle(&text).ok_or_else(|| "/proc/stat has an unexpected format".to_owned())
     };
     let (all_before, idle_before) = look()?;
     programs::pause(span);
@@ -45,7 +45,7 @@ pub fn machine(span: Duration) -> Result<f64, String> {
 fn read(process: u32, file: &str, figure: fn(&str) -> Option<u64>) -> Result<u64, String> {
     let path = format!("/proc/{process}/{file}");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    figure(&text).ok_or_else(|| format!("{path} has another shape than expected"))
+    figure(&text).ok_or_else(|| format!("{path} has an unexpected format"))
 }
 
 /// Fields 14 and 15. The second field is the program's name, in parentheses, and may contain anything.
