@@ -26,7 +26,7 @@ impl Environment {
         self.0.get(name).map(|value| value.to_str().ok_or(NotText)).transpose()
     }
 
-    /// Takes a secret out.
+    /// Removes a secret from the variables and returns it.
     pub fn take_secret(&mut self, name: &str) -> Result<Option<Secret>, NotText> {
         let text = self.0.remove(name).map(|value| value.into_string().map_err(|_| NotText));
         Ok(text.transpose()?.map(Secret::new))
@@ -53,7 +53,7 @@ impl Environment {
     }
 
     fn home(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        // A relative path there is to be ignored, says the standard that defines these variables.
+        // The standard that defines these variables says to ignore a relative path.
         let absolute = |name: &str| self.0.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)));
         home.map(|home| home.join("toolgate"))

@@ -1,4 +1,4 @@
-//! Toolgate: one binary that stands between AI agents and the tools they use.
+//! Toolgate: one binary, a gateway between AI agents and the tools they use.
 //!
 //! This crate owns the configuration, the composition of a gate, its background tasks and telemetry, and the commands that
 //! run a gate in this process. The command line itself is `toolgate-cli`; decisions are made in `toolgate-gate`.
@@ -22,7 +22,7 @@ mod watched_clock;
 mod webhooks;
 mod workspace_source;
 
-/// A call makes many small allocations on several threads, which this one serves in about half the time.
+/// A call makes many small allocations on several threads, which this allocator serves in about half the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

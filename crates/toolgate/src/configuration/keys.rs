@@ -1,5 +1,5 @@
-//! Every key of the configuration, once. The example file, the check for unknown keys, `toolgate config check` and the
-//! typed configuration all come from this table.
+//! Every key of the configuration. The example file, the check for unknown keys, `toolgate config check` and the typed
+//! configuration all use this table.
 
 use toml::de::DeValue;
 use toolgate_cli::durations;
@@ -8,31 +8,29 @@ use toolgate_cli::environment::Environment;
 use super::file::nearest;
 use super::value::{Kind, Value};
 
-/// One key.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands in the file: `section.name`, or `section.group.name`.
+    /// `section.name`, or `section.group.name`.
     pub path: &'static str,
-    /// What it takes.
     pub kind: Kind,
-    /// What holds when nobody gives it.
+    /// The value if none is given.
     pub fallback: Fallback,
-    /// How it is written in the example file, as TOML: the default where there is a fixed one.
+    /// The value in the example file, as TOML: the default if it is fixed.
     pub example: &'static str,
     /// The flag of `toolgate serve` that sets it.
     pub flag: Option<&'static str>,
     /// The variable that sets it.
     pub variable: &'static str,
-    /// What it is, for whoever edits the file.
+    /// The description in the example file.
     pub meaning: &'static str,
 }
 
-/// What holds when nobody gives a key.
+/// The value of a key that is not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
     /// The value of the example.
     Example,
-    /// Nothing: what it switches on stays off.
+    /// None: the feature stays off.
     Nothing,
     /// Toolgate's directory in the user's data home.
     DataHome,
@@ -55,13 +53,13 @@ impl Key {
         self.path.split_once('.').map_or(self.path, |(_, name)| name)
     }
 
-    /// What a key that holds a duration is called where the duration is written with its unit: `idle_timeout = "75s"` for
+    /// The path of a duration key when the duration is written with its unit: `idle_timeout = "75s"` for
     /// `idle_timeout_seconds = 75`. `None` for all other keys.
     pub fn duration_path(&self) -> Option<&'static str> {
         self.unit().map(|(path, _)| path)
     }
 
-    /// What to write, for whoever wrote something else.
+    /// The expected form, for errors.
     pub fn expected(&self) -> String {
         let expected = self.kind.expected();
         if self.unit().is_some() { format!("{expected}, or {}", durations::ADVICE) } else { expected }
@@ -83,7 +81,7 @@ impl Key {
         self.kind.read_text(&durations::in_units(text, unit)?.to_string())
     }
 
-    /// The path without its unit, and how many milliseconds that is.
+    /// The path without its unit, and the unit in milliseconds.
     fn unit(&self) -> Option<(&'static str, u64)> {
         let units = [("_milliseconds", 1), ("_seconds", 1_000), ("_days", 86_400_000)];
         units.into_iter().find_map(|(ending, unit)| Some((self.path.strip_suffix(ending)?, unit)))
@@ -107,7 +105,7 @@ macro_rules! keys {
             };
         )+
 
-        /// All of them, in the order of the example file: by section, and a key behind those that its default rests on.
+        /// All keys, in the order of the example file: by section, and a key after those that its default depends on.
         pub static KEYS: &[Key] = &[$($constant,)+];
     };
 }
@@ -315,7 +313,7 @@ keys! {
 /// Variables that are no keys of the file.
 pub const OTHER_VARIABLES: &[&str] = &["TOOLGATE_CONFIG", "TOOLGATE_PROFILE", "TOOLGATE_URL"];
 
-/// Variables that are no keys of the file and hold a secret.
+/// Variables without a key in the file, which contain a secret.
 pub const SECRET_VARIABLES: &[&str] = &[
     "TOOLGATE_ADMIN_TOKEN",
     "TOOLGATE_APPROVALS_WEBHOOK_SECRET",

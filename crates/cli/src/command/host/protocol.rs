@@ -1,7 +1,7 @@
 //! The tool approval protocol: JSON lines between an application that embeds an agent (the host) and the gate.
 //!
-//! Here are its words only: a line in, a command or an error out; an event in, a line out. Who reads and writes the lines,
-//! and what is done about them, is decided elsewhere.
+//! This module only encodes and decodes: a line to a command or an error; an event to a line. The input, the output and
+//! the processing are elsewhere.
 
 pub use self::incoming::{ApprovalResume, Incoming, LineError, ToolApprove, ToolCall, ToolDeny};
 pub use self::outgoing::{
@@ -19,9 +19,9 @@ mod scope;
 mod tests;
 mod token;
 
-/// The longest line that is read, without its end.
+/// The maximum length of a line, without its end.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
-/// How much of what a host sent is told back to it in an error, in bytes.
+/// How much of a host's input is repeated in an error, in bytes.
 pub const MAX_ECHO: usize = 120;
-/// How many commands wait at most. A host that sends more has to wait itself; none is dropped.
+/// The maximum number of queued commands. A host that sends more has to wait; none is dropped.
 pub const COMMAND_QUEUE: usize = 64;

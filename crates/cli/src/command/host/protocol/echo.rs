@@ -1,8 +1,8 @@
-//! What a host sent, told back to it in an error: short, and without characters that play tricks on whoever reads it.
+//! Repeats a host's input in an error: short, and without characters that could mislead a reader.
 
 use super::MAX_ECHO;
 
-/// The beginning of the text, at most [`MAX_ECHO`] bytes, cut between two characters; what cannot be seen is escaped.
+/// The beginning of the text, at most [`MAX_ECHO`] bytes, cut between two characters; invisible characters are escaped.
 pub fn echoed(text: &str) -> String {
     let mut echo = String::new();
     for letter in text.chars() {
@@ -28,7 +28,7 @@ mod tests {
     fn an_echo_is_short_and_cut_between_characters() {
         assert_eq!(echoed("cargo test"), "cargo test");
         assert_eq!(echoed(&"x".repeat(500)).len(), MAX_ECHO);
-        // 120 is no multiple of 3, so the last character has no place any more.
+        // 120 is not a multiple of 3, so the last character does not fit.
         assert_eq!(echoed(&"€".repeat(100)), "€".repeat(40));
         assert_eq!(echoed(&format!("{}€", "x".repeat(119))), "x".repeat(119));
     }

@@ -6,7 +6,7 @@ use toolgate_model::text::TextError;
 use super::LineError;
 use super::echo::echoed;
 
-/// The members of one command that are still to be taken.
+/// The members of one command that have not been read yet.
 pub(super) struct Fields {
     command: &'static str,
     members: Map<String, Value>,
@@ -47,7 +47,7 @@ impl Fields {
         self.need(name)?.as_bool().ok_or_else(|| self.wrong(name, "must be true or false"))
     }
 
-    /// A text with a form of its own.
+    /// A string with a format.
     pub(super) fn need_as<T>(
         &mut self,
         name: &'static str,

@@ -10,7 +10,7 @@ use super::echo::echoed;
 use super::fields::Fields;
 use super::{MAX_LINE, ResumeToken, Scope};
 
-/// What a host asks for.
+/// The commands of a host.
 #[derive(Debug)]
 pub enum Incoming {
     /// Its agent wants a tool.
@@ -19,13 +19,11 @@ pub enum Incoming {
     ToolApprove(ToolApprove),
     /// A call may not run.
     ToolDeny(ToolDeny),
-    /// An answer to a suspended call.
+    /// A decision on a suspended call.
     ApprovalResume(ApprovalResume),
     /// Which calls pass without asking.
     SetMode(Mode),
-    /// Is anybody there?
     Ping,
-    /// End.
     Stop,
 }
 
@@ -38,88 +36,55 @@ pub struct ToolCall {
     pub call: CallLabel,
     /// The tool, as the host calls it.
     pub tool: String,
-    /// What it is called with.
     pub arguments: Map<String, Value>,
 }
 
-/// A yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolApprove {
-    /// Which call.
     pub call: CallLabel,
-    /// How far the yes reaches.
+    /// What the approval covers.
     pub scope: Scope,
-    /// The answer, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
 }
 
-/// A no.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolDeny {
-    /// Which call.
     pub call: CallLabel,
-    /// Why.
     pub reason: Option<String>,
 }
 
-/// An answer by token.
+/// A decision by token.
 #[derive(Debug)]
 pub struct ApprovalResume {
     /// The token of the suspended call.
     pub token: ResumeToken,
-    /// Yes or no.
     pub approved: bool,
-    /// The answer, where the tool is a question.
+    /// The answer, if the tool is a question.
     pub answer: Option<String>,
 }
 
-/// Why a line is no command. What it quotes is short and harmless.
+/// Why a line is not a command. Quoted input is short and escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// Not to be read as JSON.
+    /// Not valid JSON.
     #[error("the line is not understood: {reason}; it begins `{begin}`")]
-    Json {
-        /// Why.
-        reason: String,
-        /// Its beginning.
-        begin: String,
-    },
-    /// Some other JSON.
+    Json { reason: String, begin: String },
+    /// Not an object with a `type`.
     #[error("the line is not understood: a command is an object with a `type`; it begins `{begin}`")]
-    NoCommand {
-        /// Its beginning.
-        begin: String,
-    },
-    /// No such command.
+    NoCommand { begin: String },
     #[error("there is no command `{0}`")]
     UnknownType(String),
     /// A member that must be there.
     #[error("`{command}` needs `{name}`")]
-    Missing {
-        /// The command.
-        command: &'static str,
-        /// The member.
-        name: &'static str,
-    },
+    Missing { command: &'static str, name: &'static str },
     /// A member that means nothing.
     #[error("`{command}` takes no `{name}`")]
-    UnknownField {
-        /// The command.
-        command: &'static str,
-        /// The member.
-        name: String,
-    },
+    UnknownField { command: &'static str, name: String },
     /// A member of another kind or form.
     #[error("`{name}` of `{command}` {reason}")]
-    Wrong {
-        /// The command.
-        command: &'static str,
-        /// The member.
-        name: &'static str,
-        /// What it should be.
-        reason: String,
-    },
-    /// Longer than a line may be; it was not kept.
+    Wrong { command: &'static str, name: &'static str, reason: String },
+    /// Longer than the limit; it was discarded.
     #[error("the line is longer than {MAX_LINE} bytes; send less in one command")]
     TooLong,
 }

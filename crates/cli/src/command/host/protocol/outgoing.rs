@@ -1,115 +1,95 @@
-//! Events for a host: what is ready, asked, run, answered and refused. Each is one line.
+//! Events for a host: ready, asked, running, decided and refused. Each is one line.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_model::approval::{CallLabel, Category, Mode};
 use toolgate_model::text::Line;
 
-/// What a host is told.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Outgoing {
     /// The first line: commands are taken from now on.
     Ready {
-        /// The program's version.
         version: String,
         /// The session that calls belong to.
         session_id: String,
-        /// Whether what happens outlives the process.
+        /// Whether the state of the session outlives the process.
         session_persistence: Persistence,
-        /// What can be expected.
         capabilities: Capabilities,
     },
-    /// A call waits for an answer.
+    /// A call waits for a decision.
     ToolRequest {
         /// The turn of the call.
         msg_id: Line,
-        /// The call.
         call_id: CallLabel,
-        /// What is to be answered for.
         tool: ShownTool,
-        /// More for a person who decides: reasons, risk, parts, offers, and until when.
+        /// Details for the approver: reasons, risk, parts, offers, and the deadline.
         #[serde(skip_serializing_if = "Map::is_empty")]
         approval: Map<String, Value>,
     },
-    /// A call that runs without having been asked for. There is nothing to answer.
+    /// A call that runs without an approval. There is nothing to decide.
     CallAnnounced {
         /// The turn of the call.
         msg_id: Line,
-        /// The call.
         call_id: CallLabel,
-        /// What runs.
         tool: ShownTool,
-        /// Why nobody was asked.
+        /// Why no approval was needed.
         auto: Auto,
     },
-    /// A call runs.
     ToolRunning {
         /// The turn of the call.
         msg_id: Line,
-        /// The call.
         call_id: CallLabel,
-        /// The tool.
         tool_name: String,
     },
-    /// A call has ended with an answer, good or bad.
+    /// A call has ended with a result or an error.
     ToolResult(ToolResult),
-    /// A call was not run, because the answer was no.
+    /// A call was not run, because it was denied.
     ToolCancelled {
         /// The turn of the call.
         msg_id: Line,
-        /// The call.
         call_id: CallLabel,
-        /// Why.
         reason: String,
     },
-    /// A call is suspended until an answer by token.
+    /// A call is suspended until a decision by token.
     ApprovalRequired {
-        /// The call.
         call_id: CallLabel,
-        /// The secret to answer with.
+        /// The secret to decide with.
         resume_token: String,
-        /// What may be shown to tell calls apart; no secret.
+        /// An id to distinguish calls; not secret.
         correlation_id: String,
-        /// Why a person is asked.
+        /// Why an approval is needed.
         reason: String,
-        /// What is asked.
         context: String,
     },
     /// Follows `approval_required`.
     Suspend {
-        /// What is waited for.
         reason: String,
-        /// The secret to answer with.
+        /// The secret to decide with.
         resume_token: String,
     },
-    /// A suspended call was answered, whichever way.
+    /// A suspended call was decided.
     ApprovalResume {
         /// The token, now worth nothing.
         resume_token: String,
-        /// Yes or no.
         approved: bool,
     },
     /// The mode is another now.
     ConfigChanged {
-        /// Which.
         current_mode: Mode,
     },
     /// Something was not done.
     Error(ErrorEvent),
-    /// Something to know.
     Info {
         /// The call that it is about.
         #[serde(skip_serializing_if = "Option::is_none")]
         call_id: Option<CallLabel>,
-        /// What.
         message: String,
     },
-    /// The answer to `ping`.
     Pong,
 }
 
-/// Whether what happens in a session outlives the process.
+/// Whether the state of a session outlives the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Persistence {
@@ -117,18 +97,17 @@ pub enum Persistence {
     Durable,
 }
 
-/// What a host can expect. What is false is part of the protocol and not offered.
+/// What a host can expect. A false member is part of the protocol and not supported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
-    /// Calls wait for answers.
+    /// Calls wait for decisions.
     pub tool_approval: bool,
     /// Calls that wait are also shown as suspended, with a token.
     pub hitl_suspend: bool,
-    /// The modes that there are.
     pub modes: [Mode; 3],
     /// The mode that is.
     pub current_mode: Mode,
-    /// How many calls may be open at once.
+    /// The maximum number of open calls.
     pub max_open_requests: usize,
     /// Servers of the Model Context Protocol that the host names.
     pub mcp: bool,
@@ -138,14 +117,14 @@ pub struct Capabilities {
     pub effort: bool,
     /// Output of tools piece by piece.
     pub streaming_tools: bool,
-    /// What agents below the agent do.
+    /// Traces of sub-agents.
     pub sub_agent_traces: bool,
-    /// What each call costs.
+    /// The cost of each call.
     pub cost_attribution: bool,
 }
 
 impl Capabilities {
-    /// What this implementation offers.
+    /// The capabilities of this implementation.
     pub fn new(hitl_suspend: bool, current_mode: Mode, max_open_requests: usize) -> Self {
         Self {
             tool_approval: true,
@@ -168,32 +147,27 @@ impl Capabilities {
 pub struct ShownTool {
     /// The tool, as the host calls it.
     pub name: String,
-    /// What kind of a call it is.
     pub category: Category,
-    /// What it is called with.
     pub args: Value,
-    /// What it does, in a line.
+    /// One line that describes the call.
     pub description: String,
 }
 
-/// Why nobody was asked.
+/// Why no approval was needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Auto {
-    /// By what the call passed.
     pub source: AutoSource,
-    /// The earlier answers that cover it.
+    /// The standing approvals that cover it.
     pub standing_approval_ids: Vec<String>,
 }
 
-/// By what a call passed without an answer.
+/// Why a call passed without a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoSource {
-    /// The session's mode.
     Mode,
-    /// Earlier answers.
     Standing,
-    /// Nothing asks for a person.
+    /// Nothing requires an approval.
     None,
 }
 
@@ -202,71 +176,61 @@ pub enum AutoSource {
 pub struct ToolResult {
     /// The turn of the call.
     pub msg_id: Line,
-    /// The call.
     pub call_id: CallLabel,
     /// The tool, as the host calls it.
     pub tool_name: String,
-    /// Good or bad.
     pub status: ResultStatus,
-    /// What the tool gave, or why it gave nothing.
+    /// The result of the tool, or why there is none.
     pub output: String,
     /// How to read the output.
     pub output_type: &'static str,
-    /// More about it.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
-/// Good or bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultStatus {
-    /// The tool did what it should.
     Success,
     /// It did not, or was not allowed to.
     Error,
 }
 
-/// What was not done, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorEvent {
-    /// The turn of the command, where it names one that is to be told apart from another.
+    /// The turn of the command, if it names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msg_id: Option<Line>,
     /// The call that the command is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallLabel>,
-    /// What kind of an error it is.
     pub code: ErrorCode,
-    /// Why, for people.
+    /// For people.
     pub message: String,
     /// Whether the same command may succeed later.
     pub retryable: bool,
 }
 
-/// What kind of an error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
-    /// The call was answered before.
+    /// The call was already decided.
     AlreadyDecided,
     /// A call of this id is open.
     DuplicateCall,
     /// The line is no command.
     EngineError,
-    /// The call can no longer be answered.
+    /// The call can no longer be decided.
     Expired,
-    /// The gate does not answer.
+    /// The gate does not respond.
     GateUnavailable,
     /// The mode may not be raised from here.
     ModeRefused,
-    /// The call is open, and nobody was asked for an answer.
+    /// The call is open, and no decision was requested.
     NotWaiting,
-    /// The gate says no.
     Refused,
     /// As many calls are open as may be.
     TooManyCalls,
-    /// There is no such call.
     UnknownCall,
     /// No suspended call has this token.
     UnknownToken,
@@ -291,7 +255,7 @@ impl ErrorEvent {
         Self { call_id: Some(call.clone()), ..self }
     }
 
-    /// The same, which may be gone later.
+    /// The same, as a temporary error.
     #[must_use]
     pub fn for_now(self) -> Self {
         Self { retryable: true, ..self }

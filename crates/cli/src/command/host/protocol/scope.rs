@@ -1,20 +1,16 @@
-//! How far an approval reaches: this call, all calls of the tool, or commands that begin alike.
+//! The extent of an approval: this call, all calls of the tool, or commands with the same prefix.
 
 use serde_json::{Map, Value, json};
 
-/// How far an approval reaches. What reaches further does so for the session.
+/// The extent of an approval. A wider one holds for the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// This call.
     #[default]
     Once,
     /// Every call of this tool, by its name and never by its category.
     Always,
     /// Commands of this tool that begin with these words.
-    AlwaysPrefix {
-        /// The words.
-        prefix: String,
-    },
+    AlwaysPrefix { prefix: String },
 }
 
 impl Scope {
@@ -35,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// As the decision of an approval takes it.
+    /// In the form of an approval decision.
     pub fn to_decision(&self) -> Value {
         match self {
             Self::Once => json!("once"),

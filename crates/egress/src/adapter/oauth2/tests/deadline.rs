@@ -1,5 +1,5 @@
-//! One deadline over everything that a call does. The clock of these tests is stopped when the call has come to the
-//! point in question, and then put forward.
+//! One deadline for everything that a call does. These tests pause the clock when the call has reached the point in
+//! question, and then advance it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is sent to token endpoints, and what is made of their answers.
+//! Requests to token endpoints, and the handling of their responses.
 
 use super::*;
 
@@ -88,7 +88,7 @@ async fn the_grant_type_can_be_chosen() {
     let shelf = Shelf::new(material(&fields));
     call(&fixture_at(&upstream, &[("token_grant_type", "client_credentials")]), &shelf).await;
     assert_eq!(form_of(&asked(&upstream)[0]), pairs(&[("grant_type", "client_credentials")]));
-    // A refresh token that nobody asked for takes no place.
+    // A refresh token that was not requested is ignored.
     assert_eq!(shelf.kept("refresh_token").await.as_deref(), Some("refresh-token"));
 }
 
