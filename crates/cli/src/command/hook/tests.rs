@@ -7,6 +7,7 @@ use toolgate_model::secret::Secret;
 use toolgate_testkit::upstream::{Reply as Answer, Upstream};
 
 use super::*;
+use crate::client::Refused;
 use crate::hook::Category;
 
 fn client_of(url: &str) -> Client {
@@ -72,8 +73,8 @@ async fn the_answer_of_the_gate_is_passed_on() {
 
 #[tokio::test]
 async fn whatever_is_no_answer_of_a_gate_is_a_no_with_a_reason() {
-    let unknown_key = r#"{"status": "denied", "message": "the key is not known", "errors": ["the key is not known"],
-        "error": {"code": "UNAUTHENTICATED", "message": "the key is not known"}}"#;
+    let unknown_key = Refused::sample("UNAUTHENTICATED", "the key is not known", json!({}));
+    let unknown_key = serde_json::to_string(&unknown_key).unwrap();
     for (answer, reason) in [
         (Answer::json_text(200, r#"{"decision": "Allow"}"#), "neither allow nor deny"),
         (Answer::json_text(200, r#"{"decision": true}"#), "neither allow nor deny"),
@@ -81,7 +82,7 @@ async fn whatever_is_no_answer_of_a_gate_is_a_no_with_a_reason() {
         (Answer::json_text(200, r#"["allow"]"#), "neither allow nor deny"),
         (Answer::text(200, ""), "neither allow nor deny"),
         (Answer::text(200, "<html>allow</html>"), "not as a Toolgate does"),
-        (Answer::json_text(401, unknown_key), "the key is not known"),
+        (Answer::json_text(401, &unknown_key), "the key is not known"),
         (Answer::json_text(404, r#"{"decision": "allow"}"#), "not as a Toolgate does"),
         (Answer::text(500, ""), "not as a Toolgate does"),
         (Answer::redirect("http://127.0.0.1:1/"), "not as a Toolgate does"),
