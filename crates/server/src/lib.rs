@@ -12,6 +12,7 @@ mod held_body;
 pub mod host;
 pub mod limiter;
 pub mod listener;
+pub mod mcp;
 pub mod mount;
 pub mod openapi;
 pub mod openintent;

@@ -90,6 +90,18 @@ impl CallRequest {
     }
 }
 
+/// When a call that may be detached is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Detaching {
+    /// Where the operator, the tool or the agent says so.
+    #[default]
+    WhereConfigured,
+    /// Whenever it would wait for an approver.
+    Always,
+    /// The same, and whoever makes the same call again gets what came of it.
+    ToBePickedUp,
+}
+
 /// What a transport says about a call beside its request.
 pub(super) struct CallOptions {
     pub(super) tool: Option<Arc<Tool>>,
@@ -101,11 +113,20 @@ pub(super) struct CallOptions {
     pub(super) answered: Vec<AskedApproval>,
     /// Whether it becomes detached where it would wait for an approver.
     pub(super) may_detach: bool,
+    pub(super) detaching: Detaching,
 }
 
 impl Default for CallOptions {
     fn default() -> Self {
-        Self { tool: None, asked: None, takes_changes: true, waits: true, answered: Vec::new(), may_detach: false }
+        Self {
+            tool: None,
+            asked: None,
+            takes_changes: true,
+            waits: true,
+            answered: Vec::new(),
+            may_detach: false,
+            detaching: Detaching::default(),
+        }
     }
 }
 
@@ -139,6 +160,7 @@ pub(crate) struct Call {
     pub(crate) detached: bool,
     /// Whether it becomes detached where it would wait for an approver.
     pub(crate) may_detach: bool,
+    pub(crate) detaching: Detaching,
     /// The question of another agent's runtime that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
     /// A tool that is not in any catalog: that of a conformance endpoint, or a client-executed one.
@@ -229,6 +251,7 @@ impl Pipeline {
             answered: Vec::new(),
             detached: false,
             may_detach: false,
+            detaching: Detaching::default(),
             asked: None,
             presence: Presence::default(),
             address: request.address,
