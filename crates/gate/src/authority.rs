@@ -27,6 +27,7 @@ mod allowlists;
 mod approval_links;
 pub mod approvals;
 pub mod audit;
+pub mod callable;
 pub mod credentials;
 pub mod descriptors;
 pub mod discovery;

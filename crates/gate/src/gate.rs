@@ -81,7 +81,7 @@ impl Gate {
         };
         let pipeline = Arc::new(Pipeline::new(&ports, &shared));
         let administration = Arc::new(Administration::new(&ports, &shared));
-        let detached = DetachedReader::new(&ports, shared.detached_runs.clone(), Arc::clone(&administration));
+        let detached = DetachedReader::new(&ports, &shared, Arc::clone(&administration));
         let conformance = Conformance::new(&ports, &shared, Arc::clone(&administration), Arc::clone(&pipeline));
         Self {
             detached: Arc::new(detached),

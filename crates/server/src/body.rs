@@ -54,6 +54,12 @@ pub(crate) async fn json_or<T: DeserializeOwned>(
     }
 }
 
+/// Reads the bytes of a body that must be declared as JSON.
+pub(crate) async fn json_bytes(request: Request, limit: usize) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    is_json(&request)?;
+    read(request, limit).await
+}
+
 fn is_json(request: &Request) -> Result<(), Refusal> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();

@@ -13,6 +13,7 @@ use toolgate_gate::refusal::{Code, Refusal};
 use crate::aos::{self, HookSettings};
 use crate::approvals;
 use crate::limiter::{BodyMemory, InFlightLimit, Limiter};
+use crate::mcp::{self, Mcp};
 use crate::openintent::{self, error::Denied};
 use crate::openwop::{self, error::Flat};
 use crate::operations::metrics::Metrics;
@@ -35,6 +36,8 @@ pub struct App {
     pub openwop: openwop::Settings,
     /// The settings of the runtimes that send hook requests.
     pub hooks: HookSettings,
+    /// How the Model Context Protocol is spoken.
+    pub mcp: Mcp,
     /// How the background tasks are doing.
     pub tasks: Arc<Tasks>,
     pub shutdown: Arc<Shutdown>,
@@ -59,7 +62,7 @@ pub fn router(app: Arc<App>) -> Router {
     let conformance = if app.openwop.conformance { openwop::conformance_routes() } else { Vec::new() };
     let openwop = openwop::routes().into_iter().chain(openwop::open_routes()).chain(conformance);
     let open = operations::routes().into_iter().chain(approvals::open_routes());
-    for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()) {
+    for route in guarded_routes().into_iter().chain(open).chain(openwop).chain(aos::routes()).chain(mcp::routes()) {
         router = router.route(route.path, route.handler);
     }
     router

@@ -31,6 +31,7 @@ use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
 use toolgate_server::limiter::{BodyMemory, InFlightLimit};
 use toolgate_server::listener::{TlsError, TrustedProxies};
+use toolgate_server::mcp::Mcp;
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
 use toolgate_server::{App, Limiter, Serving, WorkerRuntimes, router, serve};
@@ -223,6 +224,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     let limits = configuration.network.limits;
     let limits = toolgate_server::Limits { connections: descriptors::connections(limits.connections), ..limits };
     let requests_of_key = descriptors::requests_of_key(configuration.network.requests_of_key, limits.connections);
+    let clock = Arc::clone(&gate.clock);
     let app = Arc::new(App {
         gate: Arc::new(gate),
         metrics,
@@ -234,6 +236,7 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         )),
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
+        mcp: Mcp::new(configuration.mcp.clone(), clock),
         hooks: configuration.guardians.hooks.clone(),
         tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),

@@ -15,6 +15,7 @@ use toolgate_model::approval::{Attendance, Mode};
 use toolgate_model::principal::TenantId;
 use toolgate_model::rate_limit::RateLimit;
 use toolgate_model::secret::Secret;
+use toolgate_server::mcp;
 use toolgate_server::openwop::{self, ToolList};
 use toolgate_workspace::{Bounds, SandboxRequirement};
 use tracing_subscriber::filter::Targets;
@@ -118,6 +119,8 @@ pub struct Configuration {
     pub webhook: Option<WebhookSettings>,
     /// How OpenWOP is spoken.
     pub openwop: openwop::Settings,
+    /// How the Model Context Protocol is spoken.
+    pub mcp: mcp::Settings,
     pub log_format: LogFormat,
     pub log_level: Targets,
     /// Where traces and metrics are exported to.
@@ -254,6 +257,7 @@ impl Configuration {
             Some(file) => guardians::read(&file)?,
             None => GuardianSettings::default(),
         };
+        let public_url = resolved.optional_text(&keys::PUBLIC_URL);
         let own_files = [resolved.file().cloned(), environment.configuration_home()];
         Ok(Self {
             own_files: own_files.into_iter().flatten().chain(guardians.files.iter().cloned()).collect(),
@@ -274,8 +278,9 @@ impl Configuration {
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
-            webhook: webhook::read(&mut resolved, environment)?,
+            webhook: webhook::read(&mut resolved, environment, public_url.clone())?,
             openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },
+            mcp: mcp_settings(&mut resolved, public_url)?,
             log_format,
             log_level,
             telemetry,
@@ -297,6 +302,17 @@ fn approvals(resolved: &mut Resolved) -> Result<ApprovalSettings, ConfigurationE
         highest_mode,
         most_of_agent: u32::try_from(resolved.integer(&keys::APPROVALS_OPEN_PER_AGENT)?)
             .map_err(|_| missing(&keys::APPROVALS_OPEN_PER_AGENT))?,
+    })
+}
+
+fn mcp_settings(resolved: &mut Resolved, public_url: Option<String>) -> Result<mcp::Settings, ConfigurationError> {
+    Ok(mcp::Settings {
+        allowed_origins: resolved.words(&keys::MCP_ALLOWED_ORIGINS).unwrap_or_default(),
+        public_url,
+        hold: resolved.seconds(&keys::MCP_HOLD)?,
+        sessions: resolved.count(&keys::MCP_SESSIONS)?,
+        sessions_of_principal: resolved.count(&keys::MCP_SESSIONS_PER_PRINCIPAL)?,
+        session_idle: resolved.seconds(&keys::MCP_SESSION_IDLE)?,
     })
 }
 

@@ -292,6 +292,16 @@ keys! {
     OPENWOP_TOOL_LIST = "openwop.tool_list": Kind::Choice(&["array", "object"]), Fallback::Example, r#""array""#, None, "TOOLGATE_OPENWOP_TOOL_LIST",
         "The response of GET /v1/tools: a bare array, as the OpenWOP conformance suite expects, or an object with \
         `tools`, as the text of RFC 0078 says.";
+    MCP_ALLOWED_ORIGINS = "mcp.allowed_origins": Kind::Origins, Fallback::Example, "[]", None, "TOOLGATE_MCP_ALLOWED_ORIGINS",
+        "The origins of web pages that may use /mcp, besides pages of this machine and of server.public_url; the variable takes them separated by commas.";
+    MCP_HOLD = "mcp.hold_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "25", None, "TOOLGATE_MCP_HOLD_SECONDS",
+        "How long a call of an MCP client that waits for an approver is held on its connection, in seconds; after that the client is told to call again.";
+    MCP_SESSIONS = "mcp.sessions": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "10000", None, "TOOLGATE_MCP_SESSIONS",
+        "How many sessions of MCP clients of versions before 2026-07-28 may be open. One more ends the one that was idle for the longest time.";
+    MCP_SESSIONS_PER_PRINCIPAL = "mcp.sessions_per_principal": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "100", None, "TOOLGATE_MCP_SESSIONS_PER_PRINCIPAL",
+        "How many of them one principal may have open.";
+    MCP_SESSION_IDLE = "mcp.session_idle_seconds": Kind::Integer { least: 10, most: 604_800 }, Fallback::Example, "3600", None, "TOOLGATE_MCP_SESSION_IDLE_SECONDS",
+        "After how long without a request such a session ends, in seconds.";
     OTLP_ENDPOINT = "telemetry.otlp_endpoint": Kind::PublicUrl, Fallback::Nothing, r#""http://127.0.0.1:4318""#, None, "TOOLGATE_TELEMETRY_OTLP_ENDPOINT",
         "The OpenTelemetry collector that traces and metrics are exported to, by OTLP over HTTP with protobuf; \
         /v1/traces and /v1/metrics are added. It may be on this machine or in a private network. Its bearer token is \

@@ -28,6 +28,8 @@ pub enum Kind {
     /// A level, or levels by part.
     LogLevel,
     Networks,
+    /// Origins of web pages.
+    Origins,
     /// A file or a directory.
     Path,
     /// Where people reach this gate.
@@ -53,7 +55,7 @@ pub enum Value {
     Switch(bool),
     /// For [`Kind::Choice`], [`Kind::LogLevel`] and, without the slash at its end, [`Kind::PublicUrl`].
     Text(String),
-    /// For [`Kind::Words`], [`Kind::Networks`] and [`Kind::Tenants`].
+    /// For [`Kind::Words`], [`Kind::Networks`], [`Kind::Origins`] and [`Kind::Tenants`].
     Words(Vec<String>),
 }
 
@@ -68,6 +70,7 @@ impl Kind {
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
             Self::LogLevel => "error, warn, info, debug or trace, or levels by module".to_owned(),
             Self::Networks => "networks, as in [\"127.0.0.1/32\"]".to_owned(),
+            Self::Origins => "origins without a path, as in [\"https://chat.example.com\"]".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::PublicUrl => {
                 "an http or https URL without user name, query and fragment, as in \"https://gate.example.com\""
@@ -89,7 +92,9 @@ impl Kind {
                 _ => None,
             },
             Self::Words => self.words(text.split_whitespace().map(str::to_owned).collect()),
-            Self::Networks | Self::Tenants => self.words(text.split(',').map(|word| word.trim().to_owned()).collect()),
+            Self::Networks | Self::Origins | Self::Tenants => {
+                self.words(text.split(',').map(|word| word.trim().to_owned()).collect())
+            }
             Self::Address
             | Self::Choice(_)
             | Self::DatabaseUrl
@@ -108,7 +113,7 @@ impl Kind {
                 self.integer(u64::from_str_radix(number.as_str(), number.radix()).ok()?)
             }
             Self::Switch => value.as_bool().map(Value::Switch),
-            Self::Words | Self::Networks | Self::Tenants => {
+            Self::Words | Self::Networks | Self::Origins | Self::Tenants => {
                 let words = value.as_array()?.iter().map(|word| word.get_ref().as_str().map(str::to_owned));
                 self.words(words.collect::<Option<_>>()?)
             }
@@ -132,6 +137,7 @@ impl Kind {
     fn words(&self, words: Vec<String>) -> Option<Value> {
         let fits = match self {
             Self::Networks => words.iter().all(|word| word.parse::<IpNet>().is_ok()),
+            Self::Origins => words.iter().all(|word| is_origin(word)),
             Self::Tenants => words.iter().all(|word| TenantId::parse(word).is_ok()),
             _ => words.first().is_some_and(|program| !program.is_empty()),
         };
@@ -155,6 +161,11 @@ impl Kind {
             _ => (!text.is_empty()).then(|| Value::Path(PathBuf::from(text))),
         }
     }
+}
+
+/// As browsers write it: nothing stands behind host and port.
+fn is_origin(text: &str) -> bool {
+    web_url(text).is_some_and(|url| url.origin().ascii_serialization() == text)
 }
 
 impl Value {

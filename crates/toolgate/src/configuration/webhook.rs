@@ -29,6 +29,7 @@ pub struct WebhookSettings {
 pub(super) fn read(
     resolved: &mut Resolved,
     environment: &mut Environment,
+    public_url: Option<String>,
 ) -> Result<Option<WebhookSettings>, ConfigurationError> {
     let secret = take_secret(environment, WEBHOOK_SECRET)?;
     let (url, secret) = match (resolved.hook_url(&keys::APPROVALS_WEBHOOK_URL), secret) {
@@ -62,6 +63,5 @@ pub(super) fn read(
         "description" => Details::Description,
         _ => Details::None,
     };
-    let public_url = resolved.optional_text(&keys::PUBLIC_URL);
     Ok(Some(WebhookSettings { url, key: Arc::new(key), details, public_url }))
 }
