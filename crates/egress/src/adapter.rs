@@ -1,6 +1,8 @@
 //! Adapters: how a call of one kind of service becomes an exchange. To add one: a file beside these, a name in the
 //! model's `AdapterName`, and a line in `Connectors`.
 
+use std::sync::{Mutex, PoisonError};
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -11,15 +13,16 @@ use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::connection::{AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::AuthType;
-use toolgate_model::id::{CredentialId, InvocationId};
+use toolgate_model::id::InvocationId;
 use toolgate_model::secret::{Material, Secret};
 use toolgate_model::service::{RenderedRequest, ToolName};
 use toolgate_model::time::Timestamp;
 use url::Url;
 
 use crate::body::{DEFAULT_BODY_LIMIT, InboundResponse};
-use crate::client::{GuardedClient, OutboundRequest};
+use crate::client::{GuardedClient, OpenResponse, OutboundRequest};
 use crate::error::SendError;
+use crate::pool::PoolKey;
 use toolgate_model::redaction::Redactor;
 
 pub(crate) use self::oauth2::OAuth2;
@@ -36,7 +39,8 @@ mod tests;
 /// What one call needs to be sent: its own secret and no other.
 pub(crate) struct OutboundCall<'a> {
     pub(crate) invocation: InvocationId,
-    pub(crate) credential: CredentialId,
+    /// With whom its connections are shared.
+    pub(crate) pool: PoolKey,
     pub(crate) auth_type: AuthType,
     pub(crate) connection: &'a Connection,
     pub(crate) placement: &'a AuthPlacement,
@@ -46,10 +50,15 @@ pub(crate) struct OutboundCall<'a> {
     pub(crate) hosts: &'a [&'a HostSet],
     pub(crate) deadline: Instant,
     pub(crate) now: Timestamp,
-    pub(crate) material: Material,
+    pub(crate) material: &'a Material,
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
+    /// Takes a response that is a stream of events, of which then nothing is read here.
+    pub(crate) events: Option<&'a EventSlot>,
 }
+
+/// Where the stream of events goes that a service responds with.
+pub(crate) type EventSlot = Mutex<Option<OpenResponse>>;
 
 /// Sends calls of one kind.
 #[async_trait]
@@ -109,7 +118,7 @@ impl OutboundCall<'_> {
         body: Bytes,
     ) -> Result<InboundResponse, SourceFailure> {
         let outbound = OutboundRequest {
-            pool: self.credential.into(),
+            pool: self.pool,
             method,
             url,
             headers,
@@ -119,7 +128,18 @@ impl OutboundCall<'_> {
             ca_certificate: self.connection.ca_certificate.as_deref(),
             body_limit: DEFAULT_BODY_LIMIT,
         };
-        client.send(outbound).await.map_err(|error| failure(&error))
+        let response = client.open(outbound).await.map_err(|error| failure(&error))?;
+        if let Some(slot) = self.events.filter(|_| response.is_event_stream()) {
+            let head = InboundResponse {
+                status: response.status(),
+                headers: response.headers().clone(),
+                body: Vec::new(),
+                truncated: false,
+            };
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+            return Ok(head);
+        }
+        response.read(DEFAULT_BODY_LIMIT).await.map_err(|error| failure(&error))
     }
 }
 

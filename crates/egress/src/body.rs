@@ -65,7 +65,7 @@ pub(crate) fn broken(error: &hyper::Error) -> SendError {
 }
 
 /// Refuses responses whose end is ambiguous.
-fn check_framing(status: u16, headers: &HeaderMap) -> Result<(), SendError> {
+pub(crate) fn check_framing(status: u16, headers: &HeaderMap) -> Result<(), SendError> {
     let refused = |reason| Err(SendError::BrokenResponse { reason });
     if status == 101 {
         return refused("switches to another protocol, which was not requested");

@@ -26,6 +26,10 @@ use crate::time::now;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::open_response::OpenResponse;
+
+mod open_response;
+
 /// A request to a service.
 pub struct OutboundRequest<'a> {
     /// The requests that it shares connections with.
@@ -64,6 +68,12 @@ impl GuardedClient {
 
     /// Sends a request once and reads its response.
     pub async fn send(&self, request: OutboundRequest<'_>) -> Result<InboundResponse, SendError> {
+        let body_limit = request.body_limit;
+        self.open(request).await?.read(body_limit).await
+    }
+
+    /// Sends a request once, up to the head of its answer.
+    pub(crate) async fn open(&self, request: OutboundRequest<'_>) -> Result<OpenResponse, SendError> {
         let route = Route {
             key: request.pool,
             destination: Destination::check(request.url, &self.connector.policy, request.hosts)?,
@@ -72,14 +82,7 @@ impl GuardedClient {
         };
         let message = message(request.method, request.url, &route.destination, request.headers, request.body)?;
         let (connection, response) = self.exchange(&route, message).await?;
-        let response = timeout_at(route.deadline, body::read(response, request.body_limit))
-            .await
-            .map_err(|_| SendError::TimedOut { stage: Stage::Body })??;
-        // The rest of a truncated response would be read as the next one: that connection is dropped.
-        if !response.truncated {
-            self.pool.put(connection);
-        }
-        Ok(response)
+        Ok(OpenResponse { response, connection, pool: Arc::clone(&self.pool), deadline: route.deadline })
     }
 
     /// Sends the message over an idle connection or a new one, up to the head of the response.

@@ -30,27 +30,27 @@ use crate::time::deadline_after;
 use toolgate_model::redaction::Redactor;
 
 /// From this size, in bytes, a response is processed on another thread.
-const LARGE: usize = 8 * 1024;
+pub(crate) const LARGE: usize = 8 * 1024;
 
 /// Calls services over HTTP.
 pub struct Connectors {
-    client: GuardedClient,
-    clock: Arc<dyn Clock>,
+    pub(crate) client: Arc<GuardedClient>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// One for each connection that calls may have open.
-    places: Arc<Semaphore>,
-    most: usize,
-    offload: Offload,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) most: usize,
+    pub(crate) offload: Arc<Offload>,
 }
 
 impl Connectors {
     /// Over this client, with so many calls in flight at most.
     pub fn new(client: GuardedClient, clock: Arc<dyn Clock>, most: usize) -> Self {
         Self {
-            client,
+            client: Arc::new(client),
             clock,
             places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
             most,
-            offload: Offload::new(),
+            offload: Arc::new(Offload::new()),
         }
     }
 }
@@ -62,14 +62,7 @@ impl Source for Connectors {
     }
 
     fn reserve(&self) -> Result<Reservation, Refusal> {
-        Arc::clone(&self.places).try_acquire_owned().map(Reservation::from).map_err(|_| {
-            let reason = format!(
-                "{} calls to services are in flight, the maximum; try again, or raise egress.max_connections and the \
-                limit of open files",
-                self.most
-            );
-            Refusal::new(Code::Overloaded, reason).with("limit", self.most).with("retry_after_seconds", 1)
-        })
+        reserve(&self.places, self.most)
     }
 
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
@@ -104,7 +97,7 @@ impl Connectors {
         let hosts = call.allowed_hosts();
         let outbound = OutboundCall {
             invocation: call.invocation().id,
-            credential: credential.id,
+            pool: credential.id.into(),
             auth_type: credential.auth_type,
             connection,
             placement,
@@ -114,9 +107,10 @@ impl Connectors {
             hosts: &hosts,
             deadline,
             now: self.clock.now(),
-            material: access.material,
+            material: &access.material,
             renewal: access.renewal,
             traced: call.traced(),
+            events: None,
         };
         match adapter(name).carry_out(&self.client, outbound, &mut redactor).await {
             Ok(response) => judge(call, response, redactor, deadline, &self.offload).await,
@@ -131,7 +125,18 @@ impl Connectors {
     }
 }
 
-fn adapter(name: AdapterName) -> &'static dyn Adapter {
+/// A place for the connection of a call.
+pub(crate) fn reserve(places: &Arc<Semaphore>, most: usize) -> Result<Reservation, Refusal> {
+    Arc::clone(places).try_acquire_owned().map(Reservation::from).map_err(|_| {
+        let reason = format!(
+            "{most} calls to services are in flight, the maximum; try again, or raise egress.max_connections and the \
+             limit of open files"
+        );
+        Refusal::new(Code::Overloaded, reason).with("limit", most).with("retry_after_seconds", 1)
+    })
+}
+
+pub(crate) fn adapter(name: AdapterName) -> &'static dyn Adapter {
     match name {
         AdapterName::OAuth2 => &OAuth2,
         AdapterName::Rest => &Rest,

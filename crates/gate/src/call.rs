@@ -32,6 +32,7 @@ pub use self::request::CallRequest;
 pub use self::settle::{CallError, CallOutcome, CallResult};
 pub use self::timing::{StageTime, StageTimes, Wait};
 
+pub(crate) use self::constrain::{placement_of, usual_adapter};
 pub(crate) use self::request::{AskedHook, Call, Detaching, ToolStanding};
 use self::request::{CallOptions, require_permitted};
 

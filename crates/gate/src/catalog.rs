@@ -51,6 +51,7 @@ pub struct Tool {
     listing: OnceLock<String>,
     mirrored: OnceLock<Vec<Mirrored>>,
     schema: OnceLock<Result<Schema, SchemaError>>,
+    returns: OnceLock<Result<Schema, SchemaError>>,
     descriptor: OnceLock<Result<Arc<ToolDescriptor>, DescriptorError>>,
 }
 
@@ -74,6 +75,7 @@ impl Tool {
             listing: OnceLock::new(),
             mirrored: OnceLock::new(),
             schema: OnceLock::new(),
+            returns: OnceLock::new(),
             descriptor: OnceLock::new(),
         }
     }
@@ -109,6 +111,11 @@ impl Tool {
 
     pub fn requiring(self, required_scopes: Vec<String>) -> Self {
         Self { required_scopes, ..self }
+    }
+
+    /// Whether it is a tool of a mounted server that is a process of this machine.
+    pub(crate) fn is_process(&self) -> bool {
+        self.action == Action::Mcp && self.base_url.is_none()
     }
 
     /// `service.tool`: its name in calls, limits, approvals and the log.
@@ -187,16 +194,29 @@ impl Tool {
         self.definition.check_sent_names(parameters)
     }
 
+    /// Checks a result against the schema of results. A schema that does not compile admits nothing.
+    pub(crate) fn check_result(&self, result: &Value) -> Result<(), SchemaViolation> {
+        let Some(schema) = &self.definition.returns else { return Ok(()) };
+        match self.returns.get_or_init(|| Schema::compile(schema)) {
+            Ok(schema) => schema.check(result),
+            Err(error) => Err(unusable_schema(error)),
+        }
+    }
+
     fn check_schema(&self, parameters: &Value) -> Result<(), SchemaViolation> {
         let Some(schema) = &self.definition.parameters else { return Ok(()) };
         match self.schema.get_or_init(|| Schema::compile(schema)) {
             Ok(schema) => schema.check_parameters(parameters),
-            Err(error) => Err(SchemaViolation {
-                path: String::new(),
-                rule: "schema".to_owned(),
-                reason: format!("the tool's schema cannot be used: {error}"),
-            }),
+            Err(error) => Err(unusable_schema(error)),
         }
+    }
+}
+
+fn unusable_schema(error: &SchemaError) -> SchemaViolation {
+    SchemaViolation {
+        path: String::new(),
+        rule: "schema".to_owned(),
+        reason: format!("the tool's schema cannot be used: {error}"),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod event;
 pub mod fetch;
 pub mod grant;
 pub mod guard;
+pub mod hidden_text;
 pub mod hook;
 pub mod id;
 pub mod invocation;

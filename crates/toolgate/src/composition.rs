@@ -14,6 +14,7 @@ use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
 use toolgate_egress::collector::CollectorError;
 use toolgate_egress::connectors::Connectors;
+use toolgate_egress::mcp::McpMounts;
 use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
 use toolgate_gate::maintenance::bootstrap::Bootstrap;
@@ -40,6 +41,7 @@ use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
 use self::endpoints::Endpoints;
 use self::history::Known;
+use self::mounts::LoggedChanges;
 use crate::audit_key::AuditKeyError;
 use crate::configuration::{Configuration, KeySource, Store};
 use crate::conformance_source::ConformanceSource;
@@ -59,6 +61,7 @@ mod endpoints;
 mod guardians;
 mod history;
 mod keys;
+mod mounts;
 mod telemetry;
 
 #[cfg(test)]
@@ -148,6 +151,14 @@ pub enum StartError {
     Postgres(#[from] toolgate_ledger::postgres::OpenError),
     #[error(transparent)]
     Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
+    /// A mounted server that cannot be started.
+    #[error("mount `{name}`: {reason}")]
+    Mount {
+        /// Which.
+        name: String,
+        /// Why not.
+        reason: WorkspaceError,
+    },
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
@@ -367,7 +378,9 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let metrics = Arc::new(Metrics::default());
     let (spans, exporter) = telemetry::open(configuration, &metrics, process, clock.now())?.unzip();
     let guardians = guardians::open(configuration, ledger.clone(), clock.clone(), Arc::clone(&metrics))?;
-    let mut sources = Sources::default().with(Connectors::new(client, clock.clone(), calls));
+    let connectors = Connectors::new(client, clock.clone(), calls);
+    let mounts = McpMounts::beside(&connectors, mounts::open(configuration)?, Arc::new(LoggedChanges));
+    let mut sources = Sources::default().with(connectors).with(mounts);
     if let Some(workspace) = workspace {
         sources = sources.with(WorkspaceSource(workspace));
     }
@@ -414,19 +427,11 @@ fn require_own_files(configuration: &Configuration) -> Result<(), StartError> {
 /// Opens the directory of the workspace tools. They must not see the files of Toolgate.
 fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, StartError> {
     let Some(settings) = &configuration.workspace else { return Ok(None) };
-    let key_file = match &configuration.key_source {
-        KeySource::File(path) => path.parent().map(Path::to_path_buf),
-        KeySource::Environment { .. } | KeySource::Command { .. } => None,
-    };
-    let audit_key = configuration.audit_key_file.parent().map(Path::to_path_buf);
-    let heads = Some(configuration.heads_directory.clone());
-    let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key, heads];
-    let own = own.into_iter().flatten().chain(configuration.own_files.iter().cloned());
     let limits = Limits {
         bounds: settings.bounds,
         network: settings.network,
         sandbox: settings.sandbox,
-        hidden: own.collect(),
+        hidden: own_places(configuration),
         is_protected: |path| is_protected_place(&path.to_string_lossy()),
         ..Limits::default()
     };
@@ -440,6 +445,18 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
             a sandbox");
     }
     Ok(Some(workspace))
+}
+
+/// What Toolgate keeps: its ledger, its keys and its configuration.
+fn own_places(configuration: &Configuration) -> Vec<PathBuf> {
+    let key_file = match &configuration.key_source {
+        KeySource::File(path) => path.parent().map(Path::to_path_buf),
+        KeySource::Environment { .. } | KeySource::Command { .. } => None,
+    };
+    let audit_key = configuration.audit_key_file.parent().map(Path::to_path_buf);
+    let heads = Some(configuration.heads_directory.clone());
+    let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key, heads];
+    own.into_iter().flatten().chain(configuration.own_files.iter().cloned()).collect()
 }
 
 async fn open_ledger(store: &Store) -> Result<Arc<dyn Ledger>, StartError> {

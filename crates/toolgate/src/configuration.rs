@@ -25,6 +25,7 @@ use crate::telemetry::CallLog;
 pub use self::example::example;
 pub use self::guardians::{GuardianAuthentication, GuardianEntry, GuardianSettings};
 use self::keys::Key;
+pub use self::mounts::MountEntry;
 pub use self::network::NetworkSettings;
 use self::resolve::{Resolved, resolve};
 pub use self::telemetry::TelemetrySettings;
@@ -34,6 +35,7 @@ pub mod example;
 mod file;
 mod guardians;
 pub mod keys;
+mod mounts;
 mod network;
 mod resolve;
 mod telemetry;
@@ -113,6 +115,8 @@ pub struct Configuration {
     pub max_lookups: usize,
     /// External guardians, and the settings of runtimes that send hook requests.
     pub guardians: GuardianSettings,
+    /// The MCP servers that are processes of this machine.
+    pub mounts: Vec<MountEntry>,
     /// The timeout for all guardians together for one event.
     pub guardian_budget: Duration,
     /// Set if a webhook is configured.
@@ -258,7 +262,9 @@ impl Configuration {
             None => GuardianSettings::default(),
         };
         let public_url = resolved.optional_text(&keys::PUBLIC_URL);
-        let own_files = [resolved.file().cloned(), environment.configuration_home()];
+        let mounts_file = resolved.optional_path(&keys::MOUNTS_FILE);
+        let mounts = mounts_file.as_deref().map(mounts::read).transpose()?.unwrap_or_default();
+        let own_files = [resolved.file().cloned(), environment.configuration_home(), mounts_file];
         Ok(Self {
             own_files: own_files.into_iter().flatten().chain(guardians.files.iter().cloned()).collect(),
             network,
@@ -277,6 +283,7 @@ impl Configuration {
             max_outbound: resolved.count(&keys::MAX_OUTBOUND)?,
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
+            mounts,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment, public_url.clone())?,
             openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },

@@ -44,11 +44,11 @@ impl Adapter for OAuth2 {
         outbound: OutboundCall<'_>,
         redactor: &mut Redactor,
     ) -> Result<InboundResponse, SourceFailure> {
-        let token = access_token(&outbound.material);
+        let token = access_token(outbound.material);
         let Some(endpoint) = usable_endpoint(&outbound) else {
             return rest::present(client, &outbound, token.ok_or_else(no_token)?).await;
         };
-        let Some(token) = token.filter(|_| !expires_soon(&outbound.material, outbound.now)) else {
+        let Some(token) = token.filter(|_| !expires_soon(outbound.material, outbound.now)) else {
             return send_renewed(client, &outbound, endpoint, redactor).await;
         };
         let response = rest::present(client, &outbound, token).await?;
@@ -85,7 +85,7 @@ async fn renew(
     redactor: &mut Redactor,
 ) -> Result<Material, SourceFailure> {
     let exchange = TokenExchange::new(client, outbound, endpoint, redactor);
-    let mut renewing = pin!(outbound.renewal.renew(&outbound.material, &exchange));
+    let mut renewing = pin!(outbound.renewal.renew(outbound.material, &exchange));
     match timeout_at(outbound.deadline, renewing.as_mut()).await {
         Ok(renewed) => renewed,
         // INVARIANT: an exchange that has begun is completed, or the new refresh token, by then the only valid one,
@@ -100,7 +100,7 @@ async fn renew(
 
 /// The token endpoint, if there is one and something to exchange.
 fn usable_endpoint<'a>(outbound: &OutboundCall<'a>) -> Option<&'a TokenEndpoint> {
-    outbound.connection.token.as_ref().filter(|endpoint| TokenGrant::of(endpoint, &outbound.material).is_some())
+    outbound.connection.token.as_ref().filter(|endpoint| TokenGrant::of(endpoint, outbound.material).is_some())
 }
 
 fn access_token(material: &Material) -> Option<&Secret> {

@@ -25,13 +25,14 @@ impl Adapter for Rest {
         redactor: &mut Redactor,
     ) -> Result<InboundResponse, SourceFailure> {
         let secret = match outbound.auth_type {
+            _ if *outbound.placement == AuthPlacement::Nowhere => Secret::new(String::new()),
             AuthType::BasicAuth => {
-                let pair = user_and_password(&outbound.material)?;
+                let pair = user_and_password(outbound.material)?;
                 // A short password is not searched in encodings. Together with the user name it is.
                 redactor.add(&pair);
                 Secret::new(STANDARD.encode(pair.expose()))
             }
-            auth_type => presented(auth_type, &outbound.material)?,
+            auth_type => presented(auth_type, outbound.material)?,
         };
         present(client, &outbound, &secret).await
     }
@@ -57,6 +58,7 @@ pub(super) async fn present(
             url.query_pairs_mut().append_pair(name, secret.expose());
             outbound.send(client, &url, Vec::new()).await
         }
+        AuthPlacement::Nowhere => outbound.send(client, &outbound.request.url, Vec::new()).await,
     }
 }
 

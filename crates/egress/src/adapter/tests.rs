@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use toolgate_gate::ports::source::Exchange;
+use toolgate_model::id::CredentialId;
 use toolgate_model::trace_context::TraceParent;
 use toolgate_testkit::upstream::{Reply, Upstream};
 
 use super::*;
 use crate::address::AddressPolicy;
-use crate::pool::PoolKey;
 use crate::resolver::{LookupError, Resolve};
 use crate::time::deadline_after;
 
@@ -42,10 +42,10 @@ impl Fixture {
         Self { connection, placement, tool, parameters, request, timeout: Duration::from_secs(60) }
     }
 
-    pub(super) fn outbound<'a>(&'a self, material: Material, renewal: &'a dyn Renewal) -> OutboundCall<'a> {
+    pub(super) fn outbound<'a>(&'a self, material: &'a Material, renewal: &'a dyn Renewal) -> OutboundCall<'a> {
         OutboundCall {
             invocation: InvocationId::new(now(), [7; 10]),
-            credential: CredentialId::new(now(), [1; 10]),
+            pool: CredentialId::new(now(), [1; 10]).into(),
             auth_type: AuthType::OAuth2Token,
             connection: &self.connection,
             placement: &self.placement,
@@ -58,6 +58,7 @@ impl Fixture {
             material,
             renewal,
             traced: None,
+            events: None,
         }
     }
 }
@@ -149,8 +150,9 @@ async fn a_credential_takes_the_place_of_a_header_of_the_same_name() {
     let mut fixture = Fixture::new(json!({"base_url": upstream.url()}));
     fixture.request.headers.push(("authorization".to_owned(), "Bearer of the agent".to_owned()));
     let shelf = Shelf::new(Material::new());
-    let outbound = fixture.outbound(material(&[("api_key", "the-key")]), &shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = material(&[("api_key", "the-key")]);
+    let outbound = fixture.outbound(&material, &shelf);
+    let mut redactor = Redactor::new(&material);
     Rest.carry_out(&local_client(), outbound, &mut redactor).await.unwrap();
     let received = upstream.received().remove(0);
     let sent: Vec<_> = received.headers.iter().filter(|(name, _)| name == "authorization").collect();

@@ -30,7 +30,7 @@ impl Adapter for Webhook {
         outbound: OutboundCall<'_>,
         redactor: &mut Redactor,
     ) -> Result<InboundResponse, SourceFailure> {
-        let keys = Keys::of(first_field(&outbound.material, &["signing_secret", "secret"])?, redactor)?;
+        let keys = Keys::of(first_field(outbound.material, &["signing_secret", "secret"])?, redactor)?;
         let id = outbound.invocation.to_string();
         let message = json!({
             "tool_name": outbound.tool.as_str(),

@@ -23,6 +23,7 @@ use toolgate_model::credential::{Credential, is_public_field};
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
+use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
@@ -302,6 +303,11 @@ impl Admitted {
     /// INVARIANT: an object.
     pub fn parameters(&self) -> &Value {
         self.modified.as_ref().unwrap_or(&self.call.parameters)
+    }
+
+    /// Checks a result against the schema of results that the tool declares.
+    pub fn check_result(&self, result: &Value) -> Result<(), SchemaViolation> {
+        self.eligible.candidate.tool.check_result(result)
     }
 
     /// The record of the call, as running.

@@ -153,6 +153,7 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
         FailureKind::NotExecutable => Code::ToolNotExecutable,
         FailureKind::Blocked | FailureKind::Proxy => Code::ProxyError,
         FailureKind::Overloaded => Code::Overloaded,
+        FailureKind::Quarantined => Code::ToolQuarantined,
         FailureKind::Service => Code::ServiceError,
     };
     let refusal = Refusal::new(code, failure.reason.clone());

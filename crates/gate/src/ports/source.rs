@@ -131,6 +131,8 @@ pub enum FailureKind {
     NotExecutable,
     /// The gate is overloaded: nothing was sent, and the same call may succeed later.
     Overloaded,
+    /// The server behind the tool offers another definition than the accepted one: nothing was sent.
+    Quarantined,
     /// The connection to the service: names, addresses, connections, timeouts.
     Proxy,
     /// The service returned an error.

@@ -187,6 +187,8 @@ codes! {
     ToolAmbiguous, Invalid => "TOOL_AMBIGUOUS",
     /// A tool that lacks something it needs to be called.
     ToolNotExecutable, Conflict => "TOOL_NOT_EXECUTABLE",
+    /// The server of the tool has changed it since it was accepted.
+    ToolQuarantined, Conflict => "TOOL_QUARANTINED",
     /// No such tool, or the agent may not use it.
     ToolNotFound, NotFound => "TOOL_NOT_FOUND",
     /// The agent's rate limit for this tool is exhausted.

@@ -273,6 +273,8 @@ keys! {
         "The maximum number of processes and threads of a command. Linux does not enforce it for root.";
     WORKSPACE_FILE_SIZE = "workspace.max_file_mib": Kind::Integer { least: 1, most: 16_777_216 }, Fallback::Example, "4096", None, "TOOLGATE_WORKSPACE_MAX_FILE_MIB",
         "The maximum size of a file that a command writes, in MiB.";
+    MOUNTS_FILE = "mounts.file": Kind::Path, Fallback::Nothing, r#""mounts.toml""#, None, "TOOLGATE_MOUNTS_FILE",
+        "A file with the mounted MCP servers that the gate runs as processes of this machine. Default: none.";
     GUARDIANS_FILE = "guardians.file": Kind::Path, Fallback::Nothing, r#""guardians.toml""#, None, "TOOLGATE_GUARDIANS_FILE",
         "A file that configures the guardians consulted about calls and results, and the runtimes that send hook \
         requests to /v1/hooks/aos. Default: none.";

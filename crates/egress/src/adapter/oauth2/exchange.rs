@@ -76,7 +76,7 @@ impl<'a> TokenExchange<'a> {
         // A grant restricts the hosts of its tool. The token endpoint is a property of the credential.
         let own_hosts = connection.allowed_hosts.as_ref();
         let request = OutboundRequest {
-            pool: self.outbound.credential.into(),
+            pool: self.outbound.pool,
             method: Method::POST,
             url: &self.endpoint.url,
             headers: headers(material, place)?,

@@ -6,7 +6,7 @@ use toolgate_gate::ports::source::FailureKind;
 use toolgate_testkit::upstream::{CLIENT_ID, CLIENT_SECRET, Received, Reply, TokenServer, Upstream};
 
 use super::*;
-use crate::adapter::tests::{Fixture, Shelf, copy, local_client, material, now};
+use crate::adapter::tests::{Fixture, Shelf, local_client, material, now};
 
 mod deadline;
 mod endpoint;
@@ -35,8 +35,9 @@ async fn call(fixture: &Fixture, shelf: &Shelf) -> Outcome {
 
 /// The same with an existing client: creating one takes time.
 async fn call_by(client: &GuardedClient, fixture: &Fixture, shelf: &Shelf) -> Outcome {
-    let outbound = fixture.outbound(shelf.current().await, shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = shelf.current().await;
+    let outbound = fixture.outbound(&material, shelf);
+    let mut redactor = Redactor::new(&material);
     let response = OAuth2.carry_out(client, outbound, &mut redactor).await;
     Outcome { response, redactor }
 }
@@ -151,8 +152,8 @@ async fn many_calls_at_once_make_one_exchange() {
     let stale = shelf.current().await;
     let client = local_client();
     let calls = (0..64).map(|_| async {
-        let outbound = fixture.outbound(copy(&stale), &shelf);
-        let mut redactor = Redactor::new(&outbound.material);
+        let outbound = fixture.outbound(&stale, &shelf);
+        let mut redactor = Redactor::new(&stale);
         let response = OAuth2.carry_out(&client, outbound, &mut redactor).await;
         (response.unwrap().status, redactor.hides(&server.access_token()))
     });

@@ -21,8 +21,9 @@ fn receiver() -> Upstream {
 
 async fn post(fixture: &Fixture, fields: &[(&str, &str)]) -> (Result<InboundResponse, SourceFailure>, Redactor) {
     let shelf = Shelf::new(material(&[]));
-    let outbound = fixture.outbound(material(fields), &shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = material(fields);
+    let outbound = fixture.outbound(&material, &shelf);
+    let mut redactor = Redactor::new(&material);
     let response = Webhook.carry_out(&local_client(), outbound, &mut redactor).await;
     (response, redactor)
 }

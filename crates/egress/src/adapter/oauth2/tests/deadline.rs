@@ -40,8 +40,9 @@ async fn a_call_does_not_wait_for_the_renewal_of_another_beyond_its_own_time() {
     patient.timeout = LONG * 2;
     let fixture = fixture_at(&upstream, &[]);
     let shelf = Shelf::new(material(&[("refresh_token", "refresh-token")]));
-    let outbound = fixture.outbound(shelf.current().await, &shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = shelf.current().await;
+    let outbound = fixture.outbound(&material, &shelf);
+    let mut redactor = Redactor::new(&material);
     let client = local_client();
     let short = async {
         arrived(&upstream, 1).await;
