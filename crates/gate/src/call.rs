@@ -51,6 +51,7 @@ mod external;
 mod guard;
 mod hooks;
 mod inspect;
+mod messages;
 mod pipeline;
 mod presence;
 mod progress;

@@ -256,8 +256,8 @@ impl Endpoint<'_> {
             }
             // A refusal may say why, in the words of the protocol.
             PostedBody::Whole { bytes, .. } => {
-                return match Envelope::of(&bytes) {
-                    Ok(Envelope::Response(_)) if status >= 400 => Ok(Raw { message: bytes, id, http_status: status }),
+                return match message::response(&bytes, id) {
+                    Ok(Err(_)) if status >= 400 => Ok(Raw { message: bytes, id, http_status: status }),
                     _ => Err(refused(status)),
                 };
             }
