@@ -192,7 +192,7 @@ async fn an_answer_that_the_gate_does_not_take_leaves_the_call_waiting() {
     let mut host = Host::start().await;
     host.gate.outcomes.lock().unwrap().extend([
         Err(EngineError::Refused("give an `answer`".to_owned())),
-        Err(EngineError::Unavailable("no gate answers".to_owned())),
+        Err(EngineError::Unavailable("could not connect".to_owned())),
         Ok(Decided::Counted { given: 1, needed: 2 }),
     ]);
     host.call("c1", "Bash", json!({})).await;

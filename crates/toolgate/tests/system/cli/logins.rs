@@ -58,7 +58,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
     let nobody = says(&["whoami"], "");
     assert!(nobody.code == 1 && nobody.stderr.contains("toolgate profile use NAME`: admin"), "{}", nobody.all());
     assert_eq!(says(&["logout", "--all"], "").code, 0);
-    assert!(says(&["logout"], "").stderr.contains("nobody is logged in"));
+    assert!(says(&["logout"], "").stderr.contains("no login is saved"));
     assert!(!std::fs::read_to_string(path).unwrap().contains(gate.token()));
 }
 

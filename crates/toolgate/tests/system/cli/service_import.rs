@@ -74,7 +74,7 @@ fn files_are_written_once_and_reports_in_full() {
         "note": "its body is image/png, which is not sent"});
     assert!(findings.contains(&operation), "{findings:#?}");
     let again = imports(&arguments, LIBRARY);
-    assert!(again.code == 1 && again.stderr.contains("it exists already"), "{}", again.all());
+    assert!(again.code == 1 && again.stderr.contains("already exists"), "{}", again.all());
 }
 
 #[test]
