@@ -179,7 +179,7 @@ async fn a_standing_approval_that_was_taken_back_lets_nothing_pass_at_any_replic
     for turn in 0..2 {
         let outcome = replicas.turn(turn).send(by_standing(another(&call), &[&made])).await;
         let refusal = refusal_of(outcome, Code::ApprovalRequired);
-        assert!(refusal.reason().contains("taken back") && refusal.reason().ends_with("call again"), "{refusal}");
+        assert!(refusal.reason().contains("revoked") && refusal.reason().ends_with("call again"), "{refusal}");
     }
     assert_eq!(standing_now(&here.tenant, &made).await.used, 2);
 }

@@ -184,7 +184,7 @@ mod tests {
             ("[server]\nidle_timeout = \"75\"\n", "as 90s"),
             ("[server]\nidle_timeout = \"2d\"\n", "from 1 to 86400"),
             ("[grants]\ndefault_lifetime = \"8h\"\n", "from 1 to 36500"),
-            ("[server]\nidle_timeout = \"1m\"\nidle_timeout_seconds = 60\n", "given twice"),
+            ("[server]\nidle_timeout = \"1m\"\nidle_timeout_seconds = 60\n", "set twice"),
             ("[server]\nmax_connections = \"2m\"\n", "must be a whole number from 1 to 1000000"),
         ] {
             let found = faults(text);

@@ -410,7 +410,7 @@ mod tests {
             assert!(found.iter().any(|problem| problem.contains(expected)), "{line}: {found:?}");
         }
         assert!(problems(&format!("{SECURITY}{SECURITY}"))[0].contains("twice"));
-        assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("gate's own"));
+        assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("reserved"));
         assert!(problems("[hooks]\nask = \"maybe\"\n")[0].contains("`ask` must be one of hold, deny"));
     }
 

@@ -147,7 +147,7 @@ fn a_ca_that_is_taken_out_ends_connections_that_were_made_with_it() {
         assert!(reloaded.reload().unwrap());
         open.write_all(request.as_bytes()).unwrap();
         let refused = rest(open);
-        assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("has ended"), "{refused}");
+        assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("no longer valid"), "{refused}");
         assert!(get(address, &trusted, Some(next.issue(&[BILLING])), "").ends_with(BILLING));
         assert!(!get(address, &trusted, Some(ca.issue(&[BILLING])), "").contains("HTTP/1.1"));
     });
