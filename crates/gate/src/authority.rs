@@ -20,6 +20,7 @@ use crate::settings::Settings;
 
 pub use self::approvals::ApprovalAdministration;
 pub use self::audit::AuditReader;
+pub use self::mounts::MountAdministration;
 pub use self::policies::PolicyAdministration;
 
 pub mod access;
@@ -33,6 +34,7 @@ pub mod descriptors;
 pub mod discovery;
 pub mod grants;
 pub mod invocations;
+pub mod mounts;
 pub mod policies;
 pub mod principals;
 pub mod services;

@@ -390,6 +390,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),
+        mounts: Arc::new(toolgate_gate::ports::mount::NoMounts),
         sources,
         clock,
         guardian: Arc::new(guardians),

@@ -108,6 +108,7 @@ impl Bench {
             ids: Arc::new(Ids::default()),
             process: ProcessId::new(now(), [0; 10]),
             detached_runs: Runs::default(),
+            pickups: crate::call::detached::pickup::Pickups::default(),
             renewals: Renewals::default(),
             turns: Turns::default(),
             in_flight: tokio_util::task::TaskTracker::new(),

@@ -7,7 +7,9 @@ use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::principal::TenantId;
 
-use super::source::{Access, SourceFailure};
+pub use toolgate_model::mount::McpEra;
+
+use super::source::{Access, FailureKind, SourceFailure};
 use crate::call::{placement_of, usual_adapter};
 use crate::refusal::{Code, Refusal};
 
@@ -16,6 +18,16 @@ use crate::refusal::{Code, Refusal};
 pub trait MountLink: Send + Sync {
     /// Asks a server who it is and what it offers. With access where the mount has a credential.
     async fn inspect(&self, mount: &MountTarget, access: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure>;
+}
+
+/// No connection to mounted servers: for a gate that has none.
+pub struct NoMounts;
+
+#[async_trait]
+impl MountLink for NoMounts {
+    async fn inspect(&self, _: &MountTarget, _: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure> {
+        Err(SourceFailure::not_sent(FailureKind::NotExecutable, "this gate has no connections to MCP servers"))
+    }
 }
 
 /// Is told what the connection to mounted servers notices.
@@ -73,30 +85,6 @@ impl MountCredential {
         })?;
         let placement = placement_of(adapter, credential.auth_type, &connection);
         Ok(Self { credential, connection, adapter, placement })
-    }
-}
-
-/// The revisions of the protocol that work alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum McpEra {
-    /// 2025-11-25 and before: a handshake, and perhaps a session.
-    Legacy,
-    /// 2026-07-28: every request stands for itself.
-    Modern,
-}
-
-impl McpEra {
-    /// As it is stored and shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Legacy => "legacy",
-            Self::Modern => "modern",
-        }
-    }
-
-    /// Reads [`McpEra::as_str`] back.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Legacy, Self::Modern].into_iter().find(|era| era.as_str() == text)
     }
 }
 

@@ -168,6 +168,7 @@ impl House {
             ledger,
             sealer: Arc::clone(&sealer) as Arc<dyn Sealer>,
             clock: shared_clock,
+            mounts: Arc::new(toolgate_gate::ports::mount::NoMounts),
             sources: Sources::default().with(Rotating { clock, lasts: exchange_lasts }),
             guardian: Arc::new(Guardians::new(policy, Vec::new(), Arc::new(LogAlarm::default()))),
             policy_book: Arc::new(CedarBook),

@@ -194,7 +194,7 @@ fn mapped(class: Class, activity: Activity, attributes: Map<String, Value>) -> M
 
 impl Mapped {
     /// With these, which OCSF has no attribute for, as far as they are there.
-    fn with<const N: usize>(mut self, unmapped: [(&str, Value); N]) -> Self {
+    pub(super) fn with<const N: usize>(mut self, unmapped: [(&str, Value); N]) -> Self {
         self.unmapped.extend(present(unmapped));
         self
     }
