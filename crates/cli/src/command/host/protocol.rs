@@ -1,7 +1,6 @@
 //! The tool approval protocol: JSON lines between an application that embeds an agent (the host) and the gate.
 //!
-//! This module only encodes and decodes: a line to a command or an error; an event to a line. The input, the output and
-//! the processing are elsewhere.
+//! Parses commands and serializes events; does no IO.
 
 pub use self::incoming::{ApprovalResume, Incoming, LineError, ToolApprove, ToolCall, ToolDeny};
 pub use self::outgoing::{
@@ -19,9 +18,9 @@ mod scope;
 mod tests;
 mod token;
 
-/// The maximum length of a line, without its end.
+/// Without the line end.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
-/// How much of a host's input is repeated in an error, in bytes.
+/// The limit for quoted input in errors, in bytes.
 pub const MAX_ECHO: usize = 120;
-/// The maximum number of queued commands. A host that sends more has to wait; none is dropped.
+/// The maximum number of queued commands. With more, the host is blocked; none is dropped.
 pub const COMMAND_QUEUE: usize = 64;

@@ -1,8 +1,9 @@
-//! Repeats a host's input in an error: short, and without characters that could mislead a reader.
+//! Quotes input of the host in errors: short, with invisible characters escaped.
 
 use super::MAX_ECHO;
+use crate::output::is_deceptive;
 
-/// The beginning of the text, at most [`MAX_ECHO`] bytes, cut between two characters; invisible characters are escaped.
+/// The beginning of the text, at most [`MAX_ECHO`] bytes, cut between characters.
 pub fn echoed(text: &str) -> String {
     let mut echo = String::new();
     for letter in text.chars() {
@@ -16,8 +17,7 @@ pub fn echoed(text: &str) -> String {
 }
 
 fn is_plain(letter: char) -> bool {
-    let deceptive = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-    !letter.is_control() && !deceptive
+    !letter.is_control() && !is_deceptive(letter)
 }
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ mod tests {
     fn an_echo_is_short_and_cut_between_characters() {
         assert_eq!(echoed("cargo test"), "cargo test");
         assert_eq!(echoed(&"x".repeat(500)).len(), MAX_ECHO);
-        // 120 is not a multiple of 3, so the last character does not fit.
+        // 120 is no multiple of 3, so the last character has no place any more.
         assert_eq!(echoed(&"€".repeat(100)), "€".repeat(40));
         assert_eq!(echoed(&format!("{}€", "x".repeat(119))), "x".repeat(119));
     }

@@ -1,4 +1,4 @@
-//! Commands of a host: one line, read strictly. A line that could be understood in two ways is understood in none.
+//! Commands of a host, parsed strictly: an ambiguous line is refused.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -10,31 +10,23 @@ use super::echo::echoed;
 use super::fields::Fields;
 use super::{MAX_LINE, ResumeToken, Scope};
 
-/// The commands of a host.
 #[derive(Debug)]
 pub enum Incoming {
-    /// Its agent wants a tool.
     ToolCall(ToolCall),
-    /// A call may run.
     ToolApprove(ToolApprove),
-    /// A call may not run.
     ToolDeny(ToolDeny),
-    /// A decision on a suspended call.
     ApprovalResume(ApprovalResume),
-    /// Which calls pass without asking.
     SetMode(Mode),
     Ping,
     Stop,
 }
 
-/// A tool, wanted by the host's agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The turn of the conversation that it belongs to.
+    /// The turn of the conversation.
     pub message: Line,
-    /// The host's name for the call.
+    /// The id that the host gave the call.
     pub call: CallLabel,
-    /// The tool, as the host calls it.
     pub tool: String,
     pub arguments: Map<String, Value>,
 }
@@ -42,7 +34,6 @@ pub struct ToolCall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolApprove {
     pub call: CallLabel,
-    /// What the approval covers.
     pub scope: Scope,
     /// The answer, if the tool is a question.
     pub answer: Option<String>,
@@ -54,43 +45,34 @@ pub struct ToolDeny {
     pub reason: Option<String>,
 }
 
-/// A decision by token.
 #[derive(Debug)]
 pub struct ApprovalResume {
-    /// The token of the suspended call.
     pub token: ResumeToken,
     pub approved: bool,
     /// The answer, if the tool is a question.
     pub answer: Option<String>,
 }
 
-/// Why a line is not a command. Quoted input is short and escaped.
+/// Quoted input is short and escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// Not valid JSON.
-    #[error("the line is not understood: {reason}; it begins `{begin}`")]
+    #[error("invalid line: {reason}; it starts with `{begin}`")]
     Json { reason: String, begin: String },
-    /// Not an object with a `type`.
-    #[error("the line is not understood: a command is an object with a `type`; it begins `{begin}`")]
+    #[error("invalid line: a command is an object with a `type`; it starts with `{begin}`")]
     NoCommand { begin: String },
-    #[error("there is no command `{0}`")]
+    #[error("no command `{0}`")]
     UnknownType(String),
-    /// A member that must be there.
-    #[error("`{command}` needs `{name}`")]
+    #[error("`{command}` requires `{name}`")]
     Missing { command: &'static str, name: &'static str },
-    /// A member that means nothing.
-    #[error("`{command}` takes no `{name}`")]
+    #[error("`{command}` has no member `{name}`")]
     UnknownField { command: &'static str, name: String },
-    /// A member of another kind or form.
     #[error("`{name}` of `{command}` {reason}")]
     Wrong { command: &'static str, name: &'static str, reason: String },
-    /// Longer than the limit; it was discarded.
-    #[error("the line is longer than {MAX_LINE} bytes; send less in one command")]
+    #[error("the line is longer than {MAX_LINE} bytes; send a shorter command")]
     TooLong,
 }
 
 impl Incoming {
-    /// Reads one line, without its end.
     pub fn parse(line: &[u8]) -> Result<Self, LineError> {
         let begin = || echoed(&String::from_utf8_lossy(line.get(..512).unwrap_or(line)));
         let value = strict_json::parse(line)

@@ -1,5 +1,5 @@
-//! The token that resumes a suspended call: a secret between this process and its host. The call's id is not secret,
-//! since the model that requested the call knows it.
+//! The token that resumes a suspended call: a secret between this process and its host. The id of the call is not a secret,
+//! because the model that made the call knows it.
 
 use std::fmt;
 
@@ -8,33 +8,27 @@ use subtle::ConstantTimeEq;
 /// Replaces a token in tool output.
 const REMOVED: &str = "[resume token removed]";
 
-/// Its holder may decide one call.
 #[derive(Clone)]
 pub struct ResumeToken(String);
 
 impl ResumeToken {
-    /// An unpredictable token.
     pub fn from_entropy(entropy: [u8; 20]) -> Self {
         let digits: String = entropy.iter().map(|byte| format!("{byte:02x}")).collect();
         Self(format!("rt-{digits}"))
     }
 
-    /// Parses a host's token; empty text is none.
     pub fn parse(text: String) -> Option<Self> {
         (!text.is_empty()).then_some(Self(text))
     }
 
-    /// As it is sent to the host.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Compares in constant time.
     pub fn is(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 
-    /// The text without this token in it.
     pub fn strip(&self, text: String) -> String {
         if text.contains(&self.0) { text.replace(&self.0, REMOVED) } else { text }
     }
