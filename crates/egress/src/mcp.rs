@@ -154,7 +154,7 @@ impl McpMounts {
             redactor: &mut redactor,
             ids: &ids,
         };
-        let raw = self.ask(call, mapping, &server.listing, &mut peer, &request).await;
+        let raw = self.ask(call, mapping, (&server.listing, deadline), &mut peer, &request).await;
         self.conclude(call, mapping, raw, redactor, deadline).await
     }
 
@@ -189,7 +189,7 @@ impl McpMounts {
                     traced: call.traced(),
                     ids: &ids,
                 };
-                self.ask(call, mapping, process.listing(), &mut peer, &request).await
+                self.ask(call, mapping, (process.listing(), deadline), &mut peer, &request).await
             }
             Err(failure) => Err(failure),
         };
@@ -201,11 +201,11 @@ impl McpMounts {
         &self,
         call: &Admitted,
         mapping: &McpMapping,
-        listing: &Listing,
+        (listing, deadline): (&Listing, Instant),
         peer: &mut dyn Peer,
         request: &Request<'_>,
     ) -> Result<Raw, SourceFailure> {
-        if let Err(differs) = listing.check(mapping, peer).await? {
+        if let Err(differs) = listing.check(mapping, peer, deadline).await? {
             let invocation = call.invocation();
             if let Some(service) = invocation.service.as_ref().filter(|_| differs.is_news) {
                 self.tell_changed(&invocation.tenant, service);

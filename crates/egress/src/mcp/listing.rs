@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use toolgate_gate::ports::mount::OfferedTool;
 use toolgate_gate::ports::source::{FailureKind, SourceFailure};
 use toolgate_model::service::{McpMapping, definition_hash};
@@ -70,11 +70,12 @@ impl Listing {
         &self,
         mapping: &McpMapping,
         peer: &mut dyn Peer,
+        deadline: Instant,
     ) -> Result<Result<(), Differs>, SourceFailure> {
         let (Some(pinned), Some(name)) = (&mapping.definition_hash, &mapping.name) else { return Ok(Ok(())) };
         let listed = match self.fresh() {
             Some(listed) => listed,
-            None => self.read(peer).await?,
+            None => self.read(peer, deadline).await?,
         };
         let reason = match listed.hashes.get(name) {
             Some(Some(hash)) if hash == pinned => return Ok(Ok(())),
@@ -95,8 +96,12 @@ impl Listing {
         current.as_ref().filter(|listed| now() < listed.until).cloned()
     }
 
-    async fn read(&self, peer: &mut dyn Peer) -> Result<Arc<Listed>, SourceFailure> {
-        let _reading = self.reading.lock().await;
+    async fn read(&self, peer: &mut dyn Peer, deadline: Instant) -> Result<Arc<Listed>, SourceFailure> {
+        let waiting = timeout_at(deadline, self.reading.lock()).await;
+        let _reading = waiting.map_err(|_| SourceFailure {
+            timed_out: true,
+            ..SourceFailure::not_sent(FailureKind::Proxy, "the time for this call was over while the tools were listed")
+        })?;
         if let Some(listed) = self.fresh() {
             return Ok(listed);
         }

@@ -167,22 +167,12 @@ impl Processes {
         }
         // What nobody starts and nobody uses has ended: its pauses are over too, or are begun again.
         slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.current().is_some() || slot.is_paused());
-        let of_mount =
-            |slots: &HashMap<ProcessKey, Arc<Slot>>| slots.keys().filter(|other| other.name == key.name).count();
-        if of_mount(&slots) >= mount.max_processes {
-            let idle = slots.iter().filter(|(other, slot)| other.name == key.name && Arc::strong_count(slot) == 1);
-            let idle = idle.filter_map(|(other, slot)| Some((other, slot.current()?)));
-            let idle = idle.filter(|(_, process)| process.is_idle());
-            let longest = idle.min_by_key(|(_, process)| process.used()).map(|(other, _)| other.clone());
-            match longest {
-                Some(longest) => drop(slots.remove(&longest)),
-                None => {
-                    let reason =
-                        format!("its server has {} processes, all of them in use; try again", mount.max_processes);
-                    return Err(SourceFailure::not_sent(FailureKind::Overloaded, reason));
-                }
-            }
+        let of_mount = |other: &ProcessKey| other.name == key.name;
+        let of_agent = |other: &ProcessKey| of_mount(other) && other.agent == key.agent;
+        if key.agent.is_some() {
+            make_room(&mut slots, of_agent, (mount.max_processes / 4).max(1))?;
         }
+        make_room(&mut slots, of_mount, mount.max_processes)?;
         let slot = Arc::<Slot>::default();
         slots.insert(key.clone(), Arc::clone(&slot));
         Ok(slot)
@@ -226,6 +216,31 @@ impl Processes {
 
     fn eras(&self) -> MutexGuard<'_, HashMap<String, McpEra>> {
         self.eras.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the process that was idle longest, if there are as many of these as there may be.
+fn make_room(
+    slots: &mut HashMap<ProcessKey, Arc<Slot>>,
+    is_one: impl Fn(&ProcessKey) -> bool,
+    most: usize,
+) -> Result<(), SourceFailure> {
+    if slots.keys().filter(|key| is_one(key)).count() < most {
+        return Ok(());
+    }
+    let unused = slots.iter().filter(|(key, slot)| is_one(key) && Arc::strong_count(slot) == 1);
+    let running = unused.filter_map(|(key, slot)| Some((key, slot.current()?)));
+    let idle = running.filter(|(_, process)| process.is_idle());
+    let longest = idle.min_by_key(|(_, process)| process.used()).map(|(key, _)| key.clone());
+    match longest {
+        Some(longest) => {
+            slots.remove(&longest);
+            Ok(())
+        }
+        None => {
+            let reason = "its server has as many processes as it may have, and all are in use; try again";
+            Err(SourceFailure::not_sent(FailureKind::Overloaded, reason))
+        }
     }
 }
 

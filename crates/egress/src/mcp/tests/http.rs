@@ -51,7 +51,7 @@ impl Caller<'_> {
             redactor: &mut redactor,
             ids: &ids,
         };
-        if let Err(differs) = server.listing.check(mapping, &mut peer).await? {
+        if let Err(differs) = server.listing.check(mapping, &mut peer, endpoint.deadline).await? {
             return Err(differs.failure);
         }
         let raw = peer.ask(&request).await?;
