@@ -22,6 +22,7 @@ pub mod detached;
 pub mod grants;
 pub mod invocations;
 pub mod master_keys;
+pub mod mounts;
 pub mod openwop;
 pub mod operations;
 pub mod policies;
@@ -43,6 +44,7 @@ pub fn groups() -> Vec<Group> {
         credentials::group(),
         grants::group(),
         services::group(),
+        mounts::group(),
         tools::group(),
         policies::group(),
         approvals::group(),

@@ -18,10 +18,12 @@ use toolgate_egress::mcp::McpMounts;
 use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
 use toolgate_gate::maintenance::bootstrap::Bootstrap;
+use toolgate_gate::maintenance::mounts::ChangedMounts;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::ports::mount::MountWatch;
 use toolgate_gate::ports::source::Sources;
 use toolgate_gate::refusal::Code;
 use toolgate_gate::{Gate, MachineTools, Ports, Refusal};
@@ -41,14 +43,13 @@ use toolgate_workspace::{Limits, Workspace, WorkspaceError};
 
 use self::endpoints::Endpoints;
 use self::history::Known;
-use self::mounts::LoggedChanges;
 use crate::audit_key::AuditKeyError;
 use crate::configuration::{Configuration, KeySource, Store};
 use crate::conformance_source::ConformanceSource;
 use crate::descriptors;
 use crate::heads_file::HeadsFileError;
 use crate::links::FileLinks;
-use crate::maintenance::{Maintenance, Work};
+use crate::maintenance::{Maintenance, MountChecks, Work};
 use crate::telemetry::{CallTelemetry, Exporter};
 use crate::watched_clock::WatchedClock;
 use crate::webhooks::Webhooks;
@@ -192,7 +193,7 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
 
 /// Starts the gate: it listens, but serves no request yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, broker, webhooks, metrics, exporter, known } = open_gate(configuration).await?;
+    let Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known } = open_gate(configuration).await?;
     gate.maintenance.check_key_provider().await?;
     let rollback = known.compare(configuration, &gate).await?;
 
@@ -254,7 +255,8 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
     });
     let exporter = exporter.map(Arc::new);
     let tls = endpoints.tls.clone();
-    let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter };
+    let mounts = MountChecks { changed: changed_mounts, every: configuration.check_mounts_every };
+    let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter, mounts };
     let maintenance = Maintenance::start(&app, &broker, work);
     let proxies = configuration.network.proxies.clone();
     Ok((Started { app, limits, proxies, endpoints, maintenance }, bootstrap))
@@ -334,6 +336,8 @@ struct Opened {
     metrics: Arc<Metrics>,
     /// Set if a collector is configured.
     exporter: Option<Exporter>,
+    /// Mounted servers that have changed what they offer.
+    changed_mounts: Arc<ChangedMounts>,
     /// The heads from earlier starts.
     known: Known,
 }
@@ -379,8 +383,10 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let (spans, exporter) = telemetry::open(configuration, &metrics, process, clock.now())?.unzip();
     let guardians = guardians::open(configuration, ledger.clone(), clock.clone(), Arc::clone(&metrics))?;
     let connectors = Connectors::new(client, clock.clone(), calls);
-    let mounts = McpMounts::beside(&connectors, mounts::open(configuration)?, Arc::new(LoggedChanges));
-    let mut sources = Sources::default().with(connectors).with(mounts);
+    let changed_mounts = Arc::<ChangedMounts>::default();
+    let watch: Arc<dyn MountWatch> = changed_mounts.clone();
+    let mounts = Arc::new(McpMounts::beside(&connectors, mounts::open(configuration)?, watch));
+    let mut sources = Sources::default().with(connectors).sharing(mounts.clone());
     if let Some(workspace) = workspace {
         sources = sources.with(WorkspaceSource(workspace));
     }
@@ -390,7 +396,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),
-        mounts: Arc::new(toolgate_gate::ports::mount::NoMounts),
+        mounts,
         sources,
         clock,
         guardian: Arc::new(guardians),
@@ -400,7 +406,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         process,
     };
     let gate = Gate::new(ports, Arc::new(audit_key), settings);
-    Ok(Opened { gate, broker, webhooks, metrics, exporter, known })
+    Ok(Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known })
 }
 
 /// An HTTP client that reaches what the operator allows.

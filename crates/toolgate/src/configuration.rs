@@ -117,6 +117,8 @@ pub struct Configuration {
     pub guardians: GuardianSettings,
     /// The MCP servers that are processes of this machine.
     pub mounts: Vec<MountEntry>,
+    /// How often mounted servers are inspected.
+    pub check_mounts_every: Duration,
     /// The timeout for all guardians together for one event.
     pub guardian_budget: Duration,
     /// Set if a webhook is configured.
@@ -284,6 +286,7 @@ impl Configuration {
             max_lookups: resolved.count(&keys::MAX_LOOKUPS)?,
             guardians,
             mounts,
+            check_mounts_every: resolved.seconds(&keys::MOUNTS_CHECK)?,
             guardian_budget: Duration::from_millis(resolved.integer(&keys::GUARDIANS_BUDGET)?),
             webhook: webhook::read(&mut resolved, environment, public_url.clone())?,
             openwop: openwop::Settings { tool_list, conformance: resolved.switch(&keys::SEAMS) },

@@ -19,9 +19,12 @@ use toolgate_server::listener::Tls;
 use toolgate_server::operations::tasks::Tasks;
 use toolgate_server::shutdown::Phase;
 
+pub use self::mounts::MountChecks;
 use crate::heads_file::HeadsKeeper;
 use crate::telemetry::{Exporter, process_figures};
 use crate::webhooks::{POLL_INTERVAL, WebhookDeliveries, Webhooks};
+
+mod mounts;
 
 /// The delay before an ended task is restarted.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
@@ -47,6 +50,8 @@ pub struct Work {
     pub heads: Arc<HeadsKeeper>,
     /// Exports traces and metrics.
     pub exporter: Option<Arc<Exporter>>,
+    /// When mounted servers are inspected.
+    pub mounts: MountChecks,
 }
 
 /// The background work of one gate.
@@ -58,7 +63,7 @@ pub struct Maintenance {
 
 impl Maintenance {
     pub fn start(app: &Arc<App>, broker: &Arc<ApprovalBroker>, work: Work) -> Self {
-        let Work { webhooks, tls, integrate_every, heads, exporter } = work;
+        let Work { webhooks, tls, integrate_every, heads, exporter, mounts } = work;
         let (stop, stopped) = watch::channel(false);
         let mut tasks = Supervisor { app: Arc::clone(app), stopped, loops: JoinSet::new() };
         tasks.start("integrate", move |app, stopped| integrate(app, integrate_every, stopped));
@@ -80,6 +85,7 @@ impl Maintenance {
         if let Some(tls) = tls {
             tasks.start("certificates", move |app, stopped| reload_certificates(app, Arc::clone(&tls), stopped));
         }
+        tasks.start("mounts", move |app, stopped| mounts.clone().run(app, stopped));
         tasks.start("rekey", rekey);
         if let Some(exporter) = exporter {
             if let Some(interval) = exporter.metrics_interval {

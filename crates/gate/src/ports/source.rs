@@ -33,6 +33,13 @@ impl Sources {
         self
     }
 
+    /// One that others use as well.
+    #[must_use]
+    pub fn sharing(mut self, source: Arc<dyn Source>) -> Self {
+        self.0.push(source);
+        self
+    }
+
     pub(crate) fn of(&self, action: Action) -> Option<&Arc<dyn Source>> {
         self.0.iter().find(|source| source.executes(action))
     }

@@ -4,22 +4,10 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use toolgate_egress::mcp::StdioMount;
-use toolgate_gate::ports::mount::MountWatch;
-use toolgate_model::credential::ServiceName;
-use toolgate_model::principal::TenantId;
 use toolgate_workspace::{Launcher, Limits};
 
 use super::{StartError, own_places};
 use crate::configuration::{Configuration, MountEntry};
-
-/// Writes changes of mounted servers into the log of the program.
-pub(super) struct LoggedChanges;
-
-impl MountWatch for LoggedChanges {
-    fn changed(&self, tenant: &TenantId, service: &ServiceName) {
-        tracing::warn!(%tenant, %service, "a mounted server has changed what it offers");
-    }
-}
 
 /// What the operator has configured. Toolgate's own files do not exist for these programs.
 pub(super) fn open(configuration: &Configuration) -> Result<Vec<StdioMount>, StartError> {

@@ -275,6 +275,8 @@ keys! {
         "The maximum size of a file that a command writes, in MiB.";
     MOUNTS_FILE = "mounts.file": Kind::Path, Fallback::Nothing, r#""mounts.toml""#, None, "TOOLGATE_MOUNTS_FILE",
         "A file with the mounted MCP servers that the gate runs as processes of this machine. Default: none.";
+    MOUNTS_CHECK = "mounts.check_seconds": Kind::Integer { least: 10, most: 86_400 }, Fallback::Example, "300", None, "TOOLGATE_MOUNTS_CHECK_SECONDS",
+        "How often each mounted MCP server is inspected for changed definitions. A change that a server announces is looked at immediately.";
     GUARDIANS_FILE = "guardians.file": Kind::Path, Fallback::Nothing, r#""guardians.toml""#, None, "TOOLGATE_GUARDIANS_FILE",
         "A file that configures the guardians consulted about calls and results, and the runtimes that send hook \
         requests to /v1/hooks/aos. Default: none.";

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use toolgate_cli::durations;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::principal::TenantId;
 use toolgate_workspace::{Bounds, SandboxRequirement};
 
 use super::ConfigurationError;
-use toolgate_cli::durations;
 
 /// How many processes a mount has where nothing else is said.
 const MAX_PROCESSES: usize = 16;
