@@ -93,11 +93,11 @@ mod tests {
         let address = |url: &str| DatabaseAddress::of(&url.parse().unwrap()).silent();
         assert_eq!(
             address("postgres://gate:hunter2@db.internal:5433/tools"),
-            "database `tools` at db.internal:5433 as role `gate`: there was no response in time"
+            "database `tools` at db.internal:5433 as role `gate`: no response in time"
         );
         assert_eq!(
             address("host=/run/postgresql user=gate"),
-            "database `gate` at /run/postgresql/.s.PGSQL.5432 as role `gate`: there was no response in time"
+            "database `gate` at /run/postgresql/.s.PGSQL.5432 as role `gate`: no response in time"
         );
     }
 
