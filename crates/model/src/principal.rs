@@ -108,6 +108,8 @@ pub struct Principal {
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
     pub detach_calls: bool,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    pub progressive_discovery: bool,
     /// Counts its changes: one when it is registered, one more with each.
     pub revision: u64,
     /// When it was registered.
@@ -136,6 +138,7 @@ impl Principal {
             tool_allowlist: None,
             labels: BTreeSet::new(),
             detach_calls: false,
+            progressive_discovery: false,
             revision: 1,
             created_at,
             removed_at: None,
