@@ -9,6 +9,7 @@ mod hostile;
 mod interruption;
 mod legacy;
 mod modern;
+mod official_client;
 mod progressive;
 mod streams;
 
