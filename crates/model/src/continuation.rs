@@ -96,7 +96,7 @@ mod tests {
         }
         let later = written.replace(".1000.", ".2000.");
         let other_call = written.replace(&call.to_string(), &InvocationId::new(at(2), [9; 10]).to_string());
-        let cut = &written[..written.len() - 2];
+        let cut = written.get(..written.len() - 2).unwrap();
         for forged in [later.as_str(), other_call.as_str(), cut, "", "a.b.c", &format!("{written}.x")] {
             assert_eq!(continuations.read(bound, at(1), forged), None, "{forged}");
         }

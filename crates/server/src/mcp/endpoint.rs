@@ -110,7 +110,7 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Respons
             Era::Modern => RpcError::invalid_request("this server sends no requests").response(Era::Modern, None),
             Era::Legacy(_) => StatusCode::ACCEPTED.into_response(),
         },
-        Err((id, error)) => error.response(Era::of_headers(&incoming.headers), id.as_ref()),
+        Err(unreadable) => unreadable.error.response(Era::of_headers(&incoming.headers), unreadable.id.as_ref()),
     }
 }
 

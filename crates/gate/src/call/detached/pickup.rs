@@ -94,10 +94,10 @@ impl Pipeline {
         let now = self.clock.now();
         let is_shared = self.approvals.shares_approvals();
         let is_recent = |known: &Known| !is_shared || (known.read_at <= now && now < known.read_at.plus(SHARED_FOR));
-        if let Some(known) = self.pickups.state().get(caller.tenant()).and_then(|of| of.get(caller.id())) {
-            if is_recent(known) {
-                return Ok(!known.by_digest.is_empty());
-            }
+        if let Some(known) = self.pickups.state().get(caller.tenant()).and_then(|of| of.get(caller.id()))
+            && is_recent(known)
+        {
+            return Ok(!known.by_digest.is_empty());
         }
         let page = PageRequest::first(PageRequest::LIMIT);
         let found = self.detached_calls.detached_calls(caller.tenant(), Some(caller.id()), page).await?;
