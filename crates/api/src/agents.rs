@@ -58,8 +58,9 @@ endpoints! {
 
     /// Change an agent
     ///
-    /// Needs `agents.manage`, and every permission that the agent has or gets. What is absent stays as it is. No principal
-    /// widens its own scopes or allowlist, changes its own rate limits or takes `agents.manage` from itself.
+    /// Needs `agents.manage`, and every permission that the agent has or gets. Absent members stay as they are. No
+    /// principal widens its own scopes or allowlist, changes its own rate limits or removes `agents.manage` from
+    /// itself.
     UpdateAgent = PATCH "/api/v1/agents/{agent_id}" as "update_agent" {
         path: PrincipalId,
         body: AgentChanges = {"scopes": ["tools:payments:read"], "tool_allowlist": null},
@@ -76,8 +77,7 @@ endpoints! {
 
     /// Create a key
     ///
-    /// Needs `agents.manage`. The key is in this response and nowhere else; one that stands for a client certificate has
-    /// none.
+    /// Needs `agents.manage`. Only this response contains the key; a key for a client certificate has none.
     CreateKey = POST "/api/v1/agents/{agent_id}/keys" as "create_key" {
         path: PrincipalId,
         body: KeyRequest,
@@ -103,14 +103,14 @@ endpoints! {
 #[serde(deny_unknown_fields)]
 pub struct AgentRequest {
     pub id: PrincipalId,
-    /// `agent` where absent.
+    /// Default: `agent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<PrincipalKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Line>,
     #[serde(default)]
     pub scopes: HeldScopes,
-    /// `tools.invoke` where absent.
+    /// Default: `tools.invoke`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionSet>,
     #[serde(default)]
@@ -118,7 +118,7 @@ pub struct AgentRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ToolAllowlist>")]
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
-    /// What policies and guardians know it by, such as `trusted`. Setting any needs `policies.manage` too.
+    /// Labels that policies and guardians match, such as `trusted`. Setting any also needs `policies.manage`.
     #[serde(default)]
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
@@ -130,6 +130,24 @@ pub struct AgentRequest {
 }
 
 impl RequestBody for AgentRequest {}
+
+impl AgentRequest {
+    /// An agent without name, scopes, limits and labels, with the permissions of agents.
+    pub fn new(id: PrincipalId) -> Self {
+        Self {
+            id,
+            kind: None,
+            name: None,
+            scopes: HeldScopes::default(),
+            permissions: None,
+            rate_limits: ToolRateLimits::default(),
+            tool_allowlist: None,
+            labels: BTreeSet::new(),
+            detach_calls: false,
+            progressive_discovery: false,
+        }
+    }
+}
 
 impl From<AgentRequest> for PrincipalChanges {
     fn from(request: AgentRequest) -> Self {
@@ -146,7 +164,7 @@ impl From<AgentRequest> for PrincipalChanges {
     }
 }
 
-/// What is absent stays as it is; `null` removes what can be missing.
+/// Absent members stay as they are; `null` removes an optional value.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentChanges {
@@ -213,7 +231,7 @@ pub struct Agent {
     pub scopes: Vec<String>,
     pub permissions: PermissionSet,
     pub rate_limits: ToolRateLimits,
-    /// What policies and guardians know it by, such as `trusted`.
+    /// Labels that policies and guardians match, such as `trusted`.
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
     pub detach_calls: bool,
@@ -298,12 +316,12 @@ pub struct KeyRecord {
     pub id: KeyId,
     pub agent_id: PrincipalId,
     pub label: Option<Line>,
-    /// The first characters of the key, or the client certificate that it stands for.
+    /// The first characters of the key, or the client certificate that it represents.
     pub hint: String,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
-    /// To the minute.
+    /// Rounded to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -327,7 +345,7 @@ impl From<toolgate_model::principal::KeyRecord> for KeyRecord {
 pub struct NewKey {
     #[serde(flatten)]
     pub record: KeyRecord,
-    /// Absent where the key stands for a client certificate.
+    /// Absent if the key represents a client certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ShownKey")]
     pub key: Option<ShownKey>,

@@ -1,7 +1,8 @@
-//! Administration of authority: tenants, principals, keys, vaults, credentials, grants, services, policies, approvals, the
-//! audit log. Each use case takes the [`crate::Caller`], checks what it may see and do, and hands one command to the ledger.
+//! Administration of authority: tenants, principals, keys, vaults, credentials, grants, services, policies, approvals,
+//! the audit log. Each use case takes the [`crate::Caller`], checks what it may see and do, and sends one command to
+//! the ledger.
 //!
-//! What a caller may not see is answered like what does not exist.
+//! An object that a caller may not see is reported as not existing.
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::settings::Settings;
 
 pub use self::approvals::ApprovalAdministration;
 pub use self::audit::AuditReader;
+pub use self::mounts::MountAdministration;
 pub use self::policies::PolicyAdministration;
 
 pub mod access;
@@ -32,6 +34,7 @@ pub mod descriptors;
 pub mod discovery;
 pub mod grants;
 pub mod invocations;
+pub mod mounts;
 pub mod policies;
 pub mod principals;
 pub mod services;

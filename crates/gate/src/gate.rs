@@ -1,5 +1,5 @@
-//! The gate, assembled from its ports: the call pipeline, administration, hooks and the work in the background, each with
-//! just the ports that it needs.
+//! The gate, assembled from its ports: the call pipeline, administration, hooks and background tasks, each with only
+//! the ports that it needs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use toolgate_model::checkpoint::SigningKey;
 use toolgate_model::continuation::Continuations;
 use toolgate_model::id::ProcessId;
 
-use crate::authority::{Administration, ApprovalAdministration, AuditReader, PolicyAdministration};
+use crate::authority::{
+    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration,
+};
 use crate::builtin::Builtins;
 use crate::call::detached::Runs;
 use crate::call::{Conformance, DetachedReader, Hooks, Pipeline};
@@ -20,34 +22,30 @@ use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
 use crate::ports::ledger::Ledger;
+use crate::ports::mount::MountLink;
 use crate::ports::policy_book::PolicyBook;
 use crate::ports::sealer::Sealer;
 use crate::ports::source::Sources;
 use crate::ports::telemetry::Telemetry;
 use crate::settings::Settings;
 
-/// What the gate is put together from.
+/// The dependencies of the gate.
 pub struct Ports {
-    /// Where everything is kept.
     pub ledger: Arc<dyn Ledger>,
-    /// Seals and unseals material.
     pub sealer: Arc<dyn Sealer>,
-    /// Tells the time.
     pub clock: Arc<dyn Clock>,
     pub sources: Sources,
-    /// Gives verdicts.
+    /// Looks at mounted MCP servers.
+    pub mounts: Arc<dyn MountLink>,
     pub guardian: Arc<dyn Guardian>,
-    /// Reads policies.
     pub policy_book: Arc<dyn PolicyBook>,
-    /// Brings people's answers.
     pub approver: Arc<dyn Approver>,
-    /// Is told of finished calls.
     pub telemetry: Arc<dyn Telemetry>,
-    /// The process that this is, among those that share the ledger.
+    /// This process among those that share the ledger.
     pub process: ProcessId,
 }
 
-/// What several parts of the gate use.
+/// Used by several parts of the gate.
 pub(crate) struct Shared {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) audit: Arc<AuditReader>,
@@ -67,6 +65,7 @@ pub struct Gate {
     pub administration: Arc<Administration>,
     pub approvals: Arc<ApprovalAdministration>,
     pub policies: Arc<PolicyAdministration>,
+    pub mounts: Arc<MountAdministration>,
     pub audit: Arc<AuditReader>,
     pub streams: Arc<EventStreams>,
     pub maintenance: Arc<Maintenance>,
@@ -98,6 +97,7 @@ impl Gate {
             hooks: Arc::new(Hooks::new(&ports, &shared, Arc::clone(&pipeline))),
             approvals: Arc::new(ApprovalAdministration::new(&ports, &shared)),
             policies: Arc::new(PolicyAdministration::new(&ports, &shared)),
+            mounts: Arc::new(MountAdministration::new(&ports, Arc::clone(&pipeline), Arc::clone(&administration))),
             streams: Arc::new(EventStreams::new(&ports, &shared)),
             maintenance: Arc::new(Maintenance::new(&ports, &shared, audit_key)),
             conformance: Arc::new(conformance),

@@ -1,4 +1,4 @@
-//! The policy engine: Cedar rules about calls, results and the other hooks, typed by what the catalog knows.
+//! The policy engine: Cedar rules about calls, results and the other hooks, typed by the catalog.
 
 pub use self::book::CedarBook;
 pub use self::engine::{MARKS_LAST, PolicyEngine};
@@ -32,7 +32,6 @@ pub mod schema;
 mod set;
 pub mod shape;
 mod slice;
-pub mod starter;
 pub mod value;
 mod warning;
 

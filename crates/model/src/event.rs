@@ -1,5 +1,5 @@
-//! Events of the audit log: an envelope and a typed payload, written as canonical JSON so that it can be hashed, and read
-//! back through the same types. The names of members are those of RFC-0014 and OpenWOP where these have them.
+//! Events of the audit log: an envelope and a typed payload, written as canonical JSON so that it can be hashed, and
+//! read back through the same types. The names of members are those of RFC-0014 and OpenWOP if these define them.
 //!
 //! INVARIANT: the bytes of an event never change once a release has written it; `tests/golden.jsonl` has one of each.
 
@@ -22,6 +22,10 @@ pub use self::credential::{CredentialCreated, CredentialExpired, CredentialRevok
 pub use self::grant::{GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked, GrantSuspended};
 pub use self::key::{KeyCreated, KeyRevoked};
 pub use self::ledger::LedgerRollbackAccepted;
+pub use self::mount::{
+    MountAdded, MountRemoved, MountServerAccepted, MountServerQuarantined, MountToolAccepted, MountToolQuarantined,
+    MountToolRejected, MountToolRestored,
+};
 pub use self::payload::{EventKind, EventPayload, UnknownPayload};
 pub use self::policy::{PoliciesChanged, PolicyChangeKind};
 pub use self::service::{ServiceApplied, ServiceRemoved};
@@ -37,6 +41,7 @@ mod credential;
 mod grant;
 mod key;
 mod ledger;
+mod mount;
 mod payload;
 mod policy;
 mod service;
@@ -48,12 +53,11 @@ mod vault;
 #[cfg(test)]
 mod tests;
 
-/// One line of the audit log, before it has its place in the sequence.
+/// One entry of the audit log, before it has its sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub id: EventId,
     pub tenant: TenantId,
-    /// Who did it.
     pub actor: PrincipalId,
     /// The agent that it concerns.
     pub agent: Option<PrincipalId>,
@@ -65,7 +69,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// The event as it is hashed, stored and shown: canonical JSON without the sequence, which is its place in the log.
+    /// The event as it is hashed, stored and shown: canonical JSON without the sequence, which is its position in the
+    /// log.
     pub fn to_canonical(&self) -> Result<Vec<u8>, CanonicalError> {
         let mut out = Vec::with_capacity(1024);
         self.write_canonical(&mut out)?;

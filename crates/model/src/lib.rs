@@ -1,7 +1,7 @@
 //! The domain types of Toolgate and their pure rules: narrowing of grants, parameter constraints, canonical JSON,
 //! hashing of the audit log.
 //!
-//! No IO, no async and no clock: time and randomness are parameters.
+//! No I/O, no async and no clock: time and randomness are parameters.
 
 pub mod approval;
 pub mod arguments;
@@ -20,6 +20,7 @@ pub mod event;
 pub mod fetch;
 pub mod grant;
 pub mod guard;
+pub mod hidden_text;
 pub mod hook;
 pub mod id;
 pub mod invocation;
@@ -27,6 +28,7 @@ pub mod json_schema;
 pub mod key;
 pub mod merkle;
 pub mod mirrored;
+pub mod mount;
 pub mod openwop_event;
 mod parameter_name;
 pub mod permission;
@@ -47,3 +49,4 @@ pub mod time;
 pub mod tool_alias;
 pub mod tool_listing;
 pub mod trace_context;
+pub mod visible;

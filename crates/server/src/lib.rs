@@ -9,7 +9,6 @@ pub mod body;
 pub mod caller;
 mod event_stream;
 mod held_body;
-pub mod host;
 pub mod limiter;
 pub mod listener;
 pub mod mcp;

@@ -1,272 +1,50 @@
-//! The command line: what can be asked for, how it is answered, and how it ends.
+//! The commands that run a gate, or open its ledger, in this process.
 
-use std::process::ExitCode;
+use toolgate_cli::output::Report;
+use toolgate_cli::{Config, Demo, EmbeddedGate, EmbeddedGateOptions, Failure, LocalCommands, Recover, Serve};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use serde_json::{Map, Value, json};
-use thiserror::Error;
-use toolgate_model::audit_export::VerifyError;
-
-use crate::client::{ClientError, DownloadError, Refused};
 use crate::composition::StartError;
 use crate::configuration::ConfigurationError;
-use crate::output::{self, Report, clean_lines};
-use crate::private_file::PrivateFileError;
 
-mod agent;
-mod approvals;
-mod audit;
-mod completions;
 mod config;
-mod connect;
-mod connection;
-mod credential;
 mod demo;
-mod diff;
-mod grant;
-mod help;
-mod hook;
-mod host;
-mod invocation;
-mod key;
-mod login;
-mod logout;
-mod material;
-mod paging;
-mod policy;
-mod profile;
+mod embedded_gate;
 mod recover;
 mod serve;
-mod service;
-mod stop;
-mod tenant;
-#[cfg(test)]
-mod tests;
-mod tool;
-mod trace;
-mod typos;
-mod values;
-mod vault;
-mod whoami;
 
-/// Stands between AI agents and the tools they use: keeps the credentials, checks the grants, writes the log.
-///
-/// Without a command it serves. Every other command speaks to a running gate: with the login that `toolgate login` saved, or
-/// with the key in TOOLGATE_TOKEN, to the gate at --url or TOOLGATE_URL. Exit status: 0 done, 1 refused or failed, 2 bad
-/// usage.
-#[derive(Parser)]
-#[command(name = "toolgate", version, after_help = EXAMPLE)]
-pub struct CommandLine {
-    #[command(subcommand)]
-    command: Option<Command>,
-}
+/// The gates of this program.
+pub struct Gates;
 
-const EXAMPLE: &str = "To see what it does, in a minute and leaving nothing behind:
-  toolgate demo
-
-Example, from nothing to a grant:
-  toolgate serve &
-  toolgate login
-  toolgate vault create main
-  toolgate credential add VAULT stripe 'Stripe live key' --auth-type api_key --scope charges.read
-  toolgate agent create billing-agent
-  toolgate grant create billing-agent CREDENTIAL --scope charges.read --constraint max_invocations_per_hour=100";
-
-#[derive(Subcommand)]
-enum Command {
-    Serve(serve::Serve),
-    Tenant(tenant::Tenant),
-    Agent(agent::Agent),
-    Key(key::Key),
-    Vault(vault::Vault),
-    Credential(credential::Credential),
-    Grant(grant::Grant),
-    Service(service::Service),
-    Tool(tool::Tool),
-    Invocation(invocation::Invocation),
-    Approvals(approvals::Approvals),
-    Policy(policy::Policy),
-    Trace(trace::Trace),
-    Audit(audit::Audit),
-    Config(config::Config),
-    Login(login::Login),
-    Logout(logout::Logout),
-    Whoami(whoami::Whoami),
-    Profile(profile::Profile),
-    Hook(hook::Hook),
-    Host(host::Host),
-    Connect(connect::Connect),
-    Demo(demo::Demo),
-    Recover(recover::Recover),
-    Completions(completions::Completions),
-}
-
-/// Why a command did not do what it should.
-#[derive(Debug, Error)]
-pub(crate) enum Failure {
-    /// The gate, or the way to it.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// The configuration.
-    #[error(transparent)]
-    Configuration(#[from] ConfigurationError),
-    /// The gate says no, and the command can tell more about it.
-    #[error("{text}")]
-    Explained {
-        /// For people.
-        text: String,
-        /// The gate's error object, for programs.
-        body: Box<Value>,
-    },
-    /// A file that should be there, or should not.
-    #[error("{what}: {reason}")]
-    Io {
-        /// Which.
-        what: String,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// An export that is not what was logged.
-    #[error("not verified: {0}")]
-    NotVerified(Box<VerifyError>),
-    /// A file that others can read.
-    #[error(transparent)]
-    PrivateFile(#[from] PrivateFileError),
-    /// A sentence says it all.
-    #[error("{0}")]
-    Said(String),
-    /// The gate did not start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The command was not given as it must be.
-    #[error("{0}")]
-    Usage(String),
-}
-
-impl Failure {
-    /// The system refused something about a file or a stream.
-    pub(crate) fn io(what: impl Into<String>, reason: std::io::Error) -> Self {
-        Self::Io { what: what.into(), reason }
+impl LocalCommands for Gates {
+    fn serve(&self, command: Serve) -> Result<(), Failure> {
+        serve::serve(command)
     }
 
-    /// A refusal of the gate that the command can explain.
-    pub(crate) fn explained(text: String, body: &Refused) -> Self {
-        Self::Explained { text, body: Box::new(json!(body)) }
+    fn config(&self, command: Config) -> Result<Report, Failure> {
+        config::config(command)
     }
 
-    fn to_json(&self) -> Value {
-        match self {
-            Self::Client(ClientError::Refused { body, .. }) => json!(body),
-            Self::Explained { body, .. } => body.as_ref().clone(),
-            Self::NotVerified(error) => json!({
-                "status": "failed",
-                "verified": false,
-                "kind": error.kind(),
-                "sequence": error.sequence(),
-                "line": error.line(),
-                "message": self.to_string(),
-            }),
-            other => json!({"status": "failed", "message": other.to_string()}),
-        }
+    async fn demo(&self, command: Demo) -> Result<(), Failure> {
+        demo::demo(command).await
     }
 
-    fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 1 })
+    fn recover(&self, command: Recover) -> Result<Report, Failure> {
+        recover::recover(command)
+    }
+
+    async fn start_gate(&self, options: EmbeddedGateOptions) -> Result<EmbeddedGate, Failure> {
+        embedded_gate::start(options).await
     }
 }
 
-impl From<DownloadError> for Failure {
-    fn from(error: DownloadError) -> Self {
-        match error {
-            DownloadError::Client(error) => Self::Client(error),
-            DownloadError::Sink(reason) => Self::io("the export cannot be written", reason),
-        }
+impl From<ConfigurationError> for Failure {
+    fn from(error: ConfigurationError) -> Self {
+        Self::Said(error.to_string())
     }
 }
 
-impl CommandLine {
-    /// What was asked for. Where it cannot be understood, or is a question about the usage, the process ends here.
-    pub fn read() -> Self {
-        let matches = help::with_verbatim_examples(Self::command()).get_matches();
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
-    }
-
-    /// Does what was asked, and says how it went.
-    pub fn run(self) -> ExitCode {
-        let command = self.command.unwrap_or_else(|| Command::Serve(serve::Serve::default()));
-        match command {
-            Command::Serve(serve) => finish(false, serve.run().map(|()| None)),
-            Command::Recover(recover) => finish(recover.json, recover.run().map(Some)),
-            Command::Demo(demo) => finish(false, block_on(demo.run()).map(|()| None)),
-            Command::Hook(hook) => hook.run(),
-            Command::Host(host) => host.run().unwrap_or_else(|failure| finish(false, Err(failure))),
-            Command::Connect(connect) => asked(&connect.connection, connect.run()),
-            Command::Completions(completions) => finish(false, completions.run().map(Some)),
-            Command::Config(config) => finish(config.json, config.run().map(Some)),
-            Command::Tenant(Tenant { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Agent(Agent { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Key(Key { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Vault(Vault { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Credential(Credential { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Grant(Grant { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Approvals(Approvals { connection, action }) => {
-                asked(&connection, approvals::run(&connection, action))
-            }
-            Command::Policy(Policy { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Trace(trace) => asked(&trace.connection, trace.run()),
-            Command::Audit(Audit { connection, action }) => asked(&connection, action.run(&connection)),
-            Command::Login(login) => asked(&login.connection, login.run()),
-            Command::Logout(logout) => finish(logout.json, logout.run().map(Some)),
-            Command::Whoami(whoami) => asked(&whoami.connection, whoami.run()),
-            Command::Profile(profile) => finish(profile.json, profile.run().map(Some)),
-        }
-    }
-}
-
-use agent::Agent;
-use approvals::Approvals;
-use audit::Audit;
-pub(crate) use connection::Connection;
-use credential::Credential;
-use grant::Grant;
-use invocation::Invocation;
-use key::Key;
-use policy::Policy;
-use service::Service;
-use tenant::Tenant;
-use tool::Tool;
-use vault::Vault;
-
-/// A JSON object of those members that have a value.
-pub(crate) fn object(members: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Map<String, Value> {
-    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-/// Runs a command that waits for answers.
-fn asked(connection: &Connection, command: impl Future<Output = Result<Report, Failure>>) -> ExitCode {
-    finish(connection.json, block_on(command).map(Some))
-}
-
-fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::io("the runtime cannot be started", error))?.block_on(command)
-}
-
-fn finish(json: bool, outcome: Result<Option<Report>, Failure>) -> ExitCode {
-    let outcome = outcome.and_then(|report| {
-        let Some(report) = report else { return Ok(ExitCode::SUCCESS) };
-        report.print(json).map_err(|error| Failure::io("standard output", error))?;
-        Ok(ExitCode::from(u8::from(report.refused)))
-    });
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => {
-            let text = if json { format!("{:#}", failure.to_json()) } else { format!("toolgate: {failure}") };
-            output::say(&clean_lines(&text));
-            failure.exit_code()
-        }
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self::Said(error.to_string())
     }
 }

@@ -1,35 +1,28 @@
-//! Toolgate: one binary that stands between AI agents and the tools they use.
+//! Toolgate: one binary, a gateway between AI agents and the tools they use.
 //!
-//! `toolgate serve`, or no argument at all, runs the gate; every other command speaks to a running one. This room owns the
-//! command line, the configuration and the wiring, and refuses everything else: what is decided is decided in the gate.
+//! This crate owns the configuration, the composition of a gate, its background tasks and telemetry, and the commands that
+//! run a gate in this process. The command line itself is `toolgate-cli`; decisions are made in `toolgate-gate`.
 
 use std::process::ExitCode;
 
+use toolgate_cli::{CommandLine, output};
+
 mod audit_key;
-mod client;
 mod command;
 mod composition;
 mod configuration;
 mod conformance_source;
 mod descriptors;
-mod durations;
 mod heads_file;
-mod hook;
 mod links;
 mod logging;
-mod logins;
 mod maintenance;
-mod openapi_import;
-mod output;
-mod private_file;
-mod prompt;
-mod siem;
 mod telemetry;
 mod watched_clock;
 mod webhooks;
 mod workspace_source;
 
-/// A call makes many small allocations on several threads, which this one serves in about half the time.
+/// A call makes many small allocations on several threads, which this allocator serves in about half the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -42,5 +35,5 @@ fn main() -> ExitCode {
         output::say(&format!("toolgate: {error}"));
         return ExitCode::from(126);
     }
-    command::CommandLine::read().run()
+    CommandLine::read().run(&command::Gates)
 }

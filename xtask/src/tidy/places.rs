@@ -1,9 +1,9 @@
-//! Things that may be done only in few places: reading the clock, waiting for time to pass, opening outbound sockets.
-//! To add a place, add a line with its reason to the list here.
+//! Operations that are allowed only in few places: reading the clock, sleeping, opening outbound sockets. To add a
+//! place, add a line with its reason to the list here.
 
 use super::{File, Finding};
 
-/// A path, or the beginning of paths, and why it may do what others may not.
+/// A path, or a prefix of paths, and why it is allowed.
 struct Place {
     path: &'static str,
     reason: &'static str,
@@ -24,6 +24,7 @@ const RULES: [Rule; 2] = [
         message: "take the time from the Clock port, and wait on an event instead of sleeping",
         free_in_tests: false,
         places: &[
+            Place { path: "crates/cli/src/clock.rs", reason: "the command line has no clock port" },
             Place { path: "crates/egress/src/time.rs", reason: "deadlines, and the ages of connections" },
             Place { path: "crates/guardian/src/time.rs", reason: "deadlines of guardians, and how long they took" },
             Place { path: "crates/gate/src/ports/clock.rs", reason: "it is the clock" },
@@ -58,7 +59,7 @@ const RULES: [Rule; 2] = [
         places: &[
             Place { path: "crates/egress/src/connector.rs", reason: "it is the guarded connector" },
             Place { path: "crates/ledger/src/", reason: "it speaks to PostgreSQL" },
-            Place { path: "crates/toolgate/src/client", reason: "the command line speaks to a running gate" },
+            Place { path: "crates/cli/src/client", reason: "the command line speaks to a running gate" },
             Place {
                 path: "crates/toolgate/src/composition/endpoints.rs",
                 reason: "finds a gate that has the socket file",
@@ -82,14 +83,15 @@ pub fn check(file: &File) -> Vec<Finding> {
     rules.flat_map(|rule| breaches(rule, file)).collect()
 }
 
-/// Places whose reason is gone: a file that is listed by its full name and needs no leave.
+/// Places whose reason no longer exists: a file that is listed by its full name and does not need it.
 pub fn stale(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in &RULES {
         for place in rule.places.iter().filter(|place| place.path.ends_with(".rs")) {
             let used = files.iter().any(|file| file.path == place.path && !breaches(rule, file).is_empty());
             if !used {
-                let message = format!("listed in xtask/src/tidy/places.rs ({}) without need: remove it", place.reason);
+                let message =
+                    format!("listed in xtask/src/tidy/places.rs ({}) but not needed: remove it", place.reason);
                 findings.push(Finding { path: place.path.to_owned(), line: 1, message });
             }
         }
@@ -104,7 +106,7 @@ fn breaches(rule: &Rule, file: &File) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (number, line) in file.lines() {
-        // Tests stand last in a file.
+        // Tests are last in a file.
         if rule.free_in_tests && line == "mod tests {" {
             break;
         }
@@ -150,7 +152,7 @@ mod tests {
     fn sockets_are_opened_only_in_their_places_and_in_tests() {
         assert_eq!(lines("crates/server/src/openintent.rs", SOCKET), [3]);
         assert_eq!(lines("crates/ledger/src/postgres/pool.rs", SOCKET), [0; 0]);
-        assert_eq!(lines("crates/toolgate/src/client.rs", SOCKET), [0; 0]);
+        assert_eq!(lines("crates/cli/src/client.rs", SOCKET), [0; 0]);
         assert_eq!(lines("crates/server/tests/routes.rs", SOCKET), [0; 0]);
         assert_eq!(lines("crates/server/src/limit/tests.rs", SOCKET), [0; 0]);
         let own_tests = "//! Net.\n#[cfg(test)]\nmod tests {\n    TcpStream::connect(address);\n}\n";

@@ -1,4 +1,4 @@
-//! One-time links to approvals: using one shows the approval that it leads to, and decides nothing.
+//! One-time links to approvals: redeeming one shows its approval and decides nothing.
 
 use toolgate_model::approval::{Approval, LinkToken};
 use toolgate_model::id::ApprovalId;
@@ -32,9 +32,9 @@ impl ApprovalAdministration {
         Ok((token, approval.expires_at))
     }
 
-    /// Uses a link up and shows what it leads to, to whoever may answer there.
+    /// Redeems a link and returns its approval, if the caller is an approver.
     pub async fn redeem_approval_link(&self, caller: &Caller, token: &LinkToken) -> Result<Approval, Refusal> {
-        // Before the link is looked at: whoever may not answer must not use it up either.
+        // Checked before the link is read: a caller who may not approve must not use it up.
         caller.require(Permission::DecideApprovals)?;
         let command = RedeemApprovalLink { audit: caller.mandate(self.clock.now()), digest: token.digest() };
         self.links.redeem_approval_link(command).await

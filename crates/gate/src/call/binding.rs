@@ -1,5 +1,5 @@
-//! What a decision is bound to. A person, a standing approval or a policy decides about one action: this definition of the
-//! tool, this credential, this request. Whatever of it changes has to be decided again.
+//! What a decision is bound to. An approver, a standing approval or a policy decides about one action: this definition
+//! of the tool, this credential, this request. If any of it changes, it must be decided again.
 
 use serde_json::{Value, json};
 use toolgate_model::approval::BoundAction;
@@ -11,9 +11,9 @@ use toolgate_model::service::RenderedRequest;
 use super::Call;
 use super::eligible::{CredentialUse, EligibleGrant};
 
-/// The action that a call through this grant comes to; `None` for a tool that uses no credential.
+/// The action of a call through this grant; `None` for a tool without a credential.
 pub(super) fn bound_action(eligible: &EligibleGrant) -> Option<BoundAction> {
-    let (request, credential_use) = (eligible.request.as_deref()?, eligible.credential.as_deref()?);
+    let (request, credential_use) = (eligible.request.as_deref(), eligible.credential.as_deref()?);
     let CredentialUse { held_grant, adapter, placement } = credential_use;
     let (tool, credential) = (&eligible.candidate.tool, &held_grant.credential);
     let action = json!({
@@ -22,17 +22,26 @@ pub(super) fn bound_action(eligible: &EligibleGrant) -> Option<BoundAction> {
         "auth_type": credential.auth_type, "metadata": credential.metadata, "adapter": adapter.as_str(),
         "placement": placed(placement),
     });
-    let host = request.url.host_str().unwrap_or_default();
+    let (method, host) = match request {
+        Some(request) => {
+            let host = request.url.host_str().unwrap_or_default();
+            let host = request.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+            (request.method.as_str(), host)
+        }
+        // A mounted server that is a process of this machine.
+        None => (eligible.action().as_str(), "local process".to_owned()),
+    };
     Some(BoundAction {
         digest: sha256(&to_canonical(&action)).to_hex(),
         credential: credential.id,
         label: credential.label.as_str().to_owned(),
-        method: request.method.as_str().to_owned(),
-        host: request.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
+        method: method.to_owned(),
+        host,
     })
 }
 
-/// What a decision on one call covers: the tool, the action, the exact request, the arguments, the caller and the session.
+/// The digest that a decision on one call covers: the tool, the action, the exact request, the arguments, the caller
+/// and the session.
 pub(super) fn digest(
     call: &Call,
     eligible: &EligibleGrant,
@@ -54,6 +63,7 @@ fn placed(placement: &AuthPlacement) -> Value {
     match placement {
         AuthPlacement::Header { name, prefix } => json!({"header": name, "prefix": prefix}),
         AuthPlacement::Query { name } => json!({"query": name}),
+        AuthPlacement::Nowhere => Value::Null,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the stages of a call work with.
+//! The dependencies of the stages.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub struct Pipeline {
     pub(super) pickups: Pickups,
     pub(super) renewals: Renewals,
     pub(super) turns: Turns,
-    /// The calls that have begun and not ended, so that the program does not end in the middle of one.
+    /// Calls that have started and not ended: shutdown waits for them.
     pub(super) in_flight: TaskTracker,
     /// Those of them that are admitted and not settled, for metrics.
     pub(super) admitted: TaskTracker,
@@ -106,7 +106,7 @@ impl Pipeline {
         self.approver.close().await;
     }
 
-    /// How many calls this process has admitted and not settled.
+    /// The number of calls that this process has admitted and not settled.
     pub fn in_flight(&self) -> usize {
         self.admitted.len()
     }
@@ -117,7 +117,7 @@ impl Pipeline {
         self.in_flight.wait().await;
     }
 
-    /// The audit context of what happens to a call, whatever becomes of its caller meanwhile.
+    /// The audit context of a call, whatever happens to its caller in the meantime.
     pub(super) fn audit(&self, caller: &Caller) -> AuditContext {
         caller.audit(self.clock.now())
     }

@@ -1,4 +1,4 @@
-//! The ledger: where everything is kept. Its ports are split by noun, and each method is one transaction; what a method
+//! The ledger: the store of all state. Its ports are split by noun, and each method is one transaction; what a method
 //! acknowledges is durable, together with the events that record it.
 
 use toolgate_model::principal::{PrincipalId, TenantId};
@@ -31,6 +31,9 @@ pub use self::invocations::{InvocationFilter, Invocations, ReportInvocation};
 pub use self::keys::{CreateKey, Keys, NewKey, RevokeKey};
 pub use self::mandate::{Mandate, Right};
 pub use self::master_keys::{KeyUsage, MasterKeys, RecordRekey, Rewrap};
+pub use self::mounts::{
+    AddMount, DecideMount, Decided, MountSummary, Mounts, OfferRecorded, RecordCheck, RecordOffer, RemoveMount,
+};
 pub use self::page::{Page, PageRequest};
 pub use self::policies::{
     ActivePolicies, ApplyPolicies, CountedRun, Counts, History, HistoryQuery, MarkScope, Marks, Policies, PolicyChange,
@@ -57,6 +60,7 @@ mod invocations;
 mod keys;
 mod mandate;
 mod master_keys;
+mod mounts;
 mod page;
 mod policies;
 mod principals;
@@ -67,14 +71,11 @@ mod state;
 mod tenants;
 mod vaults;
 
-/// Tenant, actor and time of a change, as its event shows them. An administrative change carries a [`Mandate`] instead.
+/// Tenant, actor and time of a change, as its event shows them. An administrative change has a [`Mandate`] instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditContext {
-    /// The tenant in which it happens.
     pub tenant: TenantId,
-    /// Who does it.
     pub actor: PrincipalId,
-    /// When.
     pub time: Timestamp,
 }
 
@@ -82,7 +83,7 @@ pub struct AuditContext {
 /// acknowledged with it.
 pub type Revision = u64;
 
-/// Every port at once: what the composition root opens and hands out, a port at a time.
+/// Every port at once: the composition root opens it and passes on one port at a time.
 pub trait Ledger:
     Tenants
     + Principals
@@ -92,6 +93,7 @@ pub trait Ledger:
     + MasterKeys
     + Grants
     + Services
+    + Mounts
     + Policies
     + GrantLookup
     + Calls

@@ -1,4 +1,5 @@
-//! Changes of principals: each is one transaction, counted, recorded and seen at once; and what an allowlist names in vain.
+//! Changes of principals: each is one transaction, counted, recorded and visible at once; and unknown tools in an
+//! allowlist.
 
 use futures_util::future::join;
 use serde_json::{Value, json};
@@ -57,7 +58,6 @@ fn renamed(name: &str) -> PrincipalChanges {
     PrincipalChanges { name: Some(Some(Line::parse(name).unwrap())), ..PrincipalChanges::default() }
 }
 
-/// All of it.
 fn everything() -> PrincipalChanges {
     PrincipalChanges {
         name: Some(Some(Line::parse("Billing").unwrap())),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use toolgate_guardian::policy::starter;
+use toolgate_cli::starter_policies;
 use toolgate_testkit::gate_process::{GateProcess, GateSetup};
 use toolgate_testkit::upstream::{Reply, Upstream};
 
@@ -28,7 +28,7 @@ struct Subject {
 
 pub fn run() {
     let rules = set(&ABOUT_THE_CALL, POLICIES);
-    let starter = starter::FILES.iter().map(|(name, text)| json!({"name": name, "text": text})).collect();
+    let starter = starter_policies::FILES.iter().map(|(name, text)| json!({"name": name, "text": text})).collect();
     let mut subjects = [
         Subject::start("no policies", None),
         Subject::start("100 policies", Some(json!([{"name": rules.name, "text": rules.text}]))),

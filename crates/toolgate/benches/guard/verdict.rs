@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use toolgate_cli::starter_policies;
 use toolgate_gate::ports::guardian::{Guardian, Hooked};
 use toolgate_gate::ports::ledger::{ApplyPolicies, PolicyChange};
 use toolgate_guardian::composition::{Guardians, LogAlarm};
-use toolgate_guardian::policy::{PolicyEngine, starter};
+use toolgate_guardian::policy::PolicyEngine;
 use toolgate_model::guard::{PolicyFile, Verdict};
 use toolgate_testkit::ledger_fixture::{LedgerFixture, TestTenant};
 
@@ -38,8 +39,10 @@ pub async fn run() -> Vec<String> {
     let engine = PolicyEngine::new(fixture.ledger().clone(), Arc::new(fixture.clock().clone()));
     let guardians = Guardians::new(Arc::new(engine), Vec::new(), Arc::new(LogAlarm::default()));
     let with_past: Vec<&str> = ABOUT_THE_CALL.into_iter().chain([ABOUT_THE_PAST]).collect();
-    let starter: Vec<PolicyFile> =
-        starter::FILES.iter().map(|(name, text)| PolicyFile { name: (*name).into(), text: (*text).into() }).collect();
+    let starter: Vec<PolicyFile> = starter_policies::FILES
+        .iter()
+        .map(|(name, text)| PolicyFile { name: (*name).into(), text: (*text).into() })
+        .collect();
     let mut subjects = Vec::new();
     for (name, files, calls) in [
         ("none", Vec::new(), 0),

@@ -1,44 +1,21 @@
 //! `toolgate config`: what is configured, and what can be.
 
-use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use toolgate_cli::environment::Environment;
+use toolgate_cli::output::{self, Report, align, clean};
+use toolgate_cli::{Config, ConfigAction, Failure};
 
-use super::Failure;
-use super::serve::ServeFlags;
+use super::serve;
 use crate::configuration::keys::SECRET_VARIABLES;
 use crate::configuration::value::MASK;
-use crate::configuration::{self, Environment, Loaded};
-use crate::output::{self, Report, align, clean};
+use crate::configuration::{self, Loaded};
 
-/// Check the configuration, or print an example of it
-#[derive(Args)]
-pub(crate) struct Config {
-    /// Print JSON, for programs
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Subcommand)]
-enum Action {
-    /// Validate the configuration and show what holds, and where it comes from
-    #[command(after_help = "Example:\n  toolgate config check --config /etc/toolgate/toolgate.toml")]
-    Check(Box<ServeFlags>),
-    /// Print the configuration file with every key, commented
-    #[command(after_help = "Example:\n  toolgate config example > ~/.config/toolgate/toolgate.toml")]
-    Example,
-}
-
-impl Config {
-    /// Does what was asked.
-    pub(crate) fn run(self) -> Result<Report, Failure> {
-        match self.action {
-            Action::Check(flags) => check(flags.load()?, &Environment::of_process()),
-            Action::Example => {
-                let example = configuration::example();
-                Ok(Report::new(json!({"example": example}), example))
-            }
+pub(super) fn config(command: Config) -> Result<Report, Failure> {
+    match command.action {
+        ConfigAction::Check(flags) => check(serve::load(*flags)?, &Environment::of_process()),
+        ConfigAction::Example => {
+            let example = configuration::example();
+            Ok(Report::new(json!({"example": example}), example))
         }
     }
 }

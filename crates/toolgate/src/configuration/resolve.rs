@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::de::DeValue;
+use toolgate_cli::environment::Environment;
 use toolgate_model::secret::Secret;
 use url::Url;
 use zeroize::Zeroizing;
@@ -14,9 +15,9 @@ use zeroize::Zeroizing;
 use super::file::{self, Given};
 use super::keys::{self, Fallback, KEYS, Key};
 use super::value::{MASK, Value};
-use super::{ConfigurationError, Described, Environment, FILE_NAME, Flags, Origin, missing};
+use super::{ConfigurationError, Described, FILE_NAME, Flags, Origin, missing};
 
-/// Every key with its value, if it has one, and where that comes from.
+/// Every key with its value, if it has one, and its origin.
 pub(super) struct Resolved {
     values: BTreeMap<&'static str, (Option<Value>, Origin)>,
     file: Option<PathBuf>,
@@ -148,7 +149,7 @@ impl Resolved {
     }
 }
 
-/// What a flag or a variable says.
+/// The value of a flag or a variable.
 fn explicit(
     key: &'static Key,
     flags: &Flags,

@@ -1,13 +1,14 @@
-//! The export of traces and metrics: where to, how many, and the token that is never in the file.
+//! The export of traces and metrics: the collector, the sampling, and the token, which is never in the file.
 
 use std::time::Duration;
 
+use toolgate_cli::environment::Environment;
 use toolgate_gate::SampleRatio;
 use toolgate_model::secret::Secret;
 use url::Url;
 
 use super::resolve::Resolved;
-use super::{ConfigurationError, Environment, keys, missing, take_secret};
+use super::{ConfigurationError, keys, missing, take_secret};
 
 /// The variable of the token that the collector is shown.
 const TOKEN: &str = "TOOLGATE_TELEMETRY_OTLP_TOKEN";
@@ -19,7 +20,7 @@ pub struct TelemetrySettings {
     pub token: Option<Secret>,
     /// Which calls are exported as traces.
     pub traces: SampleRatio,
-    /// How often metrics are exported; `None` for never.
+    /// `None` disables the export.
     pub metrics_interval: Option<Duration>,
 }
 

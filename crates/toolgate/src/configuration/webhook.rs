@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
+use toolgate_cli::environment::Environment;
 use toolgate_egress::standard_webhooks::SignatureKey;
 use url::Url;
 
 use super::resolve::Resolved;
-use super::{ConfigurationError, Environment, keys, take_secret};
+use super::{ConfigurationError, keys, take_secret};
 use crate::webhooks::Details;
 
 /// The variable of the secret that the messages of the webhook are signed with.
 const WEBHOOK_SECRET: &str = "TOOLGATE_APPROVALS_WEBHOOK_SECRET";
-/// How long that is at least.
+/// The minimum length.
 const MIN_SECRET: usize = 24;
 
-/// Where approvals are told of.
 pub struct WebhookSettings {
-    /// The address.
     pub url: Url,
     /// The key of the signatures.
     pub key: Arc<SignatureKey>,
-    /// How much of a call is told.
+    /// How much of a call is sent.
     pub details: Details,
     /// Where people reach this gate.
     pub public_url: Option<String>,

@@ -33,6 +33,7 @@ mod host;
 mod hostile_upstream;
 mod keys_and_files;
 mod mcp;
+mod mcp_mounts;
 mod network;
 mod oauth2;
 mod openapi;

@@ -1,12 +1,12 @@
-//! Ports besides the ledger: each does what a test tells it.
+//! Ports besides the ledger, each with a scripted behaviour.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_model::approval::{Approval, Coverage, Reach, StandingApproval, StandingRequest};
-use toolgate_model::guard::Verdict;
+use toolgate_model::guard::{Hook, Verdict};
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::{Material, Secret};
@@ -24,7 +24,7 @@ use crate::ports::telemetry::{FinishedAs, FinishedCall, Telemetry, TracedCall};
 use crate::refusal::{Code, Refusal, Stage};
 use crate::request_context::RequestId;
 
-/// What every credential opens to.
+/// The material of every credential.
 pub(in crate::call) const SECRET: &str = "the secret of the credential";
 
 pub(super) struct FixedSealer;
@@ -75,7 +75,7 @@ impl Source for FixedSource {
     }
 }
 
-/// Keeps what it is told of finished calls.
+/// Keeps the reports of finished calls.
 #[derive(Default)]
 pub(in crate::call) struct KeptTelemetry(pub(in crate::call) Mutex<Vec<Kept>>);
 
@@ -111,10 +111,14 @@ impl Telemetry for KeptTelemetry {
 #[derive(Default)]
 pub(in crate::call) struct FixedGuardian {
     pub(in crate::call) verdict: Mutex<Option<Verdict>>,
-    /// The policies by which nobody has a say.
+    /// The basis to return for calls that no rule or guardian applies to.
     pub(in crate::call) unconcerned: Mutex<Option<PolicyBasis>>,
     /// How often it was asked for a verdict.
     pub(in crate::call) asked: AtomicUsize,
+    /// The only hook that the verdict is for; all others are allowed.
+    pub(in crate::call) only: Mutex<Option<Hook>>,
+    /// The hooks that it was asked about, with what it was shown.
+    pub(in crate::call) seen: Mutex<Vec<(Hook, Value)>>,
 }
 
 #[async_trait]
@@ -123,9 +127,12 @@ impl Guardian for FixedGuardian {
         Ok(*self.unconcerned.lock().unwrap())
     }
 
-    async fn judge(&self, _: &Hooked<'_>) -> Result<Ruling, Refusal> {
+    async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let verdict = self.verdict.lock().unwrap().clone().unwrap_or_else(Verdict::allow);
+        let hook = hooked.event.hook;
+        self.seen.lock().unwrap().push((hook, hooked.event.content.to_json()));
+        let is_meant = self.only.lock().unwrap().is_none_or(|only| only == hook);
+        let verdict = self.verdict.lock().unwrap().clone().filter(|_| is_meant).unwrap_or_else(Verdict::allow);
         Ok(Ruling { verdict, decision: None, basis: PolicyBasis::default(), lacks_secrets: false })
     }
 
@@ -134,7 +141,7 @@ impl Guardian for FixedGuardian {
     }
 }
 
-/// Gives the same reply to everything that it is asked, and keeps that; without a reply it refuses.
+/// Gives the same reply to every request, and keeps the requests; without a reply it refuses.
 #[derive(Default)]
 pub(in crate::call) struct FixedApprover {
     pub(in crate::call) reply: Mutex<Option<ApprovalOutcome>>,

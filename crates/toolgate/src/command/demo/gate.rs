@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use toolgate_cli::Failure;
 use toolgate_gate::ports::entropy::random;
 use toolgate_model::key::ApiKey;
 use toolgate_model::secret::Secret;
-
-use super::Failure;
 
 /// How long the gate may take to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(60);

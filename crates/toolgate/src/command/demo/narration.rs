@@ -4,10 +4,9 @@
 use std::io::IsTerminal;
 
 use serde_json::{Value, json};
+use toolgate_cli::Failure;
+use toolgate_cli::output::{clean, plain, print};
 use toolgate_model::event::{EventPayload, StoredEvent};
-
-use super::Failure;
-use crate::output::{clean, plain, print};
 
 /// The widest line.
 const WIDTH: usize = 80;

@@ -11,12 +11,11 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use toolgate_cli::Failure;
 use toolgate_server::listener::TrustedProxies;
 use toolgate_server::operations::metrics::OpenConnections;
 use toolgate_server::shutdown::Shutdown;
 use toolgate_server::{Endpoint, Limits, Serving, WorkerRuntimes, serve};
-
-use super::Failure;
 
 /// The key that the service wants. It opens nothing anywhere else.
 pub(super) const KEY: &str = "sk_demo_4f9a2c71b83e60d5";

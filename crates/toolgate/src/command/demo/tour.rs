@@ -1,27 +1,31 @@
 //! The tour: what is done, what should come of it, and what that means. A step that goes differently than told ends it.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use toolgate_api::Endpoint;
-use toolgate_api::agents::{CreateAgent, CreateKey};
+use toolgate_api::agents::{AgentRequest, CreateAgent, CreateKey};
 use toolgate_api::audit::{EventQuery, ExportLog, ListEvents, ShowLogHead};
-use toolgate_api::credentials::CreateCredentialInVault;
-use toolgate_api::grants::{CreateGrant, DelegateGrant, RevokeGrant};
+use toolgate_api::credentials::{CreateCredentialInVault, CredentialInVaultRequest};
+use toolgate_api::grants::{CreateGrant, DelegateGrant, DelegationRequest, GrantRequest, RevokeGrant};
 use toolgate_api::parameters::Limit;
-use toolgate_api::services::ReplaceService;
-use toolgate_api::tools::InvokeTool;
-use toolgate_api::vaults::CreateVault;
+use toolgate_api::services::{ReplaceService, ServiceDefinition};
+use toolgate_api::tools::{CallRequest, InvokeTool};
+use toolgate_api::vaults::{CreateVault, VaultRequest};
+use toolgate_cli::client::{Client, ClientError, TypedRequest};
+use toolgate_cli::output::at;
+use toolgate_cli::{Failure, typed};
 use toolgate_model::audit_export::verify;
 use toolgate_model::checkpoint::PublicKey;
+use toolgate_model::credential::AuthType;
 use toolgate_model::event::StoredEvent;
+use toolgate_model::id::GrantId;
+use toolgate_model::permission::{Permission, PermissionSet};
 use toolgate_model::secret::Secret;
-use zeroize::Zeroizing;
 
-use super::Failure;
 use super::gate::DemoGate;
 use super::narration::{Members, Narration, Style};
 use super::payments::{KEY, Payments};
-use crate::client::{Client, ClientError, TypedRequest};
-use crate::output::at;
 
 /// The tour, with everybody in it.
 pub(super) struct Tour<'a> {
@@ -122,23 +126,32 @@ impl<'a> Tour<'a> {
     }
 
     async fn set_up(&mut self) -> Result<(Agent, Agent), Failure> {
-        let vault = self.make::<CreateVault>(None, json!({"name": "demo"})).await?;
-        let credential = json!({
-            "service": "payments", "label": "Payments, demo", "auth_type": "bearer_token", "material": {"token": KEY},
-            "scopes_available": ["charges.create", "charges.read", "refunds.create"],
-        });
-        let vault = text(&vault, "id");
-        self.credential = text(&self.make::<CreateCredentialInVault>(Some(&vault), credential).await?, "id");
-        let definition = self.payments.definition();
-        self.make::<ReplaceService>(Some("payments"), definition).await?;
+        let administrator = &self.administrator;
+        let vault = VaultRequest { owner_id: None, name: typed("name", "demo")? };
+        let vault = administrator.to::<CreateVault>().body(&vault).send().await?.id;
+        let credential = CredentialInVaultRequest {
+            vault_id: None,
+            service: typed("service", "payments")?,
+            label: typed("label", "Payments, demo")?,
+            auth_type: AuthType::BearerToken,
+            scopes_available: typed("scopes_available", ["charges.create", "charges.read", "refunds.create"])?,
+            metadata: None,
+            material: json!({"token": KEY}),
+            expires_at: None,
+        };
+        let credential = administrator.to::<CreateCredentialInVault>().at(&vault).body(&credential).send().await?;
+        let definition = ServiceDefinition(typed("definition", self.payments.definition())?);
+        administrator.to::<ReplaceService>().named("payments").body(&definition).send().await?;
+        self.credential = credential.id.to_string();
         let billing = self.agent("billing").await?;
         let reports = self.agent("reports").await?;
         Ok((billing, reports))
     }
 
     async fn agent(&mut self, name: &'static str) -> Result<Agent, Failure> {
-        let permissions = json!(["tools.invoke", "tools.delegate"]);
-        self.make::<CreateAgent>(None, json!({"id": name, "permissions": permissions})).await?;
+        let permissions = PermissionSet::from_iter([Permission::InvokeTools, Permission::DelegateTools]);
+        let agent = AgentRequest { permissions: Some(permissions), ..AgentRequest::new(typed("id", name)?) };
+        self.administrator.to::<CreateAgent>().body(&agent).send().await?;
         let made = self.administrator.to::<CreateKey>().named(name).send().await?;
         let key = Secret::new(made.key.map(|key| key.expose().to_owned()).unwrap_or_default());
         let client = Client::new(self.gate.url(), &key)?;
@@ -146,16 +159,14 @@ impl<'a> Tour<'a> {
         Ok(Agent { name, client })
     }
 
-    async fn grant(&self, agent: &str, scope: &str, constraints: Value, delegatable: bool) -> Result<String, Failure> {
-        let body = json!({
-            "agent_id": agent, "credential_id": self.credential, "scopes": [scope], "constraints": constraints,
-            "delegatable": delegatable,
-        });
-        Ok(text(&self.make::<CreateGrant>(None, body).await?, "id"))
-    }
-
-    async fn make<E: Endpoint>(&self, named: Option<&str>, body: Value) -> Result<Value, Failure> {
-        Ok(request::<E>(&self.administrator, named, &body).send_as().await?)
+    async fn grant(&self, agent: &str, scope: &str, constraints: Value, delegatable: bool) -> Result<GrantId, Failure> {
+        let body = GrantRequest {
+            scopes: typed("scopes", [scope])?,
+            constraints,
+            delegatable: Some(delegatable),
+            ..GrantRequest::new(self.credential.clone(), typed("agent_id", agent)?)
+        };
+        Ok(self.administrator.to::<CreateGrant>().body(&body).send().await?.stated.id)
     }
 
     async fn print_setup(&mut self) -> Result<(), Failure> {
@@ -224,23 +235,29 @@ impl<'a> Tour<'a> {
         self.expect(&answer, 429, Some("GRANT_RATE_LIMITED"))
     }
 
-    async fn delegated(&mut self, billing: &Agent, reports: &Agent, grant: &str) -> Result<(), Failure> {
+    async fn delegated(&mut self, billing: &Agent, reports: &Agent, grant: &GrantId) -> Result<(), Failure> {
         self.narration.heading("6. Passing it on")?;
         self.narration.prose("billing lets reports read charges: within its own grant, never beyond it.")?;
         self.narration.gap()?;
-        let body = vec![("target_agent_id", json!("reports")), ("scopes", json!(["charges.read"]))];
-        let answer = self.ask::<DelegateGrant>(billing, Some(grant), body).await?;
+        let body = DelegationRequest {
+            target_agent_id: Some(typed("target_agent_id", "reports")?),
+            scopes: typed("scopes", ["charges.read"])?,
+            ..DelegationRequest::default()
+        };
+        let request = billing.client.to::<DelegateGrant>().at(grant).body(&body);
+        let answer = self.ask(billing, request, shown(&body, &["target_agent_id", "scopes"])).await?;
         self.expect(&answer, 201, None)?;
         let answer = self.call(reports, "payments.charges.read", read()).await?;
         self.expect(&answer, 200, None)
     }
 
-    async fn revoked(&mut self, reports: &Agent, grant: &str) -> Result<(), Failure> {
+    async fn revoked(&mut self, reports: &Agent, grant: &GrantId) -> Result<(), Failure> {
         self.narration.heading("7. Taking it back")?;
         self.narration.prose("The administrator revokes billing's grant. What was passed on ends with it.")?;
         self.narration.gap()?;
         let administrator = Agent { name: "admin", client: Client::new(self.gate.url(), self.gate.token())? };
-        let answer = self.ask::<RevokeGrant>(&administrator, Some(grant), Vec::new()).await?;
+        let request = administrator.client.to::<RevokeGrant>().at(grant);
+        let answer = self.ask(&administrator, request, Vec::new()).await?;
         self.expect(&answer, 200, None)?;
         let answer = self.call(reports, "payments.charges.read", read()).await?;
         self.expect(&answer, 403, Some("GRANT_REVOKED"))
@@ -280,17 +297,24 @@ impl<'a> Tour<'a> {
     }
 
     async fn call(&mut self, agent: &Agent, tool: &str, parameters: Map<String, Value>) -> Result<Answer, Failure> {
-        let body = vec![("tool", json!(tool)), ("parameters", Value::Object(parameters))];
-        self.ask::<InvokeTool>(agent, None, body).await
+        let body = CallRequest { tool: Some(tool.to_owned()), parameters: Some(parameters), ..CallRequest::default() };
+        let request = agent.client.to::<InvokeTool>().body(&body);
+        self.ask(agent, request, shown(&body, &["tool", "parameters"])).await
     }
 
-    /// Asks the gate; tells the request, the answer and what was written down.
-    async fn ask<E: Endpoint>(&mut self, who: &Agent, named: Option<&str>, body: Members) -> Result<Answer, Failure> {
-        let value: Map<String, Value> = body.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        let request = request::<E>(&who.client, named, &Value::Object(value));
+    /// Sends a request; tells it with these members of its body, the response, and the new events.
+    async fn ask<E: Endpoint>(
+        &mut self,
+        who: &Agent,
+        request: TypedRequest<'_, E>,
+        body: Members,
+    ) -> Result<Answer, Failure>
+    where
+        E::Reply: Serialize + DeserializeOwned,
+    {
         self.narration.request(who.name, E::METHOD.as_str(), &request.target(), &body)?;
-        let answer = match request.send_as().await {
-            Ok(body) => Answer { status: E::STATUS.as_u16(), body },
+        let answer = match request.send().await {
+            Ok(reply) => Answer { status: E::STATUS.as_u16(), body: json!(reply) },
             Err(ClientError::Refused { status, body }) => Answer { status: status.as_u16(), body: json!(body) },
             Err(error) => return Err(error.into()),
         };
@@ -335,16 +359,10 @@ impl Answer {
     }
 }
 
-/// A request whose body is told as it is sent.
-fn request<'a, E: Endpoint>(client: &'a Client, named: Option<&str>, body: &Value) -> TypedRequest<'a, E> {
-    let request = match named {
-        Some(name) => client.to::<E>().named(name),
-        None => client.to::<E>(),
-    };
-    match body.as_object().is_some_and(Map::is_empty) {
-        true => request,
-        false => request.secret_body(Zeroizing::new(body.to_string().into_bytes())),
-    }
+/// These members of a body, in this order.
+fn shown(body: &impl Serialize, names: &[&'static str]) -> Members {
+    let body = json!(body);
+    names.iter().map(|name| (*name, at(&body, name).clone())).collect()
 }
 
 fn charge(amount: u64) -> Map<String, Value> {
@@ -353,10 +371,6 @@ fn charge(amount: u64) -> Map<String, Value> {
 
 fn read() -> Map<String, Value> {
     Map::from_iter([("id".to_owned(), json!("ch_1"))])
-}
-
-fn text(value: &Value, name: &str) -> String {
-    at(value, name).as_str().unwrap_or_default().to_owned()
 }
 
 fn differs(what: &str) -> Failure {

@@ -104,7 +104,7 @@ fn agents_are_limited_and_changed() {
         (&["--name", "A", "--no-name"][..], "--no-name"),
         (&["--rate-limit", "mail.send=1"], "REQUESTS/PERIOD"),
         (&["--rate-limit", "*=1/1", "--rate-limit", "*=2/1"], "twice"),
-        (&[], "say what to change"),
+        (&[], "nothing to change"),
     ] {
         let said = person.says(&[&["agent", "update", "billing"], wrong].concat());
         assert_eq!(said.code, 2, "{wrong:?}: {}", said.all());
@@ -123,7 +123,7 @@ fn vaults_are_made_shown_and_deleted() {
     assert_eq!(person.gets(&["vault", "list"])["vaults"][1]["name"], "other");
     assert!(person.reads(&["vault", "show", &id]).contains("other"));
     assert_eq!(person.gets(&["vault", "show", &id])["id"], json!(id));
-    assert!(person.reads(&["vault", "delete", &id, "--yes"]).contains("was deleted"));
+    assert!(person.reads(&["vault", "delete", &id, "--yes"]).contains("Deleted vault"));
     assert_eq!(person.says(&["vault", "show", &id]).code, 1);
     let rest = person.gets(&["vault", "list"])["vaults"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(person.gets(&["vault", "delete", &rest, "--yes"])["status"], "deleted");
@@ -191,7 +191,7 @@ fn secrets_come_from_standard_input_and_are_never_printed() {
     assert!(refused.stderr.contains("`password`"), "{}", refused.all());
     assert_eq!(person.says_with(&basic, "not json").code, 1);
     assert_eq!(person.says_with(&basic[..7], "plain text").code, 2, "two fields cannot come as one text");
-    assert_eq!(person.says_with(&add, "").code, 1, "no secret was given");
+    assert_eq!(person.says_with(&add, "").code, 1, "no secret was entered");
 
     let text = person.reads(&["credential", "revoke", &id, "--reason", "leaked", "--yes"]);
     assert!(text.contains("was revoked"), "{text}");

@@ -58,7 +58,7 @@ fn a_login_of_an_agent_stands_beside_that_of_the_administrator() {
     let nobody = says(&["whoami"], "");
     assert!(nobody.code == 1 && nobody.stderr.contains("toolgate profile use NAME`: admin"), "{}", nobody.all());
     assert_eq!(says(&["logout", "--all"], "").code, 0);
-    assert!(says(&["logout"], "").stderr.contains("nobody is logged in"));
+    assert!(says(&["logout"], "").stderr.contains("no login is saved"));
     assert!(!std::fs::read_to_string(path).unwrap().contains(gate.token()));
 }
 
@@ -94,7 +94,7 @@ fn a_hook_is_connected_to_the_gate_of_the_login_with_a_key_that_works() {
     assert_eq!(run(&["login", "--url", &gate.url(), "--profile", "hook"], &key).code, 0);
     let connected = run(&["connect", "cursor", "--yes"], "");
     assert_eq!(connected.code, 0, "{}", connected.all());
-    assert!(connected.stderr.contains(&format!("The hook asks {} as coder.", gate.url())), "{}", connected.all());
+    assert!(connected.stderr.contains(&format!("The hook uses {} as coder.", gate.url())), "{}", connected.all());
     let written = std::fs::read_to_string(&settings).unwrap();
     assert!(written.contains(&format!("hook cursor --url {} --profile hook || exit 2", gate.url())), "{written}");
 

@@ -99,7 +99,7 @@ fn what_is_no_gate_is_recognised() {
         command.env("TOOLGATE_TOKEN", "x").args(["vault", "list", "--url", &url]);
         let said = Said::of(command, "");
         server.join().unwrap();
-        assert!(said.code == 1 && said.stderr.contains("not as a Toolgate does"), "{}", said.stderr);
+        assert!(said.code == 1 && said.stderr.contains("not a response of a Toolgate gate"), "{}", said.stderr);
     }
 }
 
@@ -144,7 +144,7 @@ fn completions_and_help_are_there() {
         assert!(said.stdout.contains("credential"), "{shell}");
     }
     for (arguments, expected) in [
-        (&["--help"] as &[&str], "from nothing to a grant"),
+        (&["--help"] as &[&str], "from the first start to a grant"),
         (&["grant", "create", "--help"], "max_invocations_per_hour=100"),
         (&["--version"], env!("CARGO_PKG_VERSION")),
     ] {

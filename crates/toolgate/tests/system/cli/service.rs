@@ -98,10 +98,10 @@ fn a_fault_names_the_file_and_the_place_and_stops_everything() {
     let (good, name) = (good.to_str().unwrap(), bad.to_str().unwrap());
     for (text, words) in [
         (PAYMENTS.replace("path:", "pth:"), "`tools.charges.create.http.pth` is unknown"),
-        (PAYMENTS.replace("2024-01", "2024"), "`version` must be a text; put it in quotes"),
+        (PAYMENTS.replace("2024-01", "2024"), "`version` must be a string; put it in quotes"),
         (PAYMENTS.replace("version: 2024-01", "version: b\nversion: c"), "line 4"),
         (PAYMENTS.to_owned(), "payments 2024-01 is already in"),
-        (String::new(), "there is no definition in it"),
+        (String::new(), "no definition"),
         ("x".repeat(32 * 1024 * 1024 + 1), "longer than"),
     ] {
         std::fs::write(&bad, text).unwrap();

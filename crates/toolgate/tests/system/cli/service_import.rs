@@ -74,7 +74,7 @@ fn files_are_written_once_and_reports_in_full() {
         "note": "its body is image/png, which is not sent"});
     assert!(findings.contains(&operation), "{findings:#?}");
     let again = imports(&arguments, LIBRARY);
-    assert!(again.code == 1 && again.stderr.contains("it exists already"), "{}", again.all());
+    assert!(again.code == 1 && again.stderr.contains("already exists"), "{}", again.all());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_document_of_which_nothing_can_be_used_is_a_failure_with_a_reason() {
         ("swagger: '2.0'", "this is no OpenAPI document"),
         ("openapi: 3.2.0", "3.0 and 3.1 can be imported"),
         ("openapi: [", "standard input: "),
-        ("{\"openapi\": \"3.1.0\", \"openapi\": \"3.1.0\"}", "appears twice"),
+        ("{\"openapi\": \"3.1.0\", \"openapi\": \"3.1.0\"}", "duplicate key"),
         ("openapi: 3.1.0\ninfo: {title: a, version: b}", "none of its 0 operations can become a tool"),
     ] {
         let said = imports(&["-"], text);

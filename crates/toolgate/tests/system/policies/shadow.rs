@@ -102,7 +102,7 @@ fn a_promoted_rule_is_in_force_for_the_next_call(world: &World) {
     // The others only watch, as before.
     office.call("send", json!({"text": "hello"})).ok();
     let error = promote("no-lunch").refused(404, "POLICY_NOT_FOUND");
-    assert!(text(&error, "/message").contains("in force already"), "{error}");
+    assert!(text(&error, "/message").contains("already enforced"), "{error}");
     promote("no-dinner").refused(404, "POLICY_NOT_FOUND");
     // One that is written on one line with others is promoted too.
     promote("ask-about-mail").ok();
@@ -123,7 +123,7 @@ fn a_promotion_takes_the_rule_out_of_shadow_in_the_folder_too(world: &World) {
     // The folder and the gate say the same: nothing is left to apply.
     assert_eq!(terminal.reads(&["policy", "diff", "policies"]), "These are the policies of version 2.\n");
     let again = terminal.fails(&["policy", "promote", "no-lunch", "--write", "policies"]);
-    assert!(again.contains("no rule `no-lunch` is in shadow there"), "{again}");
+    assert!(again.contains("no rule `no-lunch` in shadow mode"), "{again}");
     assert_eq!(office.admin.get("/api/v1/policies").ok()["version"], 2);
     terminal.reads(&["policy", "promote", "ask-about-mail", "--write", "policies"]);
     assert_eq!(terminal.reads(&["policy", "diff", "policies"]), "These are the policies of version 3.\n");

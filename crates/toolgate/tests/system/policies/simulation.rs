@@ -195,7 +195,7 @@ fn a_draft_that_is_wrong_is_told_and_not_run(world: &World) {
     let terminal = Terminal::of(world, &office.admin);
     terminal.writes("rules.cedar", wrong);
     let said = terminal.fails(&["policy", "simulate", "policies"]);
-    assert!(said.contains("policies/rules.cedar:1: rule a: there is no action"), "{said}");
+    assert!(said.contains("policies/rules.cedar:1: rule a: unknown action"), "{said}");
 }
 
 fn a_simulation_can_be_followed_by_lines(world: &World) {

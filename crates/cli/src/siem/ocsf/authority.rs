@@ -1,0 +1,206 @@
+//! Changes of who may do what, in the classes of identity and access management: principals are accounts, a grant gives
+//! privileges to its agent, and everything else that is managed is an entity.
+
+use serde_json::{Map, Value, json};
+use toolgate_model::event::{
+    AgentCreated, AgentRemoved, AgentUpdated, CredentialCreated, CredentialExpired, CredentialRevoked,
+    CredentialRotated, Event, EventPayload, GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked,
+    GrantSuspended, KeyCreated, KeyRevoked, LedgerRollbackAccepted, PoliciesChanged, ServiceApplied, ServiceRemoved,
+    TenantCreated, VaultCreated, VaultDeleted, VaultRekeyed,
+};
+use toolgate_model::id::GrantId;
+use toolgate_model::principal::{PrincipalId, PrincipalKind};
+
+use super::class::{Activity, Class, Outcome, Severity};
+use super::{Mapped, object, present, value};
+
+const CREATE: Activity = Activity::new(1, "Create");
+const UPDATE: Activity = Activity::new(3, "Update");
+const DELETE: Activity = Activity::new(4, "Delete");
+const DEACTIVATE: Activity = Activity::new(11, "Deactivate");
+const SUSPEND: Activity = Activity::new(12, "Suspend");
+const RESUME: Activity = Activity::new(13, "Resume");
+const ACCOUNT_DELETE: Activity = Activity::new(6, "Delete");
+const ACCOUNT_UPDATE: Activity = Activity::other("Update");
+const ASSIGN: Activity = Activity::new(1, "Assign Privileges");
+const REVOKE: Activity = Activity::new(2, "Revoke Privileges");
+
+/// The line of an event about authority; `None` for any other event. Every payload is taken apart in full, so that a new
+/// field has to be placed here.
+pub fn map(event: &Event) -> Option<Mapped> {
+    Some(match &event.payload {
+        EventPayload::AgentCreated(AgentCreated { agent_id, kind, permissions }) => {
+            account(CREATE, agent_id, Some(*kind)).with([("permissions", value(permissions))])
+        }
+        EventPayload::AgentRemoved(AgentRemoved { agent_id, revoked_grants, revoked_keys }) => {
+            account(ACCOUNT_DELETE, agent_id, None)
+                .with([("revoked_grants", value(revoked_grants)), ("revoked_keys", value(revoked_keys))])
+        }
+        EventPayload::AgentUpdated(AgentUpdated { agent_id, changed, permissions, revision, scopes }) => {
+            account(ACCOUNT_UPDATE, agent_id, None).with([
+                ("changed", value(changed)),
+                ("permissions", value(permissions)),
+                ("revision", value(revision)),
+                ("scopes", value(scopes)),
+            ])
+        }
+        EventPayload::CredentialCreated(CredentialCreated { auth_type, credential_id, service, vault_id }) => {
+            entity(CREATE, "credential", credential_id).with([
+                ("auth_type", value(auth_type)),
+                ("service", value(service)),
+                ("vault_id", value(vault_id)),
+            ])
+        }
+        EventPayload::CredentialExpired(CredentialExpired { credential_id }) => {
+            entity(DEACTIVATE, "credential", credential_id)
+        }
+        EventPayload::CredentialRevoked(CredentialRevoked { affected_grants_count, credential_id, reason }) => {
+            entity(DELETE, "credential", credential_id)
+                .because(reason)
+                .with([("affected_grants_count", value(affected_grants_count))])
+        }
+        EventPayload::CredentialRotated(CredentialRotated { credential_id, rotated_by }) => {
+            entity(UPDATE, "credential", credential_id).with([("rotated_by", value(rotated_by))])
+        }
+        EventPayload::GrantCreated(GrantCreated { agent_id, credential_id, expires_at, grant_id, scopes }) => {
+            privileges(ASSIGN, *grant_id, Some(agent_id), Some(value(scopes)))
+                .with([("credential_id", value(credential_id)), ("expires_at", value(expires_at))])
+        }
+        EventPayload::GrantDelegated(GrantDelegated {
+            delegation_depth,
+            grant_id,
+            scopes,
+            source_grant_id,
+            target_agent_id,
+        }) => privileges(ASSIGN, *grant_id, Some(target_agent_id), Some(value(scopes)))
+            .with([("delegation_depth", value(delegation_depth)), ("source_grant_id", value(source_grant_id))]),
+        EventPayload::GrantExpired(GrantExpired { grant_id }) => {
+            privileges(REVOKE, *grant_id, event.agent.as_ref(), None)
+        }
+        EventPayload::GrantResumed(GrantResumed { grant_id }) => entity(RESUME, "grant", grant_id),
+        EventPayload::GrantRevoked(GrantRevoked { cascade_count, grant_id, reason }) => {
+            privileges(REVOKE, *grant_id, event.agent.as_ref(), None)
+                .with([("cascade_count", value(cascade_count)), ("reason", value(reason))])
+        }
+        EventPayload::GrantSuspended(GrantSuspended { grant_id, reason }) => {
+            entity(SUSPEND, "grant", grant_id).because(reason)
+        }
+        EventPayload::KeyCreated(KeyCreated { certificate, expires_at, key_id, principal_id }) => {
+            entity(CREATE, "key", key_id).with([
+                ("certificate", value(certificate)),
+                ("expires_at", value(expires_at)),
+                ("principal_id", value(principal_id)),
+            ])
+        }
+        EventPayload::KeyRevoked(KeyRevoked { key_id, principal_id }) => {
+            entity(DELETE, "key", key_id).with([("principal_id", value(principal_id))])
+        }
+        EventPayload::LedgerRollbackAccepted(rollback) => ledger(event, rollback),
+        EventPayload::PoliciesChanged(changed) => policies(event, changed),
+        EventPayload::ServiceApplied(ServiceApplied { digest, service, tools, version }) => {
+            versioned(UPDATE, service.as_str(), version.as_str())
+                .with([("digest", value(digest)), ("tools", value(tools))])
+        }
+        EventPayload::ServiceRemoved(ServiceRemoved { service, version }) => {
+            versioned(DELETE, service.as_str(), version.as_str())
+        }
+        EventPayload::TenantCreated(TenantCreated { tenant_id }) => entity(CREATE, "tenant", tenant_id),
+        EventPayload::VaultCreated(VaultCreated { owner_id, vault_id }) => {
+            entity(CREATE, "vault", vault_id).with([("owner_id", value(owner_id))])
+        }
+        EventPayload::VaultDeleted(VaultDeleted { revoked_credentials, revoked_grants, vault_id }) => {
+            entity(DELETE, "vault", vault_id)
+                .with([("revoked_credentials", value(revoked_credentials)), ("revoked_grants", value(revoked_grants))])
+        }
+        EventPayload::VaultRekeyed(VaultRekeyed { key_id, rewrapped }) => {
+            entity(UPDATE, "master key", key_id).with([("rewrapped", value(rewrapped))])
+        }
+        _ => return None,
+    })
+}
+
+fn account(activity: Activity, agent: &PrincipalId, kind: Option<PrincipalKind>) -> Mapped {
+    let mut user = object([("uid", value(agent))]);
+    if let Some(kind) = kind {
+        // OCSF tells persons from the rest; it has no number for an agent.
+        let (id, name) = if kind == PrincipalKind::User { (1, "User") } else { (99, kind.as_str()) };
+        user.extend(object([("type", json!(name)), ("type_id", json!(id))]));
+    }
+    mapped(Class::AccountChange, activity, object([("user", Value::Object(user))]))
+}
+
+fn entity(activity: Activity, kind: &str, uid: &impl ToString) -> Mapped {
+    let entity = json!({"type": kind, "uid": uid.to_string()});
+    mapped(Class::EntityManagement, activity, object([("entity", entity)]))
+}
+
+fn versioned(activity: Activity, service: &str, version: &str) -> Mapped {
+    let entity = json!({"type": "service", "uid": service, "version": version});
+    mapped(Class::EntityManagement, activity, object([("entity", entity)]))
+}
+
+/// The set of a tenant has no name of its own.
+fn policies(event: &Event, changed: &PoliciesChanged) -> Mapped {
+    let PoliciesChanged { change, digest, note, rules, shadowed, subject, version } = changed;
+    let entity = json!({"type": "policy set", "uid": event.tenant, "version": version.to_string()});
+    let mapped = mapped(Class::EntityManagement, UPDATE, object([("entity", entity)])).with([
+        ("change", value(change)),
+        ("digest", value(digest)),
+        ("rules", value(rules)),
+        ("shadowed", value(shadowed)),
+        ("subject", value(subject)),
+    ]);
+    match note {
+        Some(note) => mapped.because(note),
+        None => mapped,
+    }
+}
+
+/// The ledger has no name of its own; an older one brings back what was revoked.
+fn ledger(event: &Event, rollback: &LedgerRollbackAccepted) -> Mapped {
+    let LedgerRollbackAccepted { found_root, found_size, known_root, known_size, tenant_id } = rollback;
+    let entity = json!({"type": "ledger", "uid": event.tenant});
+    let mapped = mapped(Class::EntityManagement, UPDATE, object([("entity", entity)])).with([
+        ("found_root", value(found_root)),
+        ("found_size", value(found_size)),
+        ("known_root", value(known_root)),
+        ("known_size", value(known_size)),
+        ("tenant_id", value(tenant_id)),
+    ]);
+    Mapped { severity: Severity::High, ..mapped }
+}
+
+/// The class demands the privileges. Where a grant ends, its event does not list them again: the grant, by its id,
+/// stands for all that it gave.
+fn privileges(activity: Activity, grant: GrantId, agent: Option<&PrincipalId>, scopes: Option<Value>) -> Mapped {
+    let attributes = object([
+        ("privileges", scopes.unwrap_or_else(|| json!([grant]))),
+        ("resource", json!({"type": "grant", "uid": grant})),
+        ("user", json!({"uid": agent.map_or("unknown", PrincipalId::as_str), "type": "agent", "type_id": 99})),
+    ]);
+    mapped(Class::UserAccess, activity, attributes)
+}
+
+fn mapped(class: Class, activity: Activity, attributes: Map<String, Value>) -> Mapped {
+    Mapped {
+        class,
+        activity,
+        outcome: Outcome::Success,
+        severity: Severity::Informational,
+        attributes,
+        unmapped: Map::new(),
+    }
+}
+
+impl Mapped {
+    /// With these, which OCSF has no attribute for, as far as they are there.
+    pub(super) fn with<const N: usize>(mut self, unmapped: [(&str, Value); N]) -> Self {
+        self.unmapped.extend(present(unmapped));
+        self
+    }
+
+    fn because(mut self, reason: &str) -> Self {
+        self.attributes.insert("comment".to_owned(), json!(reason));
+        self
+    }
+}
