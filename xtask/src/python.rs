@@ -1,5 +1,6 @@
-//! Python packages that the tests run unmodified, in their own environment under `target/`: the official client of
-//! OpenIntent, schemathesis, which checks the OpenAPI document, and a client generator, which must understand it.
+//! Python packages that the tests run unmodified, in their own environment under `target/`: the official clients of
+//! OpenIntent and of the Model Context Protocol, schemathesis, which checks the OpenAPI document, and a client generator,
+//! which must understand it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,13 @@ use crate::process::{program, root, run};
 pub const VARIABLE: &str = "TOOLGATE_TEST_PYTHON";
 
 /// Hypothesis generates the requests of schemathesis: another version would generate others.
-const PACKAGES: [&str; 4] =
-    ["openintent==0.17.0", "schemathesis==4.32.5", "hypothesis==6.170.15", "openapi-python-client==0.29.1"];
+const PACKAGES: [&str; 5] = [
+    "openintent==0.17.0",
+    "schemathesis==4.32.5",
+    "hypothesis==6.170.15",
+    "openapi-python-client==0.29.1",
+    "mcp==2.3.0",
+];
 
 /// Creates the environment if it does not exist, and returns the path of its Python.
 pub fn prepare() -> Result<PathBuf, String> {

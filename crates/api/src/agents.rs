@@ -124,6 +124,9 @@ pub struct AgentRequest {
     /// Whether its calls that must wait for an approver are detached.
     #[serde(default)]
     pub detach_calls: bool,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    #[serde(default)]
+    pub progressive_discovery: bool,
 }
 
 impl RequestBody for AgentRequest {}
@@ -141,6 +144,7 @@ impl AgentRequest {
             tool_allowlist: None,
             labels: BTreeSet::new(),
             detach_calls: false,
+            progressive_discovery: false,
         }
     }
 }
@@ -155,6 +159,7 @@ impl From<AgentRequest> for PrincipalChanges {
             tool_allowlist: Some(request.tool_allowlist),
             labels: Some(request.labels),
             detach_calls: Some(request.detach_calls),
+            progressive_discovery: Some(request.progressive_discovery),
         }
     }
 }
@@ -187,6 +192,10 @@ pub struct AgentChanges {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub detach_calls: Option<bool>,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub progressive_discovery: Option<bool>,
 }
 
 impl RequestBody for AgentChanges {}
@@ -201,6 +210,7 @@ impl From<AgentChanges> for PrincipalChanges {
             tool_allowlist: changes.tool_allowlist,
             labels: changes.labels,
             detach_calls: changes.detach_calls,
+            progressive_discovery: changes.progressive_discovery,
         }
     }
 }
@@ -225,6 +235,8 @@ pub struct Agent {
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
     pub detach_calls: bool,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    pub progressive_discovery: bool,
     #[schemars(with = "Option<ToolAllowlist>")]
     pub tool_allowlist: Option<BTreeSet<ToolId>>,
     /// Counts its changes, from one.
@@ -245,6 +257,7 @@ impl From<Principal> for Agent {
             rate_limits: principal.rate_limits,
             labels: principal.labels,
             detach_calls: principal.detach_calls,
+            progressive_discovery: principal.progressive_discovery,
             tool_allowlist: principal.tool_allowlist,
             revision: principal.revision,
             created_at: principal.created_at,

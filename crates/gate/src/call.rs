@@ -21,6 +21,7 @@ use crate::request_context::in_current_request;
 pub use self::admit::{Admitted, CallCredential};
 pub use self::conformance::{Conformance, ConformanceCall};
 pub use self::denial::Denial;
+pub use self::detached::pickup::{Repeated, call_digest};
 pub use self::detached::{DetachedReader, DetachedView, Follower};
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalPermit};

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use toolgate_model::checkpoint::SigningKey;
+use toolgate_model::continuation::Continuations;
 use toolgate_model::id::ProcessId;
 
 use crate::authority::{
@@ -69,6 +70,7 @@ pub struct Gate {
     pub streams: Arc<EventStreams>,
     pub maintenance: Arc<Maintenance>,
     pub conformance: Arc<Conformance>,
+    pub continuations: Continuations,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -85,6 +87,7 @@ impl Gate {
             detached_runs: Runs::default(),
             authenticator,
         };
+        let continuations = Continuations::new(&audit_key);
         let pipeline = Arc::new(Pipeline::new(&ports, &shared));
         let administration = Arc::new(Administration::new(&ports, &shared));
         let detached = DetachedReader::new(&ports, &shared, Arc::clone(&administration));
@@ -98,6 +101,7 @@ impl Gate {
             streams: Arc::new(EventStreams::new(&ports, &shared)),
             maintenance: Arc::new(Maintenance::new(&ports, &shared, audit_key)),
             conformance: Arc::new(conformance),
+            continuations,
             clock: Arc::clone(&ports.clock),
             authenticator: shared.authenticator,
             audit: shared.audit,

@@ -13,6 +13,7 @@ pub mod checkpoint;
 pub mod connection;
 pub mod constraint;
 pub mod context;
+pub mod continuation;
 pub mod credential;
 pub mod descriptor;
 pub mod event;

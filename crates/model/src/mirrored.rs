@@ -97,7 +97,8 @@ mod tests {
             "page": {"type": "object", "properties": {"size": {"type": "integer", "x-mcp-header": "Size"}}},
             "other": {"type": "string"}
         }});
-        let found = Mirrored::of_schema(&schema);
+        let mut found = Mirrored::of_schema(&schema);
+        found.sort_by(|one, other| one.path.cmp(&other.path));
         let named: Vec<_> = found.iter().map(|one| (one.path.join("."), one.header.as_str())).collect();
         assert_eq!(named, [("page.size".to_owned(), "size"), ("region".to_owned(), "region")]);
         let arguments = json!({"region": "eu", "page": {"size": 42}});

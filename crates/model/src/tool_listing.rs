@@ -15,9 +15,9 @@ pub fn listing(alias: &ToolAlias, definition: &ToolDefinition, results_are_check
     if let Some(title) = &definition.title {
         listed.insert("title".to_owned(), json!(title));
     }
-    if let Some(description) = &definition.description {
-        listed.insert("description".to_owned(), json!(description));
-    }
+    // Some clients refuse a tool without a description.
+    let without = || format!("{alias} (no description was given)");
+    listed.insert("description".to_owned(), json!(definition.description.clone().unwrap_or_else(without)));
     listed.insert("inputSchema".to_owned(), Value::Object(input_schema(definition)));
     let returns = definition.returns.as_ref().filter(|returns| results_are_checked && returns.is_object());
     if let Some(returns) = returns {
@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn a_tool_of_which_nothing_is_known_is_listed_as_dangerous_and_takes_anything() {
         let expected = json!({
-            "name": "mail_list", "inputSchema": {"type": "object"},
+            "name": "mail_list", "description": "mail_list (no description was given)",
+            "inputSchema": {"type": "object"},
             "annotations": {
                 "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true
             }

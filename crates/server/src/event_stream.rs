@@ -32,7 +32,7 @@ pub(crate) trait Following: Send + 'static {
     type Page: Send;
 
     /// The permission to see more; a caller that gains or loses it must reconnect for another view.
-    const SEES_MORE: Permission;
+    const SEES_MORE: Option<Permission>;
 
     /// The next events that the caller may see, without advancing; `None` if there are none yet.
     fn page(&self, app: &App, caller: &Caller) -> impl Future<Output = Result<Option<Self::Page>, Refusal>> + Send;
@@ -136,7 +136,7 @@ impl<F: Following> Streaming<F> {
     async fn shown(&mut self, page: F::Page) -> Result<Option<Vec<Event>>, Refusal> {
         // INVARIANT: checked after the events were read, so that none from after the end of a key is ever sent.
         let now = self.app.gate.authenticator.identify_again(&self.caller).await?;
-        let same_view = now.may(F::SEES_MORE) == self.caller.may(F::SEES_MORE);
+        let same_view = F::SEES_MORE.is_none_or(|permission| now.may(permission) == self.caller.may(permission));
         self.caller = now;
         if !same_view {
             return Ok(None);

@@ -169,6 +169,24 @@ impl EventKind {
         Self::APPROVAL.into_iter().chain(others)
     }
 
+    /// What the tools that somebody may call depend on.
+    pub const CATALOG: [Self; 14] = [
+        Self::AgentRemoved,
+        Self::AgentUpdated,
+        Self::CredentialCreated,
+        Self::CredentialExpired,
+        Self::CredentialRevoked,
+        Self::CredentialRotated,
+        Self::GrantCreated,
+        Self::GrantDelegated,
+        Self::GrantExpired,
+        Self::GrantResumed,
+        Self::GrantRevoked,
+        Self::GrantSuspended,
+        Self::ServiceApplied,
+        Self::ServiceRemoved,
+    ];
+
     /// Parses [`EventKind::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == text)

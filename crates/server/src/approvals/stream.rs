@@ -54,7 +54,7 @@ struct Changes {
 impl Following for Changes {
     type Page = Vec<LoggedEvent>;
 
-    const SEES_MORE: Permission = Permission::DecideApprovals;
+    const SEES_MORE: Option<Permission> = Some(Permission::DecideApprovals);
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<Vec<LoggedEvent>>, Refusal> {
         let found = app.gate.approvals.approval_events(caller, self.after, PAGE, Freshness::Recent).await?;

@@ -20,8 +20,8 @@ use super::client::{self, Capabilities};
 use super::era::{Era, LegacyVersion};
 use super::message::{self, Message, Params, RequestId};
 use super::reply::{Reply, RpcError, forbidden, only_post, refused};
-use super::sessions::{Known, SessionId};
-use super::{discover, headers, list, origin, tasks};
+use super::sessions::{Known, Owner, SessionId};
+use super::{discover, forward, headers, list, listen, origin, tasks};
 use crate::body::{self, Nothing};
 use crate::limiter::BodyShare;
 use crate::router::App;
@@ -42,12 +42,19 @@ pub(super) async fn post(State(app): State<Arc<App>>, request: Request) -> Respo
 
 pub(super) async fn get(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    match admitted(&app, parts, Freshness::Newest).await {
-        Ok((_, caller, _)) => {
-            let _ = caller;
-            only_post()
-        }
-        Err(response) => *response,
+    let (parts, caller, _) = match admitted(&app, parts, Freshness::Newest).await {
+        Ok(admitted) => admitted,
+        Err(response) => return *response,
+    };
+    let Some(session) = session_id(&parts.headers).filter(|_| !Era::of_headers(&parts.headers).is_modern()) else {
+        return only_post();
+    };
+    if !accepted::names(&parts.headers, EVENT_STREAM) {
+        return RpcError::invalid_request("accept text/event-stream").with_status(StatusCode::NOT_ACCEPTABLE, None);
+    }
+    match session.ok().and_then(|id| app.mcp.sessions.open_stream(&owner(&caller), id)) {
+        Some(stream) => listen::follow(app, caller, stream).await,
+        None => no_session(None),
     }
 }
 
@@ -58,7 +65,7 @@ pub(super) async fn delete(State(app): State<Arc<App>>, request: Request) -> Res
         Err(response) => return *response,
     };
     match session_id(&parts.headers) {
-        Some(Ok(id)) if app.mcp.sessions.close(&caller, id) => StatusCode::NO_CONTENT.into_response(),
+        Some(Ok(id)) if app.mcp.sessions.close(&owner(&caller), id) => StatusCode::NO_CONTENT.into_response(),
         Some(_) => no_session(None),
         None => only_post(),
     }
@@ -103,7 +110,7 @@ async fn respond(app: Arc<App>, request: Request, presence: Presence) -> Respons
             Era::Modern => RpcError::invalid_request("this server sends no requests").response(Era::Modern, None),
             Era::Legacy(_) => StatusCode::ACCEPTED.into_response(),
         },
-        Err((id, error)) => error.response(Era::of_headers(&incoming.headers), id.as_ref()),
+        Err(unreadable) => unreadable.error.response(Era::of_headers(&incoming.headers), unreadable.id.as_ref()),
     }
 }
 
@@ -130,16 +137,16 @@ impl Incoming {
                 responded(Era::Modern, &id, reply)
             }
             Era::Legacy(version) if method == "initialize" => self.initialize(version, &id, params),
-            Era::Legacy(version) => self.in_session(version, id, method, params).await,
+            Era::Legacy(_) => self.in_session(id, method, params).await,
         }
     }
 
-    async fn in_session(self, version: LegacyVersion, id: RequestId, method: &str, params: Params) -> Response {
+    async fn in_session(self, id: RequestId, method: &str, params: Params) -> Response {
         let (session, known) = match self.session() {
             Ok(found) => found,
             Err(response) => return *response,
         };
-        let era = Era::Legacy(version.max(known.version));
+        let era = Era::Legacy(known.version);
         let app = Arc::clone(&self.app);
         let mut context = self.context(era, id.clone(), known.capabilities, &params);
         context.presence = app.mcp.sessions.begin_call(session, &id, &context.presence);
@@ -157,7 +164,7 @@ impl Incoming {
         };
         let capabilities = Capabilities::of(params.get("capabilities"));
         let known = Known { version, capabilities };
-        let session = match self.app.mcp.sessions.open(&self.caller, known) {
+        let session = match self.app.mcp.sessions.open(&owner(&self.caller), known) {
             Ok(session) => session,
             Err(refusal) => return refused(&refusal),
         };
@@ -188,7 +195,7 @@ impl Incoming {
             let reason = "Mcp-Session-Id is missing: open a session with `initialize` first";
             return Err(Box::new(RpcError::invalid_request(reason).with_status(StatusCode::BAD_REQUEST, None)));
         };
-        let found = named.ok().and_then(|id| Some((id, self.app.mcp.sessions.find(&self.caller, id)?)));
+        let found = named.ok().and_then(|id| Some((id, self.app.mcp.sessions.find(&owner(&self.caller), id)?)));
         found.ok_or_else(|| Box::new(no_session(None)))
     }
 
@@ -224,10 +231,11 @@ async fn modern(mut context: Context, method: &str, mut params: Params) -> Resul
     }
     match method {
         "tools/list" => list::tools(&context.app, &context.caller, context.era, &mut params).await,
+        "subscriptions/listen" => listen::subscribe(context, params).await,
         "tasks/get" => tasks::get(&context, params).await,
         "tasks/update" => tasks::update(&context, params).await,
         "tasks/cancel" => tasks::cancel(&context, params).await,
-        _ => Err(RpcError::unknown_method()),
+        other => forwarded(&context, other, params).await,
     }
 }
 
@@ -241,8 +249,13 @@ async fn legacy(mut context: Context, method: &str, mut params: Params) -> Resul
     }
     match method {
         "tools/list" => list::tools(&context.app, &context.caller, context.era, &mut params).await,
-        _ => Err(RpcError::unknown_method()),
+        other => forwarded(&context, other, params).await,
     }
+}
+
+/// The methods that mounted servers answer.
+async fn forwarded(context: &Context, method: &str, params: Params) -> Result<Reply, RpcError> {
+    forward::method(context, method, params).await.unwrap_or_else(|| Err(RpcError::unknown_method()))
 }
 
 impl Context {
@@ -252,6 +265,10 @@ impl Context {
         self.caller = caller.map_err(|refusal| RpcError::of_refusal(&refusal))?;
         Ok(())
     }
+}
+
+fn owner(caller: &Caller) -> Owner {
+    (caller.tenant().clone(), caller.id().clone())
 }
 
 /// The session that the headers name; `None` where they name none.

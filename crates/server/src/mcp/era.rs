@@ -14,7 +14,7 @@ pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The versions in which a client opens a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegacyVersion {
     V2025_03_26,
     V2025_06_18,

@@ -15,17 +15,37 @@ use toolgate_model::id::InvocationId;
 
 use super::call::Context;
 use super::reply::{Reply, RpcError, completed, message};
-use super::{result, sse, tasks};
+use super::{interruption, result, sse, tasks};
 use crate::shutdown::Phase;
 
 /// How often a client hears that its call still waits.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The response to a call that goes on without its connection.
-pub(super) async fn reply(context: Context, id: InvocationId) -> Result<Reply, RpcError> {
+/// The response to a call that goes on without its connection. One with a digest may be interrupted for the user of its
+/// client.
+pub(super) async fn reply(context: Context, id: InvocationId, digest: Option<String>) -> Result<Reply, RpcError> {
     if context.capabilities.follows_tasks {
         return tasks::created(&context, id).await;
     }
+    if let Some(digest) = digest {
+        let interrupted = interruption::interrupted(&context, id, &digest).await;
+        if let Some(members) = interrupted.map_err(|refusal| RpcError::of_refusal(&refusal))? {
+            return Ok(Reply::Result(members));
+        }
+    }
+    held(context, id).await
+}
+
+/// The response to a call that goes on after an interruption.
+pub(super) async fn go_on(context: Context, id: InvocationId, is_declined: bool) -> Result<Reply, RpcError> {
+    if is_declined {
+        let cancelled = context.app.gate.detached.cancel_detached(&context.caller, id).await;
+        return context.outcome(id, cancelled).await.map(Reply::Result);
+    }
+    held(context, id).await
+}
+
+async fn held(context: Context, id: InvocationId) -> Result<Reply, RpcError> {
     if context.takes_stream && context.progress_token.is_some() {
         return Ok(Reply::Whole(Box::new(streamed(context, id))));
     }

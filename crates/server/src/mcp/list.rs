@@ -9,6 +9,7 @@ use toolgate_model::tool_alias;
 
 use super::era::Era;
 use super::message::Params;
+use super::progressive;
 use super::reply::{Reply, RpcError, SERVER_INFO, server_info};
 use crate::router::App;
 
@@ -29,28 +30,33 @@ pub(super) async fn tools(app: &App, caller: &Caller, era: Era, params: &mut Par
     if after.as_deref().is_some_and(|after| tool_alias::read(after).is_none()) {
         return Err(RpcError::invalid_params("`params.cursor` is not one that a list gave"));
     }
+    if progressive::is_on(caller) {
+        let listings = progressive::listings().map(|listing| listing.to_string());
+        return Ok(Reply::Written(written(listings.iter().map(String::as_str), None, era)));
+    }
     let tools = visible(app, caller).await.map_err(|refusal| RpcError::of_refusal(&refusal))?;
     let start = after.map_or(0, |after| tools.partition_point(|tool| tool.alias().as_str() <= after.as_str()));
     let rest = tools.get(start..).unwrap_or_default();
-    Ok(Reply::Written(written(rest, era)))
+    let page = rest.get(..PAGE).unwrap_or(rest);
+    let next = page.last().filter(|_| rest.len() > page.len()).map(|last| last.alias().as_str());
+    Ok(Reply::Written(written(page.iter().map(|tool| tool.listing()), next, era)))
 }
 
 /// One page. The text of each tool is there already: a list is put together, not built.
-fn written(tools: &[Arc<Tool>], era: Era) -> String {
-    let page = tools.get(..PAGE).unwrap_or(tools);
-    let length: usize = page.iter().map(|tool| tool.listing().len() + 1).sum();
+fn written<'a>(page: impl Iterator<Item = &'a str> + Clone, next: Option<&str>, era: Era) -> String {
+    let length: usize = page.clone().map(|listing| listing.len() + 1).sum();
     let mut text = String::with_capacity(length + 256);
     text.push_str("{\"tools\":[");
-    for (number, tool) in page.iter().enumerate() {
+    for (number, listing) in page.enumerate() {
         if number > 0 {
             text.push(',');
         }
-        text.push_str(tool.listing());
+        text.push_str(listing);
     }
     text.push(']');
-    if let Some(last) = page.last().filter(|_| tools.len() > page.len()) {
+    if let Some(next) = next {
         // INVARIANT: an alias needs no escaping.
-        text.push_str(&format!(",\"nextCursor\":\"{}\"", last.alias()));
+        text.push_str(&format!(",\"nextCursor\":\"{next}\""));
     }
     if era.is_modern() {
         text.push_str(&format!(

@@ -91,34 +91,45 @@ impl Params {
     }
 }
 
-/// Reads a message. An error comes with the id that its response repeats, where that could be read.
-pub(super) fn read(bytes: &[u8]) -> Result<Message, (Option<RequestId>, RpcError)> {
-    let value = strict_json::parse(bytes).map_err(|error| (None, RpcError::parse(error.to_string())))?;
+/// Why a message was refused, with the id that the response repeats, where that could be read.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unreadable {
+    pub(super) id: Option<RequestId>,
+    pub(super) error: RpcError,
+}
+
+fn unreadable(id: Option<RequestId>, error: RpcError) -> Box<Unreadable> {
+    Box::new(Unreadable { id, error })
+}
+
+/// Reads a message.
+pub(super) fn read(bytes: &[u8]) -> Result<Message, Box<Unreadable>> {
+    let value = strict_json::parse(bytes).map_err(|error| unreadable(None, RpcError::parse(error.to_string())))?;
     let mut members = match value {
         Value::Object(members) => members,
         Value::Array(_) => {
             let reason = "batches are not taken: send one message in one request";
-            return Err((None, RpcError::invalid_request(reason)));
+            return Err(unreadable(None, RpcError::invalid_request(reason)));
         }
-        _ => return Err((None, RpcError::invalid_request("a message must be an object"))),
+        _ => return Err(unreadable(None, RpcError::invalid_request("a message must be an object"))),
     };
     let id = match members.remove("id") {
         None => None,
         Some(id) if id.is_string() || id.is_i64() || id.is_u64() => Some(RequestId(id)),
-        Some(_) => return Err((None, RpcError::invalid_request("`id` must be a string or an integer"))),
+        Some(_) => return Err(unreadable(None, RpcError::invalid_request("`id` must be a string or an integer"))),
     };
     if members.get("jsonrpc") != Some(&Value::from("2.0")) {
-        return Err((id, RpcError::invalid_request("`jsonrpc` must be \"2.0\"")));
+        return Err(unreadable(id, RpcError::invalid_request("`jsonrpc` must be \"2.0\"")));
     }
     let method = match members.remove("method") {
         Some(Value::String(method)) => method,
         None if members.contains_key("result") || members.contains_key("error") => return Ok(Message::Response),
-        _ => return Err((id, RpcError::invalid_request("`method` must be a string"))),
+        _ => return Err(unreadable(id, RpcError::invalid_request("`method` must be a string"))),
     };
     match (Params::of(members.remove("params")), id) {
         (Ok(params), Some(id)) => Ok(Message::Request { id, method, params }),
         (Ok(params), None) => Ok(Message::Notification { method, params }),
-        (Err(error), id) => Err((id, error)),
+        (Err(error), id) => Err(unreadable(id, error)),
     }
 }
 
@@ -129,7 +140,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> (Option<Value>, i64) {
-        let (id, error) = read(text.as_bytes()).unwrap_err();
+        let Unreadable { id, error } = *read(text.as_bytes()).unwrap_err();
         (id.map(|RequestId(id)| id), error.code)
     }
 

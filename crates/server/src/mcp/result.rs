@@ -75,6 +75,27 @@ fn wrapped(result: Option<Value>, failure: Option<&str>) -> Map<String, Value> {
     members
 }
 
+/// A result that is not one of a tool, as text and as it is.
+pub(super) fn structured(value: Value) -> Map<String, Value> {
+    wrapped(Some(value), None)
+}
+
+/// What became of a call whose result would be the response itself.
+pub(super) fn failure(outcome: Result<CallResult, Denial>) -> RpcError {
+    let (message, code, invocation) = match outcome {
+        Ok(result) => {
+            let error = result.outcome.error;
+            let (message, code) = error.map(|error| (error.message, error.code)).unwrap_or_default();
+            (message, code, Some(result.invocation))
+        }
+        Err(denial) => {
+            let refusal = denial.refusal;
+            (refusal.reason().to_owned(), refusal.code().as_str().to_owned(), denial.invocation)
+        }
+    };
+    RpcError { data: Some(json!({"code": code, "invocation_id": invocation})), ..RpcError::internal(message) }
+}
+
 fn of_denial(denial: &Denial) -> Map<String, Value> {
     let mut members = error_result(denial.refusal.reason());
     note(&mut members, denial.invocation, Some(denial.refusal.code().as_str()));

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use toolgate_gate::Caller;
 use toolgate_gate::call::{Presence, Waiting};
 use toolgate_gate::ports::clock::Clock;
 use toolgate_gate::ports::entropy::random;
@@ -18,32 +17,54 @@ use super::client::Capabilities;
 use super::era::LegacyVersion;
 use super::message::RequestId;
 
+#[cfg(test)]
+mod tests;
+
 /// The sessions of this gate.
 pub(super) struct Sessions {
     clock: Arc<dyn Clock>,
     most: usize,
     most_of_principal: usize,
     idle: Duration,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
     open: HashMap<SessionId, Session>,
     /// The ids of each principal's sessions.
-    of_principal: HashMap<(TenantId, PrincipalId), Vec<SessionId>>,
+    of_principal: HashMap<Owner, Vec<SessionId>>,
 }
+
+/// The principal that opened a session.
+pub(super) type Owner = (TenantId, PrincipalId);
 
 /// The id of a session: unpredictable, written as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SessionId(u128);
 
 struct Session {
-    owner: (TenantId, PrincipalId),
+    owner: Owner,
     known: Known,
     used: Timestamp,
     /// The calls in flight that the client may cancel, each with what ends it.
     calls: Vec<(RequestId, Waiting)>,
+    streams: usize,
+}
+
+/// An open stream of a session, which does not end meanwhile.
+pub(super) struct OpenStream {
+    state: Arc<Mutex<State>>,
+    session: SessionId,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = state.open.get_mut(&self.session) {
+            session.streams -= 1;
+        }
+    }
 }
 
 /// What is known of a client since it opened its session.
@@ -73,19 +94,18 @@ impl Sessions {
             most: settings.sessions,
             most_of_principal: settings.sessions_of_principal,
             idle: settings.session_idle,
-            state: Mutex::default(),
+            state: Arc::default(),
         }
     }
 
     /// Opens a session. Where there is no room, the one that was not used for the longest time ends: of the same principal
     /// first, so that nobody ends the sessions of others by opening many.
-    pub(super) fn open(&self, caller: &Caller, known: Known) -> Result<SessionId, Refusal> {
+    pub(super) fn open(&self, owner: &Owner, known: Known) -> Result<SessionId, Refusal> {
         let id = SessionId(u128::from_be_bytes(random()?));
-        let owner = (caller.tenant().clone(), caller.id().clone());
         let now = self.clock.now();
         let mut state = self.state();
-        if state.of_principal.get(&owner).is_some_and(|own| own.len() >= self.most_of_principal) {
-            let oldest = state.of_principal.get(&owner).into_iter().flatten();
+        if state.of_principal.get(owner).is_some_and(|own| own.len() >= self.most_of_principal) {
+            let oldest = state.of_principal.get(owner).into_iter().flatten();
             let oldest = oldest.min_by_key(|id| state.open.get(*id).map(|session| session.used)).copied();
             oldest.into_iter().for_each(|oldest| state.end(oldest));
         }
@@ -97,15 +117,15 @@ impl Sessions {
             oldest.into_iter().for_each(|oldest| state.end(oldest));
         }
         state.of_principal.entry(owner.clone()).or_default().push(id);
-        state.open.insert(id, Session { owner, known, used: now, calls: Vec::new() });
+        state.open.insert(id, Session { owner: owner.clone(), known, used: now, calls: Vec::new(), streams: 0 });
         Ok(id)
     }
 
     /// The session of this id, if it is the caller's and is not over. It counts as used.
-    pub(super) fn find(&self, caller: &Caller, id: SessionId) -> Option<Known> {
+    pub(super) fn find(&self, owner: &Owner, id: SessionId) -> Option<Known> {
         let now = self.clock.now();
         let mut state = self.state();
-        let session = state.open.get_mut(&id).filter(|session| session.is_of(caller))?;
+        let session = state.open.get_mut(&id).filter(|session| session.owner == *owner)?;
         if self.is_over(session, now) {
             state.end(id);
             return None;
@@ -114,10 +134,17 @@ impl Sessions {
         Some(session.known)
     }
 
+    /// Opens a stream of a session of the caller's; `None` where there is no such session.
+    pub(super) fn open_stream(&self, owner: &Owner, id: SessionId) -> Option<OpenStream> {
+        self.find(owner, id)?;
+        self.state().open.get_mut(&id)?.streams += 1;
+        Some(OpenStream { state: Arc::clone(&self.state), session: id })
+    }
+
     /// Ends a session of the caller's; false where there is none.
-    pub(super) fn close(&self, caller: &Caller, id: SessionId) -> bool {
+    pub(super) fn close(&self, owner: &Owner, id: SessionId) -> bool {
         let mut state = self.state();
-        let is_own = state.open.get(&id).is_some_and(|session| session.is_of(caller));
+        let is_own = state.open.get(&id).is_some_and(|session| session.owner == *owner);
         if is_own {
             state.end(id);
         }
@@ -142,17 +169,11 @@ impl Sessions {
     }
 
     fn is_over(&self, session: &Session, now: Timestamp) -> bool {
-        session.calls.is_empty() && session.used.plus(self.idle) <= now
+        session.calls.is_empty() && session.streams == 0 && session.used.plus(self.idle) <= now
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Session {
-    fn is_of(&self, caller: &Caller) -> bool {
-        (&self.owner.0, &self.owner.1) == (caller.tenant(), caller.id())
     }
 }
 

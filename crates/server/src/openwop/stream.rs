@@ -29,7 +29,7 @@ pub(super) async fn open(app: Arc<App>, caller: Caller, mut reading: Reading) ->
 impl Following for Reading {
     type Page = Events;
 
-    const SEES_MORE: Permission = Permission::ReadAudit;
+    const SEES_MORE: Option<Permission> = Some(Permission::ReadAudit);
 
     async fn page(&self, app: &App, caller: &Caller) -> Result<Option<Events>, Refusal> {
         let found = Reading::page(self, app, caller, PAGE, Freshness::Recent).await?;

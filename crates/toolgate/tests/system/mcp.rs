@@ -6,8 +6,12 @@ use crate::world::{Actor, Reply, merged};
 
 mod approvals;
 mod hostile;
+mod interruption;
 mod legacy;
 mod modern;
+mod official_client;
+mod progressive;
+mod streams;
 
 /// The modern version.
 const VERSION: &str = "2026-07-28";

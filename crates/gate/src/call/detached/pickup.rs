@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_model::canonical::to_canonical;
 use toolgate_model::id::InvocationId;
@@ -37,6 +38,15 @@ struct Known {
     by_digest: HashMap<String, InvocationId>,
 }
 
+/// What came of a call that may be the repetition of another one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Repeated {
+    /// It is one of its own.
+    New(Invoked),
+    /// It is this one.
+    Known(InvocationId),
+}
+
 impl Pickups {
     fn state(&self) -> MutexGuard<'_, HashMap<TenantId, HashMap<PrincipalId, Known>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -46,20 +56,17 @@ impl Pickups {
 impl Pipeline {
     /// Makes a call that never waits for an approver on its connection, or picks up the same call of the same caller that
     /// was detached before.
-    pub async fn invoke_or_pick_up(
-        self: &Arc<Self>,
-        caller: Caller,
-        mut request: CallRequest,
-    ) -> Result<Invoked, Denial> {
+    pub async fn invoke_or_pick_up(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Repeated, Denial> {
         let known = self.known_pickups(&caller).await.map_err(Denial::unrecorded)?;
         if known {
-            let parameters = Value::Object(std::mem::take(&mut request.parameters));
-            let digest = digest(&request.tool, &parameters);
+            let digest = call_digest(&request.tool, &request.parameters);
             if let Some(id) = self.pickup(&caller, &digest) {
-                return Ok(Invoked::Detached(id));
-            }
-            if let Value::Object(parameters) = parameters {
-                request.parameters = parameters;
+                let found = self.detached_calls.detached_call(caller.tenant(), id).await;
+                match found.map_err(Denial::unrecorded)? {
+                    Some(_) => return Ok(Repeated::Known(id)),
+                    // Its result was kept long enough, or was fetched elsewhere.
+                    None => self.forget_pickup(&caller, id),
+                }
             }
         }
         let options = CallOptions { may_detach: true, detaching: Detaching::ToBePickedUp, ..CallOptions::default() };
@@ -67,15 +74,19 @@ impl Pipeline {
         if let Invoked::Detached(id) = &invoked {
             self.note_pickup(&caller, *id).await;
         }
-        Ok(invoked)
+        Ok(Repeated::New(invoked))
     }
 
     /// Forgets a call whose result the caller has got: the same call is a new one from here on.
     pub async fn picked_up(&self, caller: &Caller, id: InvocationId) -> Result<(), Refusal> {
+        self.forget_pickup(caller, id);
+        self.detached_calls.forget_outcome(caller.tenant(), id).await.map(drop)
+    }
+
+    fn forget_pickup(&self, caller: &Caller, id: InvocationId) {
         if let Some(known) = self.pickups.state().get_mut(caller.tenant()).and_then(|of| of.get_mut(caller.id())) {
             known.by_digest.retain(|_, call| *call != id);
         }
-        self.detached_calls.forget_outcome(caller.tenant(), id).await.map(drop)
     }
 
     /// Whether there is anything that the caller can pick up, after a look at the ledger where that is due.
@@ -83,10 +94,10 @@ impl Pipeline {
         let now = self.clock.now();
         let is_shared = self.approvals.shares_approvals();
         let is_recent = |known: &Known| !is_shared || (known.read_at <= now && now < known.read_at.plus(SHARED_FOR));
-        if let Some(known) = self.pickups.state().get(caller.tenant()).and_then(|of| of.get(caller.id())) {
-            if is_recent(known) {
-                return Ok(!known.by_digest.is_empty());
-            }
+        if let Some(known) = self.pickups.state().get(caller.tenant()).and_then(|of| of.get(caller.id()))
+            && is_recent(known)
+        {
+            return Ok(!known.by_digest.is_empty());
         }
         let page = PageRequest::first(PageRequest::LIMIT);
         let found = self.detached_calls.detached_calls(caller.tenant(), Some(caller.id()), page).await?;
@@ -115,21 +126,15 @@ impl Pipeline {
     }
 }
 
-impl Refusal {
-    /// Whether it says that a detached call has no result to be picked up any more.
-    pub fn is_result_gone(&self) -> bool {
-        matches!(self.code(), Code::ResultGone | Code::InvocationNotFound)
-    }
-}
-
 /// The idempotency key of a call of this tool with these parameters: never the same twice.
 pub(in crate::call) fn key(tool: &str, parameters: &Value) -> Result<IdempotencyKey, Refusal> {
     let number = u64::from_be_bytes(random()?);
-    let key = format!("{PREFIX}{}-{number:016x}", digest(tool, parameters));
+    let key = format!("{PREFIX}{}-{number:016x}", call_digest(tool, parameters));
     IdempotencyKey::parse(&key).map_err(|error| Refusal::new(Code::Internal, error.to_string()))
 }
 
-fn digest(tool: &str, parameters: &Value) -> String {
+/// The same for the same call: tool and canonical parameters.
+pub fn call_digest(tool: &str, parameters: &impl Serialize) -> String {
     let mut hex = sha256(&to_canonical(&json!({"tool": tool, "parameters": parameters}))).to_hex();
     hex.truncate(DIGITS);
     hex

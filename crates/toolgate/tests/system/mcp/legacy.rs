@@ -21,7 +21,7 @@ impl Actor {
     }
 
     /// Opens a session.
-    fn opens_session(&self) -> String {
+    pub(super) fn opens_session(&self) -> String {
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let reply = self.post("/mcp", &request("initialize", params));
