@@ -22,6 +22,7 @@ use toolgate_model::service::McpMapping;
 use self::http::Endpoint;
 use self::listing::{Listing, Peer};
 use self::message::Request;
+use self::reporter::Reporter;
 use self::result::{Raw, conclude, malformed};
 use self::servers::{HttpPeer, ServerKey, Servers};
 use self::stdio::{ProcessPeer, Processes};
@@ -40,6 +41,7 @@ mod http;
 mod inspection;
 mod listing;
 mod message;
+mod reporter;
 mod result;
 mod servers;
 mod stdio;
@@ -125,6 +127,8 @@ impl McpMounts {
         };
         let mut redactor = access.redactor;
         let (invocation, hosts) = (call.invocation(), call.allowed_hosts());
+        let sink = |progress| call.report(progress);
+        let reporter = Reporter::new(&sink);
         let pool = used.credential.id.into();
         let endpoint = Endpoint {
             client: &self.client,
@@ -142,9 +146,11 @@ impl McpMounts {
             material: &access.material,
             renewal: access.renewal,
             traced: call.traced(),
+            reporter: Some(&reporter).filter(|_| call.is_observed()),
         };
         let server = self.servers.of(&ServerKey { tenant: invocation.tenant.clone(), url: url.to_string(), pool });
         let mut request = Request::rendered(mapping, Cow::Borrowed(&body.bytes), call.parameters());
+        request.observed = call.is_observed();
         request.marked = call.definition().parameters.as_ref().map(|schema| (schema, call.parameters()));
         let ids = || self.next_id();
         let mut peer = HttpPeer {
@@ -173,6 +179,8 @@ impl McpMounts {
         let invocation = call.invocation();
         let service = invocation.service.as_ref().map(ServiceName::as_str).unwrap_or_default();
         let ids = || self.next_id();
+        let sink = |progress| call.report(progress);
+        let reporter = Reporter::new(&sink);
         let starting = self.processes.of(
             (&invocation.tenant, service, Some(&invocation.agent)),
             (Some(used.credential), &access.material),
@@ -181,12 +189,14 @@ impl McpMounts {
         );
         let raw = match starting.await {
             Ok(process) => {
-                let request = Request::rendered(mapping, Cow::Owned(message), call.parameters());
+                let mut request = Request::rendered(mapping, Cow::Owned(message), call.parameters());
+                request.observed = call.is_observed();
                 let mut peer = ProcessPeer {
                     process: &process,
                     agent: Some(&invocation.agent),
                     deadline,
                     traced: call.traced(),
+                    reporter: Some((&reporter, &access.redactor)).filter(|_| call.is_observed()),
                     ids: &ids,
                 };
                 self.ask(call, mapping, (process.listing(), deadline), &mut peer, &request).await

@@ -28,7 +28,7 @@ pub use self::external::{ExternalCall, ExternalPermit};
 pub use self::hooks::{AskForm, HookQuestion, HookResponse, HookTerms, Hooks, UnknownTools};
 pub use self::pipeline::Pipeline;
 pub use self::presence::{Presence, Waiting};
-pub use self::progress::{Modified, Observer, Progress};
+pub use self::progress::{Modified, Observer, Progress, UpstreamProgress};
 pub use self::request::CallRequest;
 pub use self::settle::{CallError, CallOutcome, CallResult};
 pub use self::timing::{StageTime, StageTimes, Wait};

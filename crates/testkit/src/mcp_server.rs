@@ -45,6 +45,8 @@ pub enum Conduct {
     Asking,
     /// Says that its list has changed before it responds.
     Announcing,
+    /// Says how far it is before it responds.
+    Reporting,
     /// Responds with more than anybody reads.
     Giant,
     /// Responds with what is no JSON.
@@ -226,6 +228,11 @@ impl McpScript {
             Conduct::Honest => respond(self.events, id, &result),
             Conduct::Asking => before(json!({"jsonrpc": "2.0", "id": "ask-1", "method": "ping"})),
             Conduct::Announcing => before(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+            Conduct::Reporting => {
+                let message = request.bearer().unwrap_or_default();
+                let params = json!({"progressToken": id, "progress": 1, "total": 2, "message": message});
+                before(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            }
             Conduct::Giant => {
                 let result = json!({"content": content(&"x".repeat(2 * 1024 * 1024))});
                 respond(self.events, id, &result)
@@ -354,6 +361,9 @@ while IFS= read -r line; do
         printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}\n'
         IFS= read -r answer
         case "$answer" in *'"error"'*) text refused;; *) text strange;; esac;;
+    *'"do":"slow"'*)
+        for step in 1 2; do printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":2,"message":"%s"}}\n' "$id" "$step" "$TOKEN"; done
+        text done;;
     *'"do":"child"'*) sleep 1000 & text "$!";;
     *'"method":"tools/call"'*) count=$((count + 1)); text "$count of $$";;
     *) error -32601;;

@@ -188,6 +188,8 @@ pub enum CallStep {
     },
     /// It is about to be executed.
     Admitted { invocation_id: InvocationId },
+    /// The server that executes it says how far it is.
+    Progress { progress: f64, total: Option<f64>, message: Option<String> },
     /// The state of a detached call has changed.
     State { call: Box<DetachedCall> },
     /// Nothing has changed; sent now and then.

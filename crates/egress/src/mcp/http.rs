@@ -23,6 +23,7 @@ use super::events::Events;
 use super::greeting::{Greeting, may_be_legacy};
 use super::headers::{self, Header};
 use super::message::{self, Envelope, Request};
+use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::{OutboundCall, failure, not_executable};
 use crate::client::{GuardedClient, OpenResponse};
@@ -59,6 +60,7 @@ pub(crate) struct Endpoint<'a> {
     pub(crate) material: &'a Material,
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
+    pub(crate) reporter: Option<&'a Reporter<'a>>,
 }
 
 /// What is spoken with a server, as the handshake has shown.
@@ -293,6 +295,9 @@ impl Endpoint<'_> {
                     }
                     Ok(Envelope::Notification { method }) => {
                         announced.list_changed |= method == "notifications/tools/list_changed";
+                        if let Some(reporter) = self.reporter.filter(|_| method == message::PROGRESS) {
+                            reporter.report(&message, id, redactor);
+                        }
                     }
                     Ok(Envelope::Request { id, method }) => {
                         requests += 1;

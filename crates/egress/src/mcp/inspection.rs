@@ -98,6 +98,7 @@ impl McpMounts {
             material,
             renewal,
             traced: None,
+            reporter: None,
         };
         let server = self.servers.of(&ServerKey { tenant: mount.tenant.clone(), url: url.as_url().to_string(), pool });
         let ids = || self.next_id();
@@ -117,7 +118,8 @@ impl McpMounts {
         let ids = || self.next_id();
         let started = self.processes.of((&mount.tenant, name, None), (credential, material), deadline, &ids);
         let process = started.await?;
-        let mut peer = ProcessPeer { process: &process, agent: None, deadline, traced: None, ids: &ids };
+        let mut peer =
+            ProcessPeer { process: &process, agent: None, deadline, traced: None, reporter: None, ids: &ids };
         offer(&process.greeting, &mut peer).await
     }
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
+use toolgate_gate::call::UpstreamProgress;
 use toolgate_gate::ports::mount::McpEra;
 use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::service::{McpMapping, McpMethod};
@@ -20,6 +21,8 @@ pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// What every message begins with.
 const START: &str = "{\"jsonrpc\":\"2.0\",";
+/// The longest message about progress, in characters.
+const PROGRESS_LIMIT: usize = 1_000;
 /// Who the gate says that it is.
 const CLIENT_INFO: &str = concat!("{\"name\":\"toolgate\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
 
@@ -35,6 +38,8 @@ pub(crate) struct Request<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
     /// The schema of a tool and the arguments of the call, of which some may be repeated in headers.
     pub(crate) marked: Option<(&'a Value, &'a Value)>,
+    /// Whether the server is asked to say how far it is.
+    pub(crate) observed: bool,
 }
 
 impl<'a> Request<'a> {
@@ -48,7 +53,7 @@ impl<'a> Request<'a> {
             _ => None,
         };
         let params_at = mapping.method.opening().len();
-        Self { method: mapping.method.as_str(), message, params_at, name, marked: None }
+        Self { method: mapping.method.as_str(), message, params_at, name, marked: None, observed: false }
     }
 
     /// One of the protocol itself, with these members of `params`, as JSON without braces.
@@ -61,6 +66,7 @@ impl<'a> Request<'a> {
             params_at,
             name: None,
             marked: None,
+            observed: false,
         }
     }
 
@@ -87,7 +93,7 @@ impl<'a> Request<'a> {
         message.extend_from_slice(START.as_bytes());
         message.extend_from_slice(format!("\"id\":{id},").as_bytes());
         message.extend_from_slice(head);
-        let meta = meta(era, traced);
+        let meta = meta(era, traced, self.observed.then_some(id));
         if !meta.is_empty() {
             message.extend_from_slice(b"\"_meta\":{");
             message.extend_from_slice(meta.as_bytes());
@@ -99,7 +105,7 @@ impl<'a> Request<'a> {
 }
 
 /// The members of `_meta` that a request has.
-fn meta(era: McpEra, traced: Option<&TracedCall>) -> String {
+fn meta(era: McpEra, traced: Option<&TracedCall>, progress_token: Option<u64>) -> String {
     let mut meta = String::new();
     if era == McpEra::Modern {
         meta.push_str("\"io.modelcontextprotocol/protocolVersion\":\"");
@@ -107,6 +113,10 @@ fn meta(era: McpEra, traced: Option<&TracedCall>) -> String {
         meta.push_str("\",\"io.modelcontextprotocol/clientInfo\":");
         meta.push_str(CLIENT_INFO);
         meta.push_str(",\"io.modelcontextprotocol/clientCapabilities\":{}");
+    }
+    if let Some(token) = progress_token {
+        let comma = if meta.is_empty() { "" } else { "," };
+        meta.push_str(&format!("{comma}\"progressToken\":{token}"));
     }
     if let Some(traced) = traced {
         let comma = if meta.is_empty() { "" } else { "," };
@@ -193,6 +203,33 @@ impl Envelope {
             _ => Err(Malformed),
         }
     }
+}
+
+/// The method by which a server says how far it is.
+pub(crate) const PROGRESS: &str = "notifications/progress";
+
+#[derive(Deserialize)]
+struct ProgressNotification {
+    params: ProgressParams,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProgressParams {
+    progress_token: u64,
+    progress: f64,
+    #[serde(default)]
+    total: Option<f64>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// How far a server says that it is, and with which request. What cannot be read is passed over.
+pub(crate) fn progress(message: &[u8]) -> Option<(u64, UpstreamProgress)> {
+    let ProgressParams { progress_token, progress, total, message } =
+        serde_json::from_slice::<ProgressNotification>(message).ok()?.params;
+    let message = message.map(|message| message.chars().take(PROGRESS_LIMIT).collect());
+    Some((progress_token, UpstreamProgress { progress, total, message }))
 }
 
 /// What a server answered to a request.

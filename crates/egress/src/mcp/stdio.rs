@@ -16,11 +16,13 @@ use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::credential::{Credential, ServiceName};
 use toolgate_model::id::CredentialId;
 use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::redaction::Redactor;
 use toolgate_model::secret::Material;
 
 use super::greeting::{Greeting, may_be_legacy};
 use super::listing::Peer;
 use super::message::{self, Request};
+use super::reporter::Reporter;
 use super::result::{Raw, malformed};
 use crate::adapter::not_executable;
 use crate::time::now;
@@ -336,6 +338,8 @@ pub(crate) struct ProcessPeer<'a> {
     pub(crate) agent: Option<&'a PrincipalId>,
     pub(crate) deadline: Instant,
     pub(crate) traced: Option<&'a TracedCall>,
+    /// Passes on progress, without the secrets that the redactor knows.
+    pub(crate) reporter: Option<(&'a Reporter<'a>, &'a Redactor)>,
     pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
 }
 
@@ -344,7 +348,7 @@ impl Peer for ProcessPeer<'_> {
     async fn ask(&mut self, request: &Request<'_>) -> Result<Raw, SourceFailure> {
         let id = (self.ids)();
         let message = request.write(id, self.process.greeting.era, self.traced);
-        let message = self.process.ask(id, message, self.agent, self.deadline).await?;
+        let message = self.process.ask_reporting(id, message, self.agent, self.deadline, self.reporter).await?;
         Ok(Raw { message, id, http_status: OK })
     }
 }

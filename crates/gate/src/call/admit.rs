@@ -31,6 +31,7 @@ use super::approve::Approved;
 use super::eligible::{Candidate, EligibleGrant};
 use super::execute::Opened;
 use super::guard::Judged;
+use super::progress::{Progress, UpstreamProgress};
 use super::settle::CallResult;
 use super::{Call, Pipeline, StageTimes, Wait};
 use crate::action::Action;
@@ -321,6 +322,16 @@ impl Admitted {
         let held_grant = self.eligible.candidate.held_grant();
         let granted = held_grant.and_then(|held_grant| held_grant.effective.constraints.allowed_hosts.as_ref());
         own.into_iter().chain(granted).collect()
+    }
+
+    /// Whether anybody wants to know how far the call has come.
+    pub fn is_observed(&self) -> bool {
+        self.call.observer.is_some()
+    }
+
+    /// Passes on how far a server has come.
+    pub fn report(&self, progress: UpstreamProgress) {
+        self.call.notify(|| Progress::Upstream(Box::new(progress)));
     }
 
     pub fn traced(&self) -> Option<&TracedCall> {

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use toolgate_api::tools::{AskedApproval, BriefApproval, CallStep};
 use toolgate_gate::Caller;
-use toolgate_gate::call::{CallRequest, CallResult, Denial, Presence, Progress, Waiting};
+use toolgate_gate::call::{CallRequest, CallResult, Denial, Presence, Progress, UpstreamProgress, Waiting};
 use toolgate_gate::ports::clock::pause;
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_gate::request_context::in_current_request;
@@ -139,5 +139,9 @@ async fn progress_line(app: &App, step: Progress) -> CallStep {
             CallStep::Modified { parameters: change.parameters, reason: change.reason, policy_id, policy_version }
         }
         Progress::Admitted(invocation_id) => CallStep::Admitted { invocation_id },
+        Progress::Upstream(reported) => {
+            let UpstreamProgress { progress, total, message } = *reported;
+            CallStep::Progress { progress, total, message }
+        }
     }
 }

@@ -52,6 +52,19 @@ fn a_request_without_parameters_is_valid_too() {
 }
 
 #[test]
+fn an_observed_request_has_a_token_for_progress() {
+    let mut request = Request::list_tools(None);
+    request.observed = true;
+    for era in [McpEra::Legacy, McpEra::Modern] {
+        assert_eq!(written(&request, era, Some(&traced()))["params"]["_meta"]["progressToken"], 7);
+    }
+    let read = |params: Value| progress(json!({"method": PROGRESS, "params": params}).to_string().as_bytes());
+    let (token, read_back) = read(json!({"progressToken": 7, "progress": 0.5, "message": "half"})).unwrap();
+    assert_eq!((token, read_back.progress, read_back.message.as_deref()), (7, 0.5, Some("half")));
+    assert_eq!(read(json!({"progressToken": "7", "progress": 1})), None);
+}
+
+#[test]
 fn an_envelope_tells_what_a_message_is() {
     let of = |message: Value| Envelope::of(message.to_string().as_bytes());
     assert_eq!(of(json!({"jsonrpc": "2.0", "id": 1, "result": {}})), Ok(Envelope::Response(Some(1))));

@@ -27,11 +27,14 @@ use super::lines::Lines;
 use crate::mcp::greeting::Greeting;
 use crate::mcp::listing::Listing;
 use crate::mcp::message::{self, Envelope};
+use crate::mcp::reporter::Reporter;
 use crate::mcp::result::malformed;
 use crate::time::now;
 
 /// How many messages wait to be written.
 const QUEUE: usize = 64;
+/// How many reports of progress wait to be passed on.
+const REPORTS: usize = 16;
 /// How many requests a process has at a time, and how many of them for one principal.
 const IN_FLIGHT: usize = 256;
 const IN_FLIGHT_OF_AGENT: usize = 64;
@@ -95,6 +98,8 @@ struct Calls {
 struct Waiting {
     agent: Option<PrincipalId>,
     response: oneshot::Sender<Result<Vec<u8>, &'static str>>,
+    /// Takes what the server says about its progress.
+    progress: Option<mpsc::Sender<Vec<u8>>>,
 }
 
 impl Running {
@@ -144,12 +149,25 @@ impl Running {
     pub(crate) async fn ask(
         &self,
         id: u64,
-        mut message: Vec<u8>,
+        message: Vec<u8>,
         agent: Option<&PrincipalId>,
         deadline: Instant,
     ) -> Result<Vec<u8>, SourceFailure> {
-        let (sender, response) = oneshot::channel();
-        self.shared.enter(id, Waiting { agent: agent.cloned(), response: sender })?;
+        self.ask_reporting(id, message, agent, deadline, None).await
+    }
+
+    /// The same, passing on what the server says about its progress meanwhile.
+    pub(crate) async fn ask_reporting(
+        &self,
+        id: u64,
+        mut message: Vec<u8>,
+        agent: Option<&PrincipalId>,
+        deadline: Instant,
+        reporter: Option<(&Reporter<'_>, &Redactor)>,
+    ) -> Result<Vec<u8>, SourceFailure> {
+        let (sender, mut response) = oneshot::channel();
+        let (progress, mut reports) = reporter.map(|_| mpsc::channel(REPORTS)).unzip();
+        self.shared.enter(id, Waiting { agent: agent.cloned(), response: sender, progress })?;
         let mut call = InFlight { running: self, id, is_sent: false };
         message.push(b'\n');
         match timeout_at(deadline, self.outgoing.send(message)).await {
@@ -157,7 +175,20 @@ impl Running {
             Ok(Err(_)) => return Err(self.gone(false)),
             Err(_) => return Err(super::late("the time for this call was over before its server read the request")),
         }
-        match timeout_at(deadline, response).await {
+        let responded = async {
+            while let (Some((reporter, redactor)), Some(reports)) = (reporter, &mut reports) {
+                tokio::select! {
+                    biased;
+                    report = reports.recv() => match report {
+                        Some(notification) => reporter.report(&notification, id, redactor),
+                        None => break,
+                    },
+                    responded = &mut response => return responded,
+                }
+            }
+            response.await
+        };
+        match timeout_at(deadline, responded).await {
             Ok(Ok(Ok(message))) => Ok(message),
             Ok(Ok(Err(reason))) => Err(malformed(super::OK, reason)),
             Ok(Err(_)) => Err(self.gone(true)),
@@ -265,6 +296,13 @@ impl Shared {
                 if let Some(service) = &self.origin.service {
                     self.origin.watch.changed(&self.origin.tenant, service);
                 }
+            }
+            Ok(Envelope::Notification { method }) if method == message::PROGRESS => {
+                let Some((id, _)) = message::progress(&line) else { return };
+                let calls = self.calls();
+                let progress = calls.waiting.get(&id).and_then(|waiting| waiting.progress.as_ref());
+                // Left out where it comes faster than it is read.
+                progress.map(|progress| progress.try_send(line));
             }
             Ok(Envelope::Notification { .. }) => {}
             Err(_) => self.calls().fail_all("the server sent something that is no message"),

@@ -1,6 +1,7 @@
 //! Servers over HTTP.
 
 use super::*;
+use toolgate_gate::call::UpstreamProgress;
 use toolgate_model::connection::{AdapterName, AuthPlacement};
 use toolgate_model::service::HiddenCharacters;
 use toolgate_testkit::upstream::Upstream;
@@ -11,6 +12,7 @@ struct Caller<'a> {
     url: String,
     agent: PrincipalId,
     timeout: Duration,
+    reported: Mutex<Vec<UpstreamProgress>>,
 }
 
 impl Caller<'_> {
@@ -21,6 +23,8 @@ impl Caller<'_> {
         let mut redactor = Redactor::new(&material);
         let placement = AuthPlacement::Header { name: "Authorization".to_owned(), prefix: Some("Bearer".to_owned()) };
         let time = Timestamp::from_millis(1_770_544_800_250).unwrap();
+        let sink = |progress| self.reported.lock().unwrap().push(progress);
+        let reporter = Reporter::new(&sink);
         let pool = CredentialId::new(time, [1; 10]).into();
         let endpoint = Endpoint {
             client: &self.mounts.client,
@@ -38,11 +42,13 @@ impl Caller<'_> {
             material: &material,
             renewal: &Fixed,
             traced: None,
+            reporter: Some(&reporter),
         };
         let key = ServerKey { tenant: TenantId::default_tenant(), url: url.to_string(), pool };
         let server = self.mounts.servers.of(&key);
         let message = mapping.message(arguments.as_object().unwrap()).unwrap();
-        let request = Request::rendered(mapping, Cow::Owned(message), arguments);
+        let mut request = Request::rendered(mapping, Cow::Owned(message), arguments);
+        request.observed = true;
         let ids = || self.mounts.next_id();
         let mut peer = HttpPeer {
             endpoint: &endpoint,
@@ -64,7 +70,13 @@ impl Caller<'_> {
 }
 
 fn caller<'a>(mounts: &'a McpMounts, server: &McpServer) -> Caller<'a> {
-    Caller { mounts, url: server.url(), agent: agent("one"), timeout: Duration::from_secs(60) }
+    Caller {
+        mounts,
+        url: server.url(),
+        agent: agent("one"),
+        timeout: Duration::from_secs(60),
+        reported: Mutex::default(),
+    }
 }
 
 fn target(server: &McpServer) -> MountTarget {
@@ -259,12 +271,31 @@ async fn a_server_that_is_no_mcp_server_is_a_failure_and_is_not_remembered() {
     let upstream = Upstream::payments();
     let (mounts, _) = mounts(Vec::new());
     let url = format!("{}/mcp", upstream.url());
-    let caller = Caller { mounts: &mounts, url, agent: agent("one"), timeout: Duration::from_secs(60) };
+    let caller = Caller {
+        mounts: &mounts,
+        url,
+        agent: agent("one"),
+        timeout: Duration::from_secs(60),
+        reported: Mutex::default(),
+    };
     for _ in 0..2 {
         let failure = caller.echo().await.unwrap_err();
         assert_eq!((failure.kind, failure.sent), (FailureKind::Service, false));
     }
     assert_eq!(upstream.count(), 4);
+}
+
+#[tokio::test]
+async fn progress_is_passed_on_without_the_secret() {
+    for modern in [false, true] {
+        let server = McpServer::start(modern, true);
+        let (mounts, _) = mounts(Vec::new());
+        let caller = caller(&mounts, &server);
+        server.script().conduct = Conduct::Reporting;
+        caller.echo().await.unwrap();
+        let message = Some("[REDACTED]".to_owned());
+        assert_eq!(*caller.reported.lock().unwrap(), [UpstreamProgress { progress: 1.0, total: Some(2.0), message }]);
+    }
 }
 
 #[tokio::test]

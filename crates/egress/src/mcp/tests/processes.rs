@@ -8,6 +8,7 @@ use toolgate_testkit::mcp_server::McpProcess;
 
 use super::*;
 use crate::mcp::stdio::Process;
+use toolgate_gate::call::UpstreamProgress;
 
 fn mount(program: &McpProcess, conduct: &str) -> StdioMount {
     let starts = program.starts_file().display().to_string();
@@ -44,7 +45,14 @@ async fn call_within(mounts: &McpMounts, by: &str, what: &str, time: Duration) -
     let message = mapping.message(arguments.as_object().unwrap()).unwrap();
     let request = Request::rendered(&mapping, Cow::Owned(message), &arguments);
     let ids = || mounts.next_id();
-    let mut peer = ProcessPeer { process: &process, agent: Some(&by), deadline: now() + time, traced: None, ids: &ids };
+    let mut peer = ProcessPeer {
+        process: &process,
+        agent: Some(&by),
+        deadline: now() + time,
+        traced: None,
+        reporter: None,
+        ids: &ids,
+    };
     peer.ask(&request).await.map(|raw| text_of(&raw))
 }
 
@@ -133,6 +141,27 @@ async fn lines_that_are_no_messages_are_passed_over_and_requests_of_the_server_r
     let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
     assert_eq!(call(&mounts, "one", "noise").await.unwrap(), "quiet");
     assert_eq!(call(&mounts, "one", "ask").await.unwrap(), "refused");
+}
+
+#[tokio::test]
+async fn progress_of_a_process_is_passed_on_without_the_secret() {
+    let program = McpProcess::new();
+    let (mounts, _) = mounts(vec![mount(&program, "legacy")]);
+    let process = started(&mounts, None).await.unwrap();
+    let (mapping, arguments) = (McpMapping::of_tool("count"), json!({"do": "slow"}));
+    let message = mapping.message(arguments.as_object().unwrap()).unwrap();
+    let mut request = Request::rendered(&mapping, Cow::Owned(message), &arguments);
+    request.observed = true;
+    let reported = Mutex::new(Vec::new());
+    let sink = |progress: UpstreamProgress| reported.lock().unwrap().push(progress);
+    let (ids, redactor, reporter) = (|| mounts.next_id(), Redactor::new(&material()), Reporter::new(&sink));
+    let deadline = now() + Duration::from_secs(60);
+    let reporter = Some((&reporter, &redactor));
+    let mut peer = ProcessPeer { process: &process, agent: None, deadline, traced: None, reporter, ids: &ids };
+    assert_eq!(text_of(&peer.ask(&request).await.unwrap()), "done");
+    let message = Some("[REDACTED]".to_owned());
+    let step = |progress| UpstreamProgress { progress, total: Some(2.0), message: message.clone() };
+    assert_eq!(*reported.lock().unwrap(), [step(1.0), step(2.0)]);
 }
 
 #[tokio::test]
