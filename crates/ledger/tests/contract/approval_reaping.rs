@@ -94,7 +94,7 @@ async fn an_approval_that_cannot_be_read_keeps_no_other_from_its_end(fixture: &L
     let reported = sound.ledger.reap_approvals(process, sound.now()).await.unwrap_err();
 
     assert_eq!(reported.code(), Code::Internal);
-    assert!(reported.reason().starts_with("120 rows were passed over"), "{reported}");
+    assert!(reported.reason().starts_with("skipped 120 rows"), "{reported}");
     assert_eq!(now(&sound, &asked).await.status, ApprovalStatus::TimedOut);
 }
 
