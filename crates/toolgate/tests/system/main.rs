@@ -34,6 +34,7 @@ mod hostile_upstream;
 mod keys_and_files;
 mod mcp;
 mod mcp_mounts;
+mod mounts;
 mod network;
 mod oauth2;
 mod openapi;
