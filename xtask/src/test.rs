@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold before a change goes in, in one command and from a bare machine.
+//! `cargo xtask test`: everything that must pass before a change is merged, in one command and from a bare machine.
 
 use std::process::ExitCode;
 

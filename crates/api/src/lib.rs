@@ -22,6 +22,7 @@ pub mod detached;
 pub mod grants;
 pub mod invocations;
 pub mod master_keys;
+pub mod mounts;
 pub mod openwop;
 pub mod operations;
 pub mod policies;
@@ -43,6 +44,7 @@ pub fn groups() -> Vec<Group> {
         credentials::group(),
         grants::group(),
         services::group(),
+        mounts::group(),
         tools::group(),
         policies::group(),
         approvals::group(),
@@ -54,7 +56,7 @@ pub fn groups() -> Vec<Group> {
     ]
 }
 
-/// The document of what is served under `/api/v1` and to operators.
+/// The document of the API under `/api/v1` and for operators.
 pub fn toolgate_document(version: &str, codes: &[&str]) -> Result<Value, DocumentError> {
     let heading = Heading {
         title: "Toolgate",
@@ -68,7 +70,7 @@ pub fn toolgate_document(version: &str, codes: &[&str]) -> Result<Value, Documen
     document(&heading, &groups())
 }
 
-/// The document of what is served under `/v1`.
+/// The document of the API under `/v1`.
 pub fn openwop_document(version: &str, codes: &[&str]) -> Result<Value, DocumentError> {
     let heading = Heading {
         title: "Toolgate, OpenWOP",

@@ -1,4 +1,4 @@
-//! What operators look at: liveness, readiness, counters, and what is served.
+//! Endpoints for operators: liveness, readiness, metrics, and the API documents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -88,7 +88,7 @@ fn describe_replace(operation: &mut Value, schemas: &mut Schemas) {
     merge(operation, json!({"responses": {"201": {"description": "New.", "content": content}}}));
 }
 
-/// A definition as it is sent; the model reads it, and says what is wrong with it by its path.
+/// A definition as sent; the model parses it, and reports errors by path.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ServiceDefinition(pub Map<String, Value>);

@@ -18,7 +18,7 @@ pub use self::protected::{is_protected, is_protected_place};
 use crate::arguments::{command_line, directories};
 use crate::links::{Links, Site, joined};
 use crate::shell::{Prefix, Surroundings, covered, read};
-use crate::visible::visible;
+use toolgate_model::visible::visible;
 
 /// What a standing request would cover, or why it cannot be granted; the approval of the single call stays valid.
 pub fn standing(

@@ -15,7 +15,7 @@ pub mod parts;
 mod place;
 pub mod risk;
 pub mod shell;
-pub mod visible;
 
 pub use self::broker::ApprovalBroker;
 pub use self::links::{Links, NoLinks};
+pub use toolgate_model::visible;

@@ -12,7 +12,7 @@ use crate::links::Links;
 use crate::place::Directory;
 use crate::risk::{Kind, of_command};
 use crate::shell::{Prefix, Surroundings, covered, read};
-use crate::visible::visible;
+use toolgate_model::visible::visible;
 
 /// The number of examples.
 const EXAMPLES: usize = 3;

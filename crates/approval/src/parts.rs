@@ -8,7 +8,7 @@ use crate::coverage::{is_for, of_approval, prefix};
 use crate::place::Directory;
 use crate::risk::{Finding, of_command};
 use crate::shell::{Objection, PlainCommand, Prefix, Word, judge, read};
-use crate::visible::visible;
+use toolgate_model::visible::visible;
 
 /// The commands of the call's command line; empty if it has none. The standing approvals are assumed to be active and
 /// the agent's own.

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use toolgate_model::approval::Workspace;
+use toolgate_model::visible::is_honest;
 
 use self::table::{BELOW_SYSTEM, HOLDERS, PLAIN, PROTECTED, SECRET, TEMPLATES};
-use crate::shell::is_honest;
 
 /// A protected path.
 struct Protection {

@@ -18,7 +18,7 @@ use crate::glance::commands;
 use crate::links::Links;
 use crate::place::{Directory, Place};
 use crate::shell::{MAX_BYTES, read};
-use crate::visible::{first_hidden, mixed_scripts};
+use toolgate_model::visible::{first_hidden, mixed_scripts};
 
 /// The maximum number of notes.
 const NOTES: usize = 12;

@@ -12,7 +12,6 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::character::is_honest;
 pub use self::harmless::Surroundings;
 pub use self::objection::Objection;
 pub use self::prefix::{Prefix, PrefixError};

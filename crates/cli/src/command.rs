@@ -31,6 +31,7 @@ pub(crate) mod local;
 mod login;
 mod logout;
 mod material;
+mod mount;
 mod paging;
 mod policy;
 mod profile;
@@ -81,6 +82,7 @@ enum Command {
     Credential(credential::Credential),
     Grant(grant::Grant),
     Service(service::Service),
+    Mount(mount::Mount),
     Tool(tool::Tool),
     Invocation(invocation::Invocation),
     Approvals(approvals::Approvals),
@@ -189,6 +191,7 @@ impl CommandLine {
             Command::Credential(Credential { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Grant(Grant { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Service(Service { connection, action }) => asked(&connection, action.run(&connection)),
+            Command::Mount(Mount { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Tool(Tool { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Invocation(Invocation { connection, action }) => asked(&connection, action.run(&connection)),
             Command::Approvals(Approvals { connection, action }) => {
@@ -214,6 +217,7 @@ use grant::Grant;
 use invocation::Invocation;
 use key::Key;
 use local::LocalCommands;
+use mount::Mount;
 use policy::Policy;
 use service::Service;
 use tenant::Tenant;

@@ -1,6 +1,8 @@
 //! Adapters: how a call of one kind of service becomes an exchange. To add one: a file beside these, a name in the
 //! model's `AdapterName`, and a line in `Connectors`.
 
+use std::sync::{Mutex, PoisonError};
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -11,15 +13,16 @@ use toolgate_gate::ports::telemetry::TracedCall;
 use toolgate_model::connection::{AuthPlacement, Connection};
 use toolgate_model::constraint::HostSet;
 use toolgate_model::credential::AuthType;
-use toolgate_model::id::{CredentialId, InvocationId};
+use toolgate_model::id::InvocationId;
 use toolgate_model::secret::{Material, Secret};
 use toolgate_model::service::{RenderedRequest, ToolName};
 use toolgate_model::time::Timestamp;
 use url::Url;
 
 use crate::body::{DEFAULT_BODY_LIMIT, InboundResponse};
-use crate::client::{GuardedClient, OutboundRequest};
+use crate::client::{GuardedClient, OpenResponse, OutboundRequest};
 use crate::error::SendError;
+use crate::pool::PoolKey;
 use toolgate_model::redaction::Redactor;
 
 pub(crate) use self::oauth2::OAuth2;
@@ -33,10 +36,11 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
-/// What one call needs to be sent: its own secret and nothing else.
+/// What one call needs to be sent: its own secret and no other.
 pub(crate) struct OutboundCall<'a> {
     pub(crate) invocation: InvocationId,
-    pub(crate) credential: CredentialId,
+    /// With whom its connections are shared.
+    pub(crate) pool: PoolKey,
     pub(crate) auth_type: AuthType,
     pub(crate) connection: &'a Connection,
     pub(crate) placement: &'a AuthPlacement,
@@ -46,15 +50,20 @@ pub(crate) struct OutboundCall<'a> {
     pub(crate) hosts: &'a [&'a HostSet],
     pub(crate) deadline: Instant,
     pub(crate) now: Timestamp,
-    pub(crate) material: Material,
+    pub(crate) material: &'a Material,
     pub(crate) renewal: &'a dyn Renewal,
     pub(crate) traced: Option<&'a TracedCall>,
+    /// Takes a response that is a stream of events, of which then nothing is read here.
+    pub(crate) events: Option<&'a EventSlot>,
 }
+
+/// Where the stream of events goes that a service responds with.
+pub(crate) type EventSlot = Mutex<Option<OpenResponse>>;
 
 /// Sends calls of one kind.
 #[async_trait]
 pub(crate) trait Adapter: Send + Sync {
-    /// Carries out one. Secrets that come up on the way are told to the redactor before anything is answered.
+    /// Sends the call. Secrets that are obtained on the way are added to the redactor before anything is returned.
     async fn carry_out(
         &self,
         client: &GuardedClient,
@@ -80,7 +89,7 @@ impl OutboundCall<'_> {
             }
             None => Bytes::new(),
         };
-        // Last and in place of what was there, so that nothing can stand where the credential belongs.
+        // Last, replacing existing values, so that nothing else can take the place of the credential.
         for (name, value) in further {
             headers.insert(name, value);
         }
@@ -99,7 +108,7 @@ impl OutboundCall<'_> {
         Ok(headers)
     }
 
-    /// One exchange with the service, within what is left of the call's time.
+    /// One exchange with the service, within the remaining time of the call.
     pub(crate) async fn exchange(
         &self,
         client: &GuardedClient,
@@ -109,7 +118,7 @@ impl OutboundCall<'_> {
         body: Bytes,
     ) -> Result<InboundResponse, SourceFailure> {
         let outbound = OutboundRequest {
-            pool: self.credential.into(),
+            pool: self.pool,
             method,
             url,
             headers,
@@ -119,11 +128,22 @@ impl OutboundCall<'_> {
             ca_certificate: self.connection.ca_certificate.as_deref(),
             body_limit: DEFAULT_BODY_LIMIT,
         };
-        client.send(outbound).await.map_err(|error| failure(&error))
+        let response = client.open(outbound).await.map_err(|error| failure(&error))?;
+        if let Some(slot) = self.events.filter(|_| response.is_event_stream()) {
+            let head = InboundResponse {
+                status: response.status(),
+                headers: response.headers().clone(),
+                body: Vec::new(),
+                truncated: false,
+            };
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+            return Ok(head);
+        }
+        response.read(DEFAULT_BODY_LIMIT).await.map_err(|error| failure(&error))
     }
 }
 
-/// Tells the service which trace the call belongs to, unless the request has a `traceparent` of its own.
+/// Adds the trace of the call, unless the request has its own `traceparent`.
 pub(crate) fn add_trace(headers: &mut HeaderMap, traced: Option<&TracedCall>) {
     const PARENT: HeaderName = HeaderName::from_static("traceparent");
     const STATE: HeaderName = HeaderName::from_static("tracestate");
@@ -133,12 +153,12 @@ pub(crate) fn add_trace(headers: &mut HeaderMap, traced: Option<&TracedCall>) {
     headers.insert(PARENT, parent);
     match traced.state.as_deref().map(HeaderValue::from_str) {
         Some(Ok(state)) => headers.insert(STATE, state),
-        // What the request says about another trace does not belong to this one.
+        // State of another trace does not belong to this one.
         _ => headers.remove(STATE),
     };
 }
 
-/// What is told about an exchange that brought no answer.
+/// The failure of an exchange without a response.
 pub(crate) fn failure(error: &SendError) -> SourceFailure {
     SourceFailure {
         kind: match error {
@@ -155,7 +175,7 @@ pub(crate) fn failure(error: &SendError) -> SourceFailure {
     }
 }
 
-/// What is told about a call that cannot become a request.
+/// The failure of a call that cannot become a request.
 pub(crate) fn not_executable(reason: impl Into<String>) -> SourceFailure {
     SourceFailure::not_sent(FailureKind::NotExecutable, reason)
 }
@@ -171,7 +191,7 @@ pub(crate) fn first_field<'a>(material: &'a Material, names: &[&str]) -> Result<
     })
 }
 
-/// A header whose value is never shown, not even by a debugger's print.
+/// A header whose value is never printed, not even by `Debug`.
 pub(crate) fn secret_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), SourceFailure> {
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
         not_executable("the credential's header name is not valid; correct `metadata.auth.header_name`")

@@ -1,5 +1,5 @@
-//! The gate's source for tools behind HTTP services. It picks the adapter, sends, and takes every form of the secret out
-//! of the answer before anybody else sees it.
+//! The gate's source for tools behind HTTP services. It selects the adapter, sends the request, and redacts every form
+//! of the secret from the response before it is passed on.
 
 use std::sync::Arc;
 
@@ -29,28 +29,28 @@ use crate::pool::PoolKey;
 use crate::time::deadline_after;
 use toolgate_model::redaction::Redactor;
 
-/// From this many bytes on an answer is read beside the calls, not among them.
-const LARGE: usize = 8 * 1024;
+/// From this size, in bytes, a response is processed on another thread.
+pub(crate) const LARGE: usize = 8 * 1024;
 
 /// Calls services over HTTP.
 pub struct Connectors {
-    client: GuardedClient,
-    clock: Arc<dyn Clock>,
+    pub(crate) client: Arc<GuardedClient>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// One for each connection that calls may have open.
-    places: Arc<Semaphore>,
-    most: usize,
-    offload: Offload,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) most: usize,
+    pub(crate) offload: Arc<Offload>,
 }
 
 impl Connectors {
     /// Over this client, with so many calls in flight at most.
     pub fn new(client: GuardedClient, clock: Arc<dyn Clock>, most: usize) -> Self {
         Self {
-            client,
+            client: Arc::new(client),
             clock,
             places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
             most,
-            offload: Offload::new(),
+            offload: Arc::new(Offload::new()),
         }
     }
 }
@@ -62,14 +62,7 @@ impl Source for Connectors {
     }
 
     fn reserve(&self) -> Result<Reservation, Refusal> {
-        Arc::clone(&self.places).try_acquire_owned().map(Reservation::from).map_err(|_| {
-            let reason = format!(
-                "{} calls to services are in flight, the maximum; try again, or raise egress.max_connections and the \
-                limit of open files",
-                self.most
-            );
-            Refusal::new(Code::Overloaded, reason).with("limit", self.most).with("retry_after_seconds", 1)
-        })
+        reserve(&self.places, self.most)
     }
 
     async fn execute(&self, call: &Admitted, access: Option<Access<'_>>) -> Execution {
@@ -104,7 +97,7 @@ impl Connectors {
         let hosts = call.allowed_hosts();
         let outbound = OutboundCall {
             invocation: call.invocation().id,
-            credential: credential.id,
+            pool: credential.id.into(),
             auth_type: credential.auth_type,
             connection,
             placement,
@@ -114,9 +107,10 @@ impl Connectors {
             hosts: &hosts,
             deadline,
             now: self.clock.now(),
-            material: access.material,
+            material: &access.material,
             renewal: access.renewal,
             traced: call.traced(),
+            events: None,
         };
         match adapter(name).carry_out(&self.client, outbound, &mut redactor).await {
             Ok(response) => judge(call, response, redactor, deadline, &self.offload).await,
@@ -131,7 +125,18 @@ impl Connectors {
     }
 }
 
-fn adapter(name: AdapterName) -> &'static dyn Adapter {
+/// A place for the connection of a call.
+pub(crate) fn reserve(places: &Arc<Semaphore>, most: usize) -> Result<Reservation, Refusal> {
+    Arc::clone(places).try_acquire_owned().map(Reservation::from).map_err(|_| {
+        let reason = format!(
+            "{most} calls to services are in flight, the maximum; try again, or raise egress.max_connections and the \
+             limit of open files"
+        );
+        Refusal::new(Code::Overloaded, reason).with("limit", most).with("retry_after_seconds", 1)
+    })
+}
+
+pub(crate) fn adapter(name: AdapterName) -> &'static dyn Adapter {
     match name {
         AdapterName::OAuth2 => &OAuth2,
         AdapterName::Rest => &Rest,
@@ -150,7 +155,7 @@ async fn judge(
     let result = if response.body.len() <= LARGE {
         result(response, &redactor)
     } else {
-        // A large answer, above all one made to be hard to read, must not keep other calls waiting.
+        // A large response, in particular one made to be expensive, must not delay other calls.
         let invocation = call.invocation();
         let agent = (&invocation.tenant, &invocation.agent);
         offload.run(agent, deadline, move || result(response, &redactor)).await.map_err(|late| match late {
@@ -178,15 +183,15 @@ fn unreadable(status: u16, why: Late) -> SourceFailure {
     SourceFailure { http_status: Some(status), sent: true, ..SourceFailure::not_sent(FailureKind::Proxy, reason) }
 }
 
-/// What the service said, without the secret: JSON as it is, anything else wrapped. So is JSON that cannot be kept as it
-/// is, because a number would lose digits or a key appears twice: its text loses nothing.
+/// The redacted response: JSON as it is, anything else wrapped. JSON that cannot be represented exactly, because a
+/// number would lose digits or a key appears twice, is wrapped as text, which loses nothing.
 pub(crate) fn result(response: InboundResponse, redactor: &Redactor) -> Value {
     let mut body = response.body;
     if body.is_empty() {
         return Value::Null;
     }
     let content_type = response.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    // A service that speaks of text means text, even where it could be read as JSON.
+    // A response declared as text is text, even if it could be parsed as JSON.
     let is_json = !response.truncated && !content_type.is_some_and(|kind| kind.starts_with("text/plain"));
     let parsed = if is_json { strict_json::parse(&body).ok() } else { None };
     let mut result = parsed.unwrap_or_else(|| {

@@ -1,5 +1,5 @@
-//! Why a request brought no answer. The words come from here, never from the service: no header, no credential, no path
-//! and no query can stand in them.
+//! Why a request has no response. The text comes from here, never from the service: it cannot contain a header, a
+//! credential, a path or a query.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::address::ForbiddenAddress;
 
-/// Why a request brought no answer.
+/// Why a request has no response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
     /// Neither http nor https.
@@ -26,16 +26,10 @@ pub enum SendError {
     BadTarget,
     /// A name that means this machine, its network or its cloud.
     #[error("`{host}` is a private host name; use a public one, or add its addresses to `egress.allow`")]
-    PrivateName {
-        /// The name.
-        host: String,
-    },
+    PrivateName { host: String },
     /// A host that the credential or the grant does not admit.
     #[error("`{host}` is not among the hosts that this call may reach; extend `allowed_hosts` if it should be")]
-    ForbiddenHost {
-        /// The host.
-        host: String,
-    },
+    ForbiddenHost { host: String },
     /// An address that calls may not reach.
     #[error(transparent)]
     ForbiddenAddress(#[from] ForbiddenAddress),
@@ -44,66 +38,42 @@ pub enum SendError {
     ForbiddenMethod,
     /// A header that decides how the message is framed or routed.
     #[error("the header `{name}` is set by Toolgate only; remove it from the tool's HTTP mapping")]
-    ForbiddenHeader {
-        /// The header.
-        name: HeaderName,
-    },
-    /// No addresses.
+    ForbiddenHeader { name: HeaderName },
     #[error("`{host}` cannot be resolved; check the name and this machine's DNS")]
-    Unresolvable {
-        /// The name.
-        host: String,
-    },
-    /// Too many names are being looked up.
+    Unresolvable { host: String },
+    /// Too many names are being resolved.
     #[error(
         "`{host}` was not resolved: too many DNS lookups are in flight, in total or for this credential; try again, \
         or check this machine's DNS"
     )]
-    ResolverBusy {
-        /// The name.
-        host: String,
-    },
+    ResolverBusy { host: String },
     /// The name servers are silent.
     #[error("`{host}` was not resolved in time; check this machine's DNS, then try again")]
-    LookupTimedOut {
-        /// The name.
-        host: String,
-    },
-    /// No connection.
+    LookupTimedOut { host: String },
     #[error("could not connect to `{host}` ({kind}); check that the service runs and is reachable from here")]
     ConnectFailed {
-        /// The host.
         host: String,
-        /// What the system said.
+        /// The error of the system.
         kind: io::ErrorKind,
     },
     /// The CA certificate is none.
     #[error("the credential's CA certificate cannot be read; give one or more certificates in PEM")]
     BadCertificate,
-    /// Nobody to trust.
     #[error("this system has no root certificates; install its `ca-certificates`, or give the credential its own CA")]
     NoRoots,
-    /// The service could not prove who it is.
+    /// The service could not prove its identity.
     #[error("TLS with `{host}` failed: {reason}")]
     Tls {
-        /// The host.
         host: String,
         /// What went wrong and what to do.
         reason: &'static str,
     },
-    /// The deadline passed.
     #[error("the call timed out {stage}; raise the credential's timeout, or request less")]
-    TimedOut {
-        /// During what.
-        stage: Stage,
-    },
-    /// What came back is not an answer.
+    TimedOut { stage: Stage },
+    /// The response is not valid.
     #[error("the service's response {reason}")]
-    BrokenResponse {
-        /// In what way.
-        reason: &'static str,
-    },
-    /// Compressed in a way that nobody asked for.
+    BrokenResponse { reason: &'static str },
+    /// Compressed in a way that was not requested.
     #[error("the service's response is compressed in a way that Toolgate does not expand; it asked for none at all")]
     UnsupportedEncoding,
 }
@@ -152,15 +122,13 @@ impl SendError {
 pub enum Stage {
     /// Before anything was done.
     Start,
-    /// While the name was looked up.
     Resolve,
-    /// While the connection was made.
     Connect,
     /// While TLS was set up.
     Tls,
-    /// While the request was sent or the beginning of its answer awaited.
+    /// While the request was sent or the head of the response awaited.
     Response,
-    /// While the answer's body was read.
+    /// While the body of the response was read.
     Body,
 }
 

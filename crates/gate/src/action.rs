@@ -20,6 +20,8 @@ pub enum Action {
     Http,
     /// Sends a request as the caller wrote it, without a credential.
     Fetch,
+    /// Sends a request to a mounted MCP server, over HTTP or to a process of this machine, with the credential of a grant.
+    Mcp,
     /// Uses a workspace tool on the machine of the gate.
     Workspace,
     /// Asks an approver a question. The answer is the result.
@@ -35,11 +37,10 @@ impl Action {
     /// over HTTP.
     pub(crate) fn of_service(source: SourceKind) -> Self {
         match source {
-            SourceKind::Connector
-            | SourceKind::HostExtension
-            | SourceKind::Mcp
-            | SourceKind::NodePack
-            | SourceKind::Workflow => Self::Http,
+            SourceKind::Mcp => Self::Mcp,
+            SourceKind::Connector | SourceKind::HostExtension | SourceKind::NodePack | SourceKind::Workflow => {
+                Self::Http
+            }
         }
     }
 
@@ -48,6 +49,7 @@ impl Action {
         match self {
             Self::Http => "http",
             Self::Fetch => "fetch",
+            Self::Mcp => "mcp",
             Self::Workspace => "workspace",
             Self::Question => "question",
             Self::ClientExecuted => "client-executed",
@@ -58,6 +60,7 @@ impl Action {
     pub fn transport(self) -> Transport {
         match self {
             Self::Http | Self::Fetch => Transport::Http,
+            Self::Mcp => Transport::Mcp,
             Self::Workspace | Self::Question | Self::ClientExecuted | Self::Conformance { .. } => Transport::Native,
         }
     }

@@ -20,6 +20,7 @@ use crate::settings::Settings;
 
 pub use self::approvals::ApprovalAdministration;
 pub use self::audit::AuditReader;
+pub use self::mounts::MountAdministration;
 pub use self::policies::PolicyAdministration;
 
 pub mod access;
@@ -27,11 +28,13 @@ mod allowlists;
 mod approval_links;
 pub mod approvals;
 pub mod audit;
+pub mod callable;
 pub mod credentials;
 pub mod descriptors;
 pub mod discovery;
 pub mod grants;
 pub mod invocations;
+pub mod mounts;
 pub mod policies;
 pub mod principals;
 pub mod services;

@@ -99,6 +99,11 @@ impl Builtins {
         }
         self.find(tenant, &ToolId::parse(name).ok()?)
     }
+
+    /// A tenant's of this alias.
+    pub(crate) fn aliased(&self, tenant: &TenantId, alias: &str) -> Option<&Builtin> {
+        self.of(tenant).find(|builtin| builtin.tool.alias().as_str() == alias)
+    }
 }
 
 fn workspace_tool(stated: &WorkspaceTool) -> Option<Builtin> {

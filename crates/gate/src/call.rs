@@ -21,18 +21,20 @@ use crate::request_context::in_current_request;
 pub use self::admit::{Admitted, CallCredential};
 pub use self::conformance::{Conformance, ConformanceCall};
 pub use self::denial::Denial;
+pub use self::detached::pickup::{Repeated, call_digest};
 pub use self::detached::{DetachedReader, DetachedView, Follower};
 pub use self::explain::{Explanation, Question, Step};
 pub use self::external::{ExternalCall, ExternalPermit};
 pub use self::hooks::{AskForm, HookQuestion, HookResponse, HookTerms, Hooks, UnknownTools};
 pub use self::pipeline::Pipeline;
 pub use self::presence::{Presence, Waiting};
-pub use self::progress::{Modified, Observer, Progress};
+pub use self::progress::{Modified, Observer, Progress, UpstreamProgress};
 pub use self::request::CallRequest;
 pub use self::settle::{CallError, CallOutcome, CallResult};
 pub use self::timing::{StageTime, StageTimes, Wait};
 
-pub(crate) use self::request::{AskedHook, Call, ToolStanding};
+pub(crate) use self::constrain::{placement_of, usual_adapter};
+pub(crate) use self::request::{AskedHook, Call, Detaching, ToolStanding};
 use self::request::{CallOptions, require_permitted};
 
 mod admit;
@@ -50,6 +52,7 @@ mod external;
 mod guard;
 mod hooks;
 mod inspect;
+mod messages;
 mod pipeline;
 mod presence;
 mod progress;
@@ -142,6 +145,21 @@ impl Pipeline {
     /// for an approver is detached.
     pub async fn invoke_or_detach(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Invoked, Denial> {
         let options = CallOptions { may_detach: true, ..CallOptions::default() };
+        self.run_detachable(caller, request, options).await
+    }
+
+    /// The same for a caller that never waits for an approver on its connection.
+    pub async fn invoke_detaching(self: &Arc<Self>, caller: Caller, request: CallRequest) -> Result<Invoked, Denial> {
+        let options = CallOptions { may_detach: true, detaching: Detaching::Always, ..CallOptions::default() };
+        self.run_detachable(caller, request, options).await
+    }
+
+    async fn run_detachable(
+        self: &Arc<Self>,
+        caller: Caller,
+        request: CallRequest,
+        options: CallOptions,
+    ) -> Result<Invoked, Denial> {
         match self.run_in_task(caller, request, options).await? {
             RunOutcome::Done(outcome) => outcome.map(|result| Invoked::Completed(Box::new(result))),
             RunOutcome::Parked(id) => Ok(Invoked::Detached(id)),
@@ -181,8 +199,10 @@ impl Pipeline {
             }
         };
         let (call, permitted) = self.begin(caller, request).map_err(Denial::unrecorded)?;
-        let CallOptions { tool: uncataloged_tool, asked, takes_changes, waits, answered, may_detach } = options;
+        let CallOptions { tool: uncataloged_tool, asked, takes_changes, waits, answered, may_detach, detaching } =
+            options;
         let call = Call { uncataloged_tool, asked, takes_changes, waits, answered, may_detach, presence, ..call };
+        let call = Call { detaching, ..call };
         let (tenant, id) = (call.caller.tenant().clone(), call.id);
         let (pipeline, in_flight) = (Arc::clone(self), self.in_flight.token());
         let running = async move {

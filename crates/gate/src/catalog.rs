@@ -9,16 +9,22 @@ use toolgate_model::approval::Category;
 use toolgate_model::connection::BaseUrl;
 use toolgate_model::credential::ServiceName;
 use toolgate_model::descriptor::{DescriptorError, SafetyTier, SourceKind, ToolDescriptor, ToolId};
+use toolgate_model::mirrored::Mirrored;
 use toolgate_model::principal::{Principal, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::schema::{Schema, SchemaError, SchemaViolation};
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
+use toolgate_model::tool_alias::ToolAlias;
+use toolgate_model::tool_listing::listing;
 
 use crate::action::Action;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{Freshness, RegisteredService, Registry, Services};
 use crate::refusal::Refusal;
+
+/// What the names of tools begin with that forward the rest of a mounted server's protocol.
+pub const PROTOCOL_TOOLS: &str = "mcp.";
 
 /// A tool that can be called.
 #[derive(Debug)]
@@ -40,7 +46,12 @@ pub struct Tool {
     /// The scopes that the agent itself must hold, unparsed.
     pub required_scopes: Vec<String>,
     qualified_name: String,
+    is_built_in: bool,
+    alias: OnceLock<ToolAlias>,
+    listing: OnceLock<String>,
+    mirrored: OnceLock<Vec<Mirrored>>,
     schema: OnceLock<Result<Schema, SchemaError>>,
+    returns: OnceLock<Result<Schema, SchemaError>>,
     descriptor: OnceLock<Result<Arc<ToolDescriptor>, DescriptorError>>,
 }
 
@@ -59,7 +70,12 @@ impl Tool {
             base_url: None,
             action: Action::Http,
             source: SourceKind::Connector,
+            is_built_in: false,
+            alias: OnceLock::new(),
+            listing: OnceLock::new(),
+            mirrored: OnceLock::new(),
             schema: OnceLock::new(),
+            returns: OnceLock::new(),
             descriptor: OnceLock::new(),
         }
     }
@@ -82,7 +98,7 @@ impl Tool {
 
     /// A tool that needs no grant.
     pub fn built_in(service: ServiceName, name: ToolName, definition: Arc<ToolDefinition>, action: Action) -> Self {
-        Self { action, ..Self::new(service, name, definition) }
+        Self { action, is_built_in: true, ..Self::new(service, name, definition) }
     }
 
     pub fn of_source(self, source: SourceKind) -> Self {
@@ -97,9 +113,42 @@ impl Tool {
         Self { required_scopes, ..self }
     }
 
+    /// Whether it is a tool of a mounted server that is a process of this machine.
+    pub(crate) fn is_process(&self) -> bool {
+        self.action == Action::Mcp && self.base_url.is_none()
+    }
+
     /// `service.tool`: its name in calls, limits, approvals and the log.
     pub fn qualified_name(&self) -> &str {
         &self.qualified_name
+    }
+
+    /// Its name for clients that take only letters, digits, `_` and `-`.
+    pub fn alias(&self) -> &ToolAlias {
+        self.alias.get_or_init(|| match (self.is_built_in, self.source) {
+            (false, _) => ToolAlias::of(&self.service, &self.name),
+            (true, SourceKind::NodePack) => ToolAlias::of_built_in(&self.qualified_name),
+            (true, _) => ToolAlias::of_built_in(self.name.as_str()),
+        })
+    }
+
+    /// Whether it is one of those that forward the rest of a mounted server's protocol: they are no tools of the server,
+    /// and are not listed as such.
+    pub fn forwards_protocol(&self) -> bool {
+        self.source == SourceKind::Mcp && self.name.as_str().starts_with(PROTOCOL_TOOLS)
+    }
+
+    /// How it is listed to clients that call it by its alias, as JSON.
+    pub fn listing(&self) -> &str {
+        // The results of a mounted server are checked against its schema; those of other services are not.
+        let is_checked = self.source == SourceKind::Mcp;
+        self.listing.get_or_init(|| listing(self.alias(), &self.definition, is_checked))
+    }
+
+    /// The parameters that clients repeat in headers.
+    pub fn mirrored(&self) -> &[Mirrored] {
+        let of_schema = || self.definition.parameters.as_ref().map(Mirrored::of_schema).unwrap_or_default();
+        self.mirrored.get_or_init(of_schema)
     }
 
     /// Its id: that of the catalog, or for a client-executed tool, the one that an allowlist can name.
@@ -145,16 +194,29 @@ impl Tool {
         self.definition.check_sent_names(parameters)
     }
 
+    /// Checks a result against the schema of results. A schema that does not compile admits nothing.
+    pub(crate) fn check_result(&self, result: &Value) -> Result<(), SchemaViolation> {
+        let Some(schema) = &self.definition.returns else { return Ok(()) };
+        match self.returns.get_or_init(|| Schema::compile(schema)) {
+            Ok(schema) => schema.check(result),
+            Err(error) => Err(unusable_schema(error)),
+        }
+    }
+
     fn check_schema(&self, parameters: &Value) -> Result<(), SchemaViolation> {
         let Some(schema) = &self.definition.parameters else { return Ok(()) };
         match self.schema.get_or_init(|| Schema::compile(schema)) {
             Ok(schema) => schema.check_parameters(parameters),
-            Err(error) => Err(SchemaViolation {
-                path: String::new(),
-                rule: "schema".to_owned(),
-                reason: format!("the tool's schema cannot be used: {error}"),
-            }),
+            Err(error) => Err(unusable_schema(error)),
         }
+    }
+}
+
+fn unusable_schema(error: &SchemaError) -> SchemaViolation {
+    SchemaViolation {
+        path: String::new(),
+        rule: "schema".to_owned(),
+        reason: format!("the tool's schema cannot be used: {error}"),
     }
 }
 

@@ -168,6 +168,11 @@ impl EventStreams {
         self.followers.follow(caller.tenant(), caller.id(), filter)
     }
 
+    /// Follows what the tools depend on that the caller may call. Nothing of the events is told.
+    pub fn follow_catalog(&self, caller: &Caller) -> Result<Follower, Refusal> {
+        self.followers.follow(caller.tenant(), caller.id(), EventFilter::of_kinds(EventKind::CATALOG))
+    }
+
     /// Follows the events that match this filter and that the caller may see.
     pub fn follow_events(&self, caller: &Caller, mut filter: EventFilter) -> Result<Follower, Refusal> {
         if !caller.may(Permission::ReadAudit) {

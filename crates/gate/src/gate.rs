@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use toolgate_model::checkpoint::SigningKey;
+use toolgate_model::continuation::Continuations;
 use toolgate_model::id::ProcessId;
 
-use crate::authority::{Administration, ApprovalAdministration, AuditReader, PolicyAdministration};
+use crate::authority::{
+    Administration, ApprovalAdministration, AuditReader, MountAdministration, PolicyAdministration,
+};
 use crate::builtin::Builtins;
 use crate::call::detached::Runs;
 use crate::call::{Conformance, DetachedReader, Hooks, Pipeline};
@@ -19,6 +22,7 @@ use crate::ports::approver::Approver;
 use crate::ports::clock::Clock;
 use crate::ports::guardian::Guardian;
 use crate::ports::ledger::Ledger;
+use crate::ports::mount::MountLink;
 use crate::ports::policy_book::PolicyBook;
 use crate::ports::sealer::Sealer;
 use crate::ports::source::Sources;
@@ -31,6 +35,8 @@ pub struct Ports {
     pub sealer: Arc<dyn Sealer>,
     pub clock: Arc<dyn Clock>,
     pub sources: Sources,
+    /// Looks at mounted MCP servers.
+    pub mounts: Arc<dyn MountLink>,
     pub guardian: Arc<dyn Guardian>,
     pub policy_book: Arc<dyn PolicyBook>,
     pub approver: Arc<dyn Approver>,
@@ -59,10 +65,12 @@ pub struct Gate {
     pub administration: Arc<Administration>,
     pub approvals: Arc<ApprovalAdministration>,
     pub policies: Arc<PolicyAdministration>,
+    pub mounts: Arc<MountAdministration>,
     pub audit: Arc<AuditReader>,
     pub streams: Arc<EventStreams>,
     pub maintenance: Arc<Maintenance>,
     pub conformance: Arc<Conformance>,
+    pub continuations: Continuations,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -79,18 +87,21 @@ impl Gate {
             detached_runs: Runs::default(),
             authenticator,
         };
+        let continuations = Continuations::new(&audit_key);
         let pipeline = Arc::new(Pipeline::new(&ports, &shared));
         let administration = Arc::new(Administration::new(&ports, &shared));
-        let detached = DetachedReader::new(&ports, shared.detached_runs.clone(), Arc::clone(&administration));
+        let detached = DetachedReader::new(&ports, &shared, Arc::clone(&administration));
         let conformance = Conformance::new(&ports, &shared, Arc::clone(&administration), Arc::clone(&pipeline));
         Self {
             detached: Arc::new(detached),
             hooks: Arc::new(Hooks::new(&ports, &shared, Arc::clone(&pipeline))),
             approvals: Arc::new(ApprovalAdministration::new(&ports, &shared)),
             policies: Arc::new(PolicyAdministration::new(&ports, &shared)),
+            mounts: Arc::new(MountAdministration::new(&ports, Arc::clone(&pipeline), Arc::clone(&administration))),
             streams: Arc::new(EventStreams::new(&ports, &shared)),
             maintenance: Arc::new(Maintenance::new(&ports, &shared, audit_key)),
             conformance: Arc::new(conformance),
+            continuations,
             clock: Arc::clone(&ports.clock),
             authenticator: shared.authenticator,
             audit: shared.audit,

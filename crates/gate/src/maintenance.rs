@@ -19,6 +19,7 @@ use crate::refusal::{Code, Refusal};
 pub mod bootstrap;
 mod history;
 pub mod master_keys;
+pub mod mounts;
 
 /// How long refused calls are counted before they are recorded in a summary.
 const REFUSALS_SUMMED_AFTER: Duration = Duration::from_secs(10);

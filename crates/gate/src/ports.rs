@@ -6,6 +6,7 @@ pub mod entropy;
 pub mod guardian;
 pub mod guardian_link;
 pub mod ledger;
+pub mod mount;
 pub mod policy_book;
 pub mod sealer;
 pub mod source;

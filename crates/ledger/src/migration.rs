@@ -7,7 +7,6 @@ use thiserror::Error;
 pub struct Migration {
     /// Its number, from one without gaps.
     pub number: i64,
-    /// Its statements.
     pub sql: &'static str,
 }
 
@@ -31,6 +30,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 16, sql: include_str!("../migrations/sqlite/0016_event_batches.sql") },
     Migration { number: 17, sql: include_str!("../migrations/sqlite/0017_calls_in_flight.sql") },
     Migration { number: 18, sql: include_str!("../migrations/sqlite/0018_principal_attributes.sql") },
+    Migration { number: 19, sql: include_str!("../migrations/sqlite/0019_mounts.sql") },
 ];
 
 /// The steps on PostgreSQL.
@@ -53,9 +53,10 @@ pub const POSTGRES: &[Migration] = &[
     Migration { number: 16, sql: include_str!("../migrations/postgres/0016_event_batches.sql") },
     Migration { number: 17, sql: include_str!("../migrations/postgres/0017_calls_in_flight.sql") },
     Migration { number: 18, sql: include_str!("../migrations/postgres/0018_principal_attributes.sql") },
+    Migration { number: 19, sql: include_str!("../migrations/postgres/0019_mounts.sql") },
 ];
 
-/// The ledger was written by a program that knows more than this one.
+/// The ledger was written by a newer program.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the ledger has schema version {found}, and this toolgate supports up to {known}; run a newer toolgate")]
 pub struct TooNew {
@@ -63,7 +64,7 @@ pub struct TooNew {
     known: i64,
 }
 
-/// The steps that are still to be applied to a ledger at schema `found`.
+/// The migrations that a ledger at schema `found` still needs.
 pub fn outstanding(all: &'static [Migration], found: i64) -> Result<&'static [Migration], TooNew> {
     let known = i64::try_from(all.len()).unwrap_or(i64::MAX);
     let done = usize::try_from(found).unwrap_or(0);

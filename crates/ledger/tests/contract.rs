@@ -66,6 +66,7 @@ mod contract {
     mod marks;
     mod master_keys;
     mod model;
+    mod mounts;
     mod opening;
     mod paging;
     mod policies;

@@ -1,11 +1,11 @@
 //! The export of an audit log: JSON lines that can be verified offline with nothing but the public key.
 //!
 //! - `{"export":"toolgate-audit","version":1,"tenant":...,"checkpoint":...,"public_key":...}`: the signed head. The key
-//! is informative; a verifier trusts only the key that it was given.
+//!   is informative; a verifier trusts only the key that it was given.
 //! - for each block of 256 events, `{"block":j,"leaves":[...],"proof":[...]}`: the hashes of its events, and the proof
-//! that the block is in the signed tree. So every block is authentic on its own, and an invalid event can be named.
+//!   that the block is in the signed tree. So every block is authentic on its own, and an invalid event can be named.
 //! - after each block line its events, one canonical JSON object per line, each with its `sequence`, which is its
-//! position in the log and not part of what is hashed.
+//!   position in the log and not part of what is hashed.
 //! - `{"end":n}`: all n events were written. An export that cannot continue ends with `{"broken":"why"}` instead.
 
 mod verify;

@@ -68,6 +68,8 @@ pub enum AuthPlacement {
     Query {
         name: String,
     },
+    /// Nowhere: the service needs none.
+    Nowhere,
 }
 
 /// Where and how tokens are renewed.
@@ -135,6 +137,7 @@ impl AuthPlacement {
                 let name = FoldedName::of(name);
                 request.url.query_pairs().any(|(taken, _)| FoldedName::of(&taken).may_be(&name))
             }
+            Self::Nowhere => false,
         }
     }
 }

@@ -85,7 +85,7 @@ pub enum DescriptorError {
     Exec { tool: ToolId, from: SourceKind },
     #[error("`{tool}` is not a valid tool id for source {from}")]
     Id { tool: ToolId, from: SourceKind },
-    #[error("a service definition must have source connector or host-extension, not {from}")]
+    #[error("a service definition must have source connector, host-extension or mcp, not {from}")]
     Service { from: SourceKind },
     #[error("the {member} of `{tool}` must be an object")]
     Schema { tool: ToolId, member: &'static str },
@@ -117,7 +117,9 @@ impl ToolDescriptor {
         tool: &ToolDefinition,
     ) -> Result<Self, DescriptorError> {
         let tool_id = match source {
-            SourceKind::Connector | SourceKind::HostExtension => ToolId::of_service(source, service, name),
+            SourceKind::Connector | SourceKind::HostExtension | SourceKind::Mcp => {
+                ToolId::of_service(source, service, name)
+            }
             _ => None,
         };
         Self::new(DescriptorFields {

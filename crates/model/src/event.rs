@@ -22,6 +22,10 @@ pub use self::credential::{CredentialCreated, CredentialExpired, CredentialRevok
 pub use self::grant::{GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked, GrantSuspended};
 pub use self::key::{KeyCreated, KeyRevoked};
 pub use self::ledger::LedgerRollbackAccepted;
+pub use self::mount::{
+    MountAdded, MountRemoved, MountServerAccepted, MountServerQuarantined, MountToolAccepted, MountToolQuarantined,
+    MountToolRejected, MountToolRestored,
+};
 pub use self::payload::{EventKind, EventPayload, UnknownPayload};
 pub use self::policy::{PoliciesChanged, PolicyChangeKind};
 pub use self::service::{ServiceApplied, ServiceRemoved};
@@ -37,6 +41,7 @@ mod credential;
 mod grant;
 mod key;
 mod ledger;
+mod mount;
 mod payload;
 mod policy;
 mod service;

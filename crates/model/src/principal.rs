@@ -99,6 +99,8 @@ pub struct Principal {
     pub labels: BTreeSet<Label>,
     /// Whether its calls that must wait for an approver are detached.
     pub detach_calls: bool,
+    /// Whether its MCP clients get tools to search for tools, instead of all tools at once.
+    pub progressive_discovery: bool,
     /// The number of its changes: 1 when it is registered.
     pub revision: u64,
     pub created_at: Timestamp,
@@ -126,6 +128,7 @@ impl Principal {
             tool_allowlist: None,
             labels: BTreeSet::new(),
             detach_calls: false,
+            progressive_discovery: false,
             revision: 1,
             created_at,
             removed_at: None,

@@ -6,6 +6,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use self::declared::Declared;
+pub(crate) use self::keyword::FORMATS;
 pub use self::violation::SchemaViolation;
 
 mod declared;

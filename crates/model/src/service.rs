@@ -26,10 +26,12 @@ pub use self::http_mapping::{
     RenderedRequest, SuccessCodes,
 };
 pub use self::logging::{FieldRule, LoggingRule};
+pub use self::mcp_mapping::{HiddenCharacters, McpMapping, McpMethod, definition_hash};
 
 mod declarations;
 mod http_mapping;
 mod logging;
+mod mcp_mapping;
 mod parameters;
 pub(crate) mod reading;
 mod wire;
@@ -92,6 +94,10 @@ pub struct ToolDefinition {
     pub estimated_cost: Option<Cost>,
     /// The HTTP request of a call.
     pub http: Option<HttpMapping>,
+    /// How a call becomes a request to a mounted MCP server.
+    ///
+    /// INVARIANT: set for the tools of services whose source is [`SourceKind::Mcp`], and for no others.
+    pub mcp: Option<McpMapping>,
     /// What the log keeps of the parameters.
     pub logging: LoggingRule,
     /// Used by policies and guardians.
@@ -128,6 +134,7 @@ impl ToolDefinition {
             idempotent: false,
             estimated_cost: None,
             http: None,
+            mcp: None,
             logging: LoggingRule::default(),
             labels: BTreeSet::new(),
             timeout: None,

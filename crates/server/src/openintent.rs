@@ -17,6 +17,7 @@ mod grants;
 mod invocations;
 mod invoke;
 mod master_keys;
+mod mounts;
 pub(crate) mod progress;
 mod services;
 mod tenants;
@@ -64,6 +65,14 @@ pub fn routes() -> Vec<Route> {
         endpoint(services::show),
         special::<ReplaceService, _, _>(services::replace),
         endpoint(services::remove),
+        endpoint(mounts::create),
+        endpoint(mounts::list),
+        endpoint(mounts::show),
+        endpoint(mounts::remove),
+        endpoint(mounts::check),
+        endpoint(mounts::review),
+        endpoint(mounts::accept),
+        endpoint(mounts::reject),
         endpoint(tools::list),
         endpoint(tools::granted),
         special::<ExplainCall, _, _>(why::explain),

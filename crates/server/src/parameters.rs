@@ -1,4 +1,4 @@
-//! What stands in the URL: ids in the path, filters and paging in the query.
+//! URL parameters: ids in the path, filters and paging in the query.
 
 use std::sync::Arc;
 
@@ -30,21 +30,20 @@ pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refusal> {
     }
 }
 
-/// An id in the path, read by its own rules. What is no id cannot name anything: it is not found.
+/// An id in the path, parsed by its own rules. Text that is not an id is not found.
 pub struct Id<T>(pub T);
 
-/// What can be read from a path, or from a field that names something.
+/// A type that can be parsed from a path, or from a field that names something.
 pub trait FromPath: Sized {
-    /// What is said where the text is no id.
+    /// The code for text that is not an id.
     const MISSING: Code;
-    /// What such an id looks like.
+    /// The form of such an id.
     const SHAPE: &'static str;
 
-    /// Reads it.
     fn from_path(text: &str) -> Option<Self>;
 }
 
-/// Reads an id. One of the wrong shape names nothing, and the refusal says what the shape is.
+/// Parses an id. Text of the wrong form names nothing, and the refusal describes the form.
 pub fn id<T: FromPath>(text: &str) -> Result<T, Refusal> {
     T::from_path(text).ok_or_else(|| Refusal::new(T::MISSING, format!("not found: {}", T::SHAPE)))
 }
@@ -53,7 +52,7 @@ impl<T: FromPath> FromRequestParts<Arc<App>> for Id<T> {
     type Rejection = Denied;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Denied> {
-        // A path that is not UTF-8 is no id either.
+        // A path that is not UTF-8 is not an id either.
         let text = Path::<String>::from_request_parts(parts, app).await.map(|Path(text)| text).unwrap_or_default();
         Ok(Self(id(&text)?))
     }
@@ -113,7 +112,7 @@ path_ids! {
     toolgate_model::principal::TenantId => TenantNotFound, "the id of a tenant has letters, digits and . _ : @ -";
 }
 
-/// The page that a query asks for.
+/// The requested page.
 pub fn page(limit: Option<impl Into<u32>>, cursor: Option<impl Into<String>>) -> Result<PageRequest, Refusal> {
     let limit = limit.map_or(Limit::DEFAULT, Into::into);
     let cursor: Option<String> = cursor.map(Into::into);

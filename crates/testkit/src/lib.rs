@@ -15,6 +15,7 @@ pub mod collector;
 pub mod gate_process;
 pub mod http;
 pub mod ledger_fixture;
+pub mod mcp_server;
 pub mod nginx;
 pub mod postgres;
 pub mod trail;

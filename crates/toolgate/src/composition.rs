@@ -14,13 +14,16 @@ use toolgate_egress::address::AddressPolicy;
 use toolgate_egress::client::GuardedClient;
 use toolgate_egress::collector::CollectorError;
 use toolgate_egress::connectors::Connectors;
+use toolgate_egress::mcp::McpMounts;
 use toolgate_egress::notice::Notifier;
 use toolgate_egress::resolver::SystemResolver;
 use toolgate_gate::maintenance::bootstrap::Bootstrap;
+use toolgate_gate::maintenance::mounts::ChangedMounts;
 use toolgate_gate::ports::approver::Approver;
 use toolgate_gate::ports::clock::{Clock, SystemClock};
 use toolgate_gate::ports::entropy::random;
 use toolgate_gate::ports::ledger::Ledger;
+use toolgate_gate::ports::mount::MountWatch;
 use toolgate_gate::ports::source::Sources;
 use toolgate_gate::refusal::Code;
 use toolgate_gate::{Gate, MachineTools, Ports, Refusal};
@@ -31,6 +34,7 @@ use toolgate_model::id::ProcessId;
 use toolgate_model::key::ApiKey;
 use toolgate_server::limiter::{BodyMemory, InFlightLimit};
 use toolgate_server::listener::{TlsError, TrustedProxies};
+use toolgate_server::mcp::Mcp;
 use toolgate_server::operations::metrics::Metrics;
 use toolgate_server::shutdown::{Phase, Shutdown};
 use toolgate_server::{App, Limiter, Serving, WorkerRuntimes, router, serve};
@@ -45,7 +49,7 @@ use crate::conformance_source::ConformanceSource;
 use crate::descriptors;
 use crate::heads_file::HeadsFileError;
 use crate::links::FileLinks;
-use crate::maintenance::{Maintenance, Work};
+use crate::maintenance::{Maintenance, MountChecks, Work};
 use crate::telemetry::{CallTelemetry, Exporter};
 use crate::watched_clock::WatchedClock;
 use crate::webhooks::Webhooks;
@@ -58,6 +62,7 @@ mod endpoints;
 mod guardians;
 mod history;
 mod keys;
+mod mounts;
 mod telemetry;
 
 #[cfg(test)]
@@ -66,7 +71,6 @@ mod tests;
 /// Why the gate did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// No audit key.
     #[error(transparent)]
     AuditKey(#[from] AuditKeyError),
     /// The audit key is lost.
@@ -77,10 +81,9 @@ pub enum StartError {
     AuditKeyLost {
         /// Where it should be.
         path: String,
-        /// Which it was.
         public_key: String,
     },
-    /// The audit key is lost, and the ledger does not say which it was.
+    /// The audit key is lost, and the ledger does not say which key it was.
     #[error(
         "the audit key file {path} is missing, and {heads} has heads that it signed; restore it from a copy, or also \
         remove {heads} to start a new log"
@@ -88,13 +91,11 @@ pub enum StartError {
     AuditKeyMissing {
         /// Where it should be.
         path: String,
-        /// The file that knows of it.
+        /// The file with the heads.
         heads: String,
     },
-    /// What is known of the ledger cannot be read.
     #[error(transparent)]
     Heads(#[from] HeadsFileError),
-    /// The ledger is gone.
     #[error(
         "there is no ledger at {path}, but {heads} has signed heads of one; restore its newest copy, or start once \
         with --accept-ledger-rollback if it is lost"
@@ -102,7 +103,7 @@ pub enum StartError {
     LedgerMissing {
         /// Where it should be.
         path: String,
-        /// The file that knows of it.
+        /// The file with the heads.
         heads: String,
     },
     /// The ledger is an older or another one.
@@ -111,9 +112,9 @@ pub enum StartError {
         if there is none, start once with --accept-ledger-rollback and revoke again what was revoked since"
     )]
     LedgerRolledBack {
-        /// The file that knows better.
+        /// The file with the heads.
         heads: String,
-        /// Which tenants, what was expected and what was found.
+        /// The tenants, with the expected and the found heads.
         details: String,
     },
     /// The master key is lost.
@@ -127,60 +128,38 @@ pub enum StartError {
         /// Which keys seal something.
         keys: String,
     },
-    /// No data directory.
     #[error("could not create the data directory {path}: {reason}; pass another one with --data")]
-    Data {
-        /// Which.
-        path: String,
-        /// What the system said.
-        reason: std::io::Error,
-    },
+    Data { path: String, reason: std::io::Error },
     /// A collector that cannot be exported to.
     #[error("telemetry: {0}")]
     Collector(#[from] CollectorError),
-    /// A guardian that cannot be asked.
     #[error("guardian `{name}`: {reason}")]
-    Guardian {
+    Guardian { name: String, reason: String },
+    /// Other users can change files that the gate relies on.
+    #[error(transparent)]
+    Exposed(#[from] PrivateFileError),
+    #[error("{0}")]
+    Keys(#[from] KeyError),
+    #[error("cannot listen on {address}: {reason}; choose another with --listen")]
+    Listen { address: SocketAddr, reason: std::io::Error },
+    #[error("cannot listen on {path}: {reason}; choose another path with server.unix_socket")]
+    Socket { path: String, reason: std::io::Error },
+    #[error("server.tls: {0}")]
+    Tls(#[from] TlsError),
+    #[error("{0}")]
+    Gate(#[from] Refusal),
+    #[error(transparent)]
+    Postgres(#[from] toolgate_ledger::postgres::OpenError),
+    #[error(transparent)]
+    Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
+    /// A mounted server that cannot be started.
+    #[error("mount `{name}`: {reason}")]
+    Mount {
         /// Which.
         name: String,
         /// Why not.
-        reason: String,
+        reason: WorkspaceError,
     },
-    /// Other accounts can change what the gate relies on.
-    #[error(transparent)]
-    Exposed(#[from] PrivateFileError),
-    /// No master key.
-    #[error("{0}")]
-    Keys(#[from] KeyError),
-    /// The port is not to be had.
-    #[error("cannot listen on {address}: {reason}; choose another with --listen")]
-    Listen {
-        /// Which address.
-        address: SocketAddr,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// The socket file is not to be had.
-    #[error("cannot listen on {path}: {reason}; choose another path with server.unix_socket")]
-    Socket {
-        /// Which.
-        path: String,
-        /// What the system said.
-        reason: std::io::Error,
-    },
-    /// No TLS.
-    #[error("server.tls: {0}")]
-    Tls(#[from] TlsError),
-    /// The gate itself says no.
-    #[error("{0}")]
-    Gate(#[from] Refusal),
-    /// No PostgreSQL.
-    #[error(transparent)]
-    Postgres(#[from] toolgate_ledger::postgres::OpenError),
-    /// No SQLite.
-    #[error(transparent)]
-    Sqlite(#[from] toolgate_ledger::sqlite::OpenError),
-    /// No workspace.
     #[error("workspace.root: {0}")]
     Workspace(#[from] WorkspaceError),
     /// The system refuses something basic.
@@ -188,7 +167,7 @@ pub enum StartError {
     System(#[from] std::io::Error),
 }
 
-/// Runs the gate until it is asked to end.
+/// Runs the gate until it is stopped.
 pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Result<(), StartError> {
     let mut stop = StopSignals::listen()?;
     let (started, bootstrap) = start(&configuration).await?;
@@ -202,7 +181,7 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
                 "still serving so that load balancers can move their traffic"
             );
             shutdown.enter(Phase::LameDuck);
-            // Another signal means that somebody does not want to wait.
+            // A second signal ends the wait.
             let _ = tokio::time::timeout(configuration.network.lame_duck, stop.first()).await;
         }
         tracing::info!("waiting for the requests in flight");
@@ -212,15 +191,15 @@ pub async fn run(configuration: Configuration, workers: &WorkerRuntimes) -> Resu
     Ok(())
 }
 
-/// Starts the gate: it listens, and nobody is answered yet.
+/// Starts the gate: it listens, but serves no request yet.
 pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap), StartError> {
-    let Opened { gate, broker, webhooks, metrics, exporter, known } = open_gate(configuration).await?;
+    let Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known } = open_gate(configuration).await?;
     gate.maintenance.check_key_provider().await?;
     let rollback = known.compare(configuration, &gate).await?;
 
     gate.maintenance.begin_ids().await?;
 
-    // Before the first start makes a token: with the port taken, nobody would ever see it.
+    // Before the first start creates a token: if the port is taken, nobody would ever see it.
     let endpoints = endpoints::open(&configuration.network).await?;
     let bootstrap = gate.maintenance.bootstrap(configuration.admin_token.as_ref()).await?;
     let heads = Arc::new(known.keeper(&gate).await?);
@@ -235,12 +214,12 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
             unknown"
         );
     }
-    // Before anybody can open one: what is open now was left over.
+    // Before any session can be opened: open ones were left by an earlier run.
     let left_open = despite_damage(gate.maintenance.close_sessions().await)?;
     if left_open > 0 {
         tracing::warn!(left_open, "tool sessions were open when the gate last stopped; they are closed as failed");
     }
-    // Before anything can wait: another gate must see that this one lives, and what waited in an earlier life is over.
+    // Before any call can wait: other gates must see that this one is alive, and waits of an earlier run have ended.
     broker.heartbeat().await?;
     let orphaned = despite_damage(broker.reap().await)?;
     if orphaned > 0 {
@@ -250,13 +229,14 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
             executed"
         );
     }
-    // Before anybody can be asked, so that the first question is told too.
+    // Before any approval can be requested, so that the first one is delivered too.
     if let Some(webhooks) = &webhooks {
         webhooks.begin().await?;
     }
     let limits = configuration.network.limits;
     let limits = toolgate_server::Limits { connections: descriptors::connections(limits.connections), ..limits };
     let requests_of_key = descriptors::requests_of_key(configuration.network.requests_of_key, limits.connections);
+    let clock = Arc::clone(&gate.clock);
     let app = Arc::new(App {
         gate: Arc::new(gate),
         metrics,
@@ -268,19 +248,21 @@ pub async fn start(configuration: &Configuration) -> Result<(Started, Bootstrap)
         )),
         max_body: configuration.max_body_bytes,
         openwop: configuration.openwop,
+        mcp: Mcp::new(configuration.mcp.clone(), clock),
         hooks: configuration.guardians.hooks.clone(),
         tasks: Arc::default(),
         shutdown: Arc::new(Shutdown::default()),
     });
     let exporter = exporter.map(Arc::new);
     let tls = endpoints.tls.clone();
-    let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter };
+    let mounts = MountChecks { changed: changed_mounts, every: configuration.check_mounts_every };
+    let work = Work { webhooks, tls, integrate_every: configuration.integrate_every, heads, exporter, mounts };
     let maintenance = Maintenance::start(&app, &broker, work);
     let proxies = configuration.network.proxies.clone();
     Ok((Started { app, limits, proxies, endpoints, maintenance }, bootstrap))
 }
 
-/// A row that cannot be read belongs to one tenant, and keeps the gate of all of them from nothing.
+/// An unreadable row belongs to one tenant, and must not keep the gate from serving the others.
 fn despite_damage(swept: Result<u64, Refusal>) -> Result<u64, Refusal> {
     swept.or_else(|refusal| match refusal.code() {
         Code::Internal => {
@@ -301,12 +283,11 @@ pub struct Started {
 }
 
 impl Started {
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.endpoints.address
     }
 
-    /// The gate itself, for whoever runs it.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.app.gate
     }
@@ -318,9 +299,9 @@ impl Started {
         let Endpoints { all, socket, .. } = endpoints;
         let stopped = async {
             stop.await;
-            // Also ends streams of events, which go on for as long as a client follows them.
+            // Also ends event streams, which would continue as long as a client follows them.
             app.shutdown.enter(Phase::Draining);
-            // So would calls that wait for a person: nobody answers a gate that ends.
+            // Also ends calls that wait for an approver: a gate that shuts down gets no decisions.
             app.gate.pipeline.close_approvals().await;
         };
         let serving = Serving {
@@ -332,13 +313,13 @@ impl Started {
         };
         tokio::join!(serve(all, serving, workers), stopped);
         drop(socket);
-        // Calls whose callers have gone away are still to be settled.
+        // Calls whose callers have disconnected must still be settled.
         app.gate.pipeline.finish_calls().await;
         maintenance.finish().await;
     }
 }
 
-/// Makes a new key for the administrator, for an operator who has the ledger and lost the token.
+/// Creates a key for the administrator, for an operator who has the ledger and lost the token.
 pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError> {
     let Opened { gate, known, .. } = open_gate(configuration).await?;
     known.compare(configuration, &gate).await?;
@@ -350,12 +331,14 @@ pub async fn recover(configuration: &Configuration) -> Result<ApiKey, StartError
 struct Opened {
     gate: Gate,
     broker: Arc<ApprovalBroker>,
-    /// Whom approvals are told to, where anybody is.
+    /// Set if a webhook is configured.
     webhooks: Option<Arc<Webhooks>>,
     metrics: Arc<Metrics>,
-    /// Exports traces and metrics, where anybody takes them.
+    /// Set if a collector is configured.
     exporter: Option<Exporter>,
-    /// What is known of the ledger from before.
+    /// Mounted servers that have changed what they offer.
+    changed_mounts: Arc<ChangedMounts>,
+    /// The heads from earlier starts.
     known: Known,
 }
 
@@ -399,7 +382,11 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let metrics = Arc::new(Metrics::default());
     let (spans, exporter) = telemetry::open(configuration, &metrics, process, clock.now())?.unzip();
     let guardians = guardians::open(configuration, ledger.clone(), clock.clone(), Arc::clone(&metrics))?;
-    let mut sources = Sources::default().with(Connectors::new(client, clock.clone(), calls));
+    let connectors = Connectors::new(client, clock.clone(), calls);
+    let changed_mounts = Arc::<ChangedMounts>::default();
+    let watch: Arc<dyn MountWatch> = changed_mounts.clone();
+    let mounts = Arc::new(McpMounts::beside(&connectors, mounts::open(configuration)?, watch));
+    let mut sources = Sources::default().with(connectors).sharing(mounts.clone());
     if let Some(workspace) = workspace {
         sources = sources.with(WorkspaceSource(workspace));
     }
@@ -409,6 +396,7 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
     let ports = Ports {
         ledger,
         sealer: Arc::new(sealer),
+        mounts,
         sources,
         clock,
         guardian: Arc::new(guardians),
@@ -418,10 +406,10 @@ async fn open_gate(configuration: &Configuration) -> Result<Opened, StartError> 
         process,
     };
     let gate = Gate::new(ports, Arc::new(audit_key), settings);
-    Ok(Opened { gate, broker, webhooks, metrics, exporter, known })
+    Ok(Opened { gate, broker, webhooks, metrics, exporter, changed_mounts, known })
 }
 
-/// A way out that reaches what the operator allows.
+/// An HTTP client that reaches what the operator allows.
 fn guarded_client(configuration: &Configuration) -> GuardedClient {
     let resolver = SystemResolver::new(configuration.max_lookups);
     GuardedClient::new(AddressPolicy::new(configuration.egress_allow.clone()), Arc::new(resolver))
@@ -443,22 +431,14 @@ fn require_own_files(configuration: &Configuration) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Opens the directory that the tools of this machine are limited to. They must not see what Toolgate keeps.
+/// Opens the directory of the workspace tools. They must not see the files of Toolgate.
 fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, StartError> {
     let Some(settings) = &configuration.workspace else { return Ok(None) };
-    let key_file = match &configuration.key_source {
-        KeySource::File(path) => path.parent().map(Path::to_path_buf),
-        KeySource::Environment { .. } | KeySource::Command { .. } => None,
-    };
-    let audit_key = configuration.audit_key_file.parent().map(Path::to_path_buf);
-    let heads = Some(configuration.heads_directory.clone());
-    let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key, heads];
-    let own = own.into_iter().flatten().chain(configuration.own_files.iter().cloned());
     let limits = Limits {
         bounds: settings.bounds,
         network: settings.network,
         sandbox: settings.sandbox,
-        hidden: own.collect(),
+        hidden: own_places(configuration),
         is_protected: |path| is_protected_place(&path.to_string_lossy()),
         ..Limits::default()
     };
@@ -474,6 +454,18 @@ fn open_workspace(configuration: &Configuration) -> Result<Option<Workspace>, St
     Ok(Some(workspace))
 }
 
+/// What Toolgate keeps: its ledger, its keys and its configuration.
+fn own_places(configuration: &Configuration) -> Vec<PathBuf> {
+    let key_file = match &configuration.key_source {
+        KeySource::File(path) => path.parent().map(Path::to_path_buf),
+        KeySource::Environment { .. } | KeySource::Command { .. } => None,
+    };
+    let audit_key = configuration.audit_key_file.parent().map(Path::to_path_buf);
+    let heads = Some(configuration.heads_directory.clone());
+    let own = [configuration.data().map(Path::to_path_buf), key_file, audit_key, heads];
+    own.into_iter().flatten().chain(configuration.own_files.iter().cloned()).collect()
+}
+
 async fn open_ledger(store: &Store) -> Result<Arc<dyn Ledger>, StartError> {
     match store {
         Store::Embedded { data } => {
@@ -487,7 +479,7 @@ async fn open_ledger(store: &Store) -> Result<Arc<dyn Ledger>, StartError> {
 }
 
 impl Configuration {
-    /// The data directory, where there is one.
+    /// The data directory, if the ledger is embedded.
     fn data(&self) -> Option<&Path> {
         match &self.store {
             Store::Embedded { data } => Some(data),
@@ -496,7 +488,7 @@ impl Configuration {
     }
 }
 
-/// Says what there is to say at a start, and then, on standard output, the one line that programs wait for.
+/// Logs the start-up messages, and then prints, on standard output, the one line that programs wait for.
 fn announce(configuration: &Configuration, address: SocketAddr, bootstrap: Bootstrap) {
     let scheme = if configuration.network.tls.is_some() { "https" } else { "http" };
     if scheme == "http" && !address.ip().is_loopback() {
@@ -561,14 +553,12 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// A signal that asks the program to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StopSignal {
     Terminate,
     Interrupt,
 }
 
-/// The signals that ask the program to end.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,

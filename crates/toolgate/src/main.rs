@@ -1,4 +1,4 @@
-//! Toolgate: one binary that stands between AI agents and the tools they use.
+//! Toolgate: one binary, a gateway between AI agents and the tools they use.
 //!
 //! This crate owns the configuration, the composition of a gate, its background tasks and telemetry, and the commands that
 //! run a gate in this process. The command line itself is `toolgate-cli`; decisions are made in `toolgate-gate`.

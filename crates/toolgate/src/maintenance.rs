@@ -19,11 +19,14 @@ use toolgate_server::listener::Tls;
 use toolgate_server::operations::tasks::Tasks;
 use toolgate_server::shutdown::Phase;
 
+pub use self::mounts::MountChecks;
 use crate::heads_file::HeadsKeeper;
 use crate::telemetry::{Exporter, process_figures};
 use crate::webhooks::{POLL_INTERVAL, WebhookDeliveries, Webhooks};
 
-/// How long after its end a task is started again.
+mod mounts;
+
+/// The delay before an ended task is restarted.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const DECISION_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -37,18 +40,18 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(5);
 const REKEY_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What there is to do beside what every gate does.
+/// What this gate does besides the tasks that every gate has.
 pub struct Work {
-    /// Whom approvals are told to.
     pub webhooks: Option<Arc<Webhooks>>,
     /// Certificates that may be renewed.
     pub tls: Option<Arc<Tls>>,
-    /// How often events are taken into the log.
+    /// The interval of integration.
     pub integrate_every: Duration,
-    /// Keeps the newest signed heads.
     pub heads: Arc<HeadsKeeper>,
     /// Exports traces and metrics.
     pub exporter: Option<Arc<Exporter>>,
+    /// When mounted servers are inspected.
+    pub mounts: MountChecks,
 }
 
 /// The background work of one gate.
@@ -59,9 +62,8 @@ pub struct Maintenance {
 }
 
 impl Maintenance {
-    /// Starts it.
     pub fn start(app: &Arc<App>, broker: &Arc<ApprovalBroker>, work: Work) -> Self {
-        let Work { webhooks, tls, integrate_every, heads, exporter } = work;
+        let Work { webhooks, tls, integrate_every, heads, exporter, mounts } = work;
         let (stop, stopped) = watch::channel(false);
         let mut tasks = Supervisor { app: Arc::clone(app), stopped, loops: JoinSet::new() };
         tasks.start("integrate", move |app, stopped| integrate(app, integrate_every, stopped));
@@ -83,6 +85,7 @@ impl Maintenance {
         if let Some(tls) = tls {
             tasks.start("certificates", move |app, stopped| reload_certificates(app, Arc::clone(&tls), stopped));
         }
+        tasks.start("mounts", move |app, stopped| mounts.clone().run(app, stopped));
         tasks.start("rekey", rekey);
         if let Some(exporter) = exporter {
             if let Some(interval) = exporter.metrics_interval {
@@ -95,12 +98,12 @@ impl Maintenance {
         Self { tasks, stop, heads }
     }
 
-    /// Starts to continue detached calls, on this runtime: what a caller sent may take long to be checked and redacted.
+    /// Starts to continue detached calls, on this runtime: checking and redacting a request may take long.
     pub fn continue_detached(&mut self, offload: &Handle) {
         self.tasks.start_on(offload, "detached-calls", continue_detached);
     }
 
-    /// Ends it when the last request was answered: what is still to be noted is noted.
+    /// Stops the tasks after the last response, and writes what is still pending.
     pub async fn finish(self) {
         self.stop.send_replace(true);
         let Supervisor { app, loops, .. } = self.tasks;
@@ -126,7 +129,7 @@ async fn integrate_once(app: &App) -> Result<(), Refusal> {
     app.gate.audit.integrate().await.map(|count| app.metrics.integrated(count, begun))
 }
 
-/// Looks at what metrics show of the process and the ledger.
+/// Samples the process and the ledger for metrics.
 async fn sample_statistics(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "reading the statistics of the ledger");
     let mut ticks = Ticks::new(&app, "statistics", STATISTICS_INTERVAL, stopped);
@@ -137,7 +140,7 @@ async fn sample_statistics(app: Arc<App>, stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Compares the ledger with what is known of it, and keeps its newest heads for later starts.
+/// Compares the ledger with its known heads, and stores its newest heads for later starts.
 async fn keep_heads(app: Arc<App>, heads: Arc<HeadsKeeper>, stopped: watch::Receiver<bool>) {
     let mut comparing = Watched::new(&app, "comparing the ledger with its signed heads");
     let mut keeping = Watched::new(&app, "storing the signed heads");
@@ -159,7 +162,7 @@ async fn sweep(app: Arc<App>, stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Answers may be given at another gate: whoever waits here must not wait for long after that.
+/// Decisions may be made on another gate: waiting calls here must learn of them soon.
 async fn poll_decisions(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "polling for decisions made on other gates");
     let mut ticks = Ticks::new(&app, "decisions", DECISION_POLL_INTERVAL, stopped);
@@ -168,7 +171,7 @@ async fn poll_decisions(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: wat
     }
 }
 
-/// One look for all streams of events, whoever follows them.
+/// One poll for all event streams.
 async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "looking for events that streams wait for");
     let mut ticks = Ticks::new(&app, "streams", NEWS_POLL_INTERVAL, stopped);
@@ -177,7 +180,7 @@ async fn look_for_news(app: Arc<App>, stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Each call has its own timer; this is for what none is left of.
+/// Each call has its own timer; this is for approvals without one.
 async fn reap(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "ending approvals whose callers are gone");
     let mut ticks = Ticks::new(&app, "reap", REAP_INTERVAL, stopped);
@@ -187,7 +190,7 @@ async fn reap(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::Receiv
     }
 }
 
-/// Runs detached calls on whose approval was decided, here or elsewhere, or whose process died.
+/// Runs detached calls whose approval was decided, here or elsewhere, or whose process has stopped.
 async fn continue_detached(app: Arc<App>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "continuing detached calls");
     let mut ticks = Ticks::new(&app, "detached-calls", CONTINUE_INTERVAL, stopped);
@@ -214,7 +217,7 @@ async fn heartbeat(app: Arc<App>, broker: Arc<ApprovalBroker>, stopped: watch::R
     }
 }
 
-/// Tells the webhook of approvals.
+/// Delivers approval events to the webhook.
 async fn deliver_webhooks(app: Arc<App>, webhooks: Arc<Webhooks>, stopped: watch::Receiver<bool>) {
     let mut watched = Watched::new(&app, "delivering approval events to the webhook");
     let mut deliveries = WebhookDeliveries::new(webhooks, stopped.clone());
@@ -286,7 +289,7 @@ async fn rekey(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
         if !wanted {
             continue;
         }
-        // May be cut off anywhere: the next start goes on with it.
+        // May be interrupted anywhere: the next start continues it.
         let outcome = tokio::select! {
             outcome = app.gate.maintenance.rekey() => outcome,
             _ = stopped.changed() => return,
@@ -363,7 +366,7 @@ impl Supervisor {
     }
 }
 
-/// Runs a task until the end is asked for, however often it ends before.
+/// Runs a task until shutdown, and restarts it whenever it ends before.
 async fn supervise<R: Future<Output = ()>>(
     tasks: Arc<Tasks>,
     name: &'static str,
@@ -380,14 +383,15 @@ async fn supervise<R: Future<Output = ()>>(
         }
         tasks.failed(name, how);
         tracing::error!(task = name, "a background task {how} and is restarted");
-        // A sender that is gone asks for the end too.
+        // A dropped sender also means shutdown.
         if tokio::time::timeout(RESTART_AFTER, stopped.wait_for(|stopped| *stopped)).await.is_ok() {
             return;
         }
     }
 }
 
-/// Says when work begins to fail and when it works again, and nothing in between: a task may run several times a second.
+/// Logs when work begins to fail and when it succeeds again, and nothing in between: a task may run several times a
+/// second.
 struct Watched<'a> {
     app: &'a App,
     work: &'static str,

@@ -5,6 +5,7 @@
 mod arguments;
 mod error;
 mod files;
+mod launcher;
 mod limits;
 mod output;
 mod root;
@@ -16,6 +17,7 @@ mod tool;
 mod workspace;
 
 pub use error::WorkspaceError;
+pub use launcher::{Launch, Launcher};
 pub use limits::{Bounds, Limits, SandboxRequirement};
 pub use output::Output;
 pub use sandbox::{CONFINE_WORD, ConfineError, SandboxReport, confine_and_exec};

@@ -9,6 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::error::WorkspaceError;
+use crate::launcher::Launch;
 use crate::limits::{Limits, SandboxRequirement};
 
 #[cfg(target_os = "linux")]
@@ -68,6 +69,11 @@ enum Method {
 impl Sandbox {
     /// Probes what the system offers, the best method first.
     pub fn choose(root: &Path, limits: &Limits) -> Result<Self, WorkspaceError> {
+        Self::for_programs(vec![root.to_path_buf()], limits)
+    }
+
+    /// The same for programs that write below several directories.
+    pub fn for_programs(mut writable: Vec<PathBuf>, limits: &Limits) -> Result<Self, WorkspaceError> {
         let failed = |error: io::Error| WorkspaceError::System {
             doing: "creating a temporary directory for commands",
             kind: error.kind(),
@@ -102,7 +108,10 @@ impl Sandbox {
         let confinement = Confinement {
             level,
             bounds: limits.bounds,
-            writable: vec![root.to_path_buf(), place],
+            writable: {
+                writable.push(place);
+                writable
+            },
             hidden: limits.hidden.clone(),
             network: limits.network,
         };
@@ -139,6 +148,28 @@ impl Sandbox {
             }
         };
         Ok(command.into())
+    }
+}
+
+impl Sandbox {
+    /// How a program is started in the sandbox.
+    pub fn launch(&self, words: &[&OsStr], directory: Option<&Path>) -> Result<Launch, WorkspaceError> {
+        if let Some(why) = &self.refused {
+            return Err(WorkspaceError::NoSandbox { why: why.clone() });
+        }
+        let (command, leads_group) = match (&self.method, &self.tied) {
+            (Some(method), _) => {
+                let leads_group = matches!(method, Method::Landlock { .. });
+                (method.command(&self.confinement, directory, words), leads_group)
+            }
+            (None, Some(confiner)) => (confined(confiner, &self.confinement, words), true),
+            (None, None) => {
+                let words = words.iter().map(|word| (*word).to_owned()).collect();
+                return Ok(Launch { words, leads_group: false });
+            }
+        };
+        let words = std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::to_owned).collect();
+        Ok(Launch { words, leads_group })
     }
 }
 

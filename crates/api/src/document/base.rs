@@ -1,5 +1,5 @@
-//! What a document has besides its endpoints: the heading, the security schemes, and the responses that many operations
-//! share.
+//! The parts of a document besides its endpoints: the heading, the security schemes, and the responses that many
+//! operations share.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::principal::PrincipalId;

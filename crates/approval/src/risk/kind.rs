@@ -2,7 +2,7 @@
 
 use toolgate_gate::ports::approver::RiskLevel;
 
-use crate::visible::visible;
+use toolgate_model::visible::visible;
 
 /// The maximum length of quoted text in a note.
 const SHOWN: usize = 60;

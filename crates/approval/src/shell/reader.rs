@@ -4,8 +4,10 @@
 
 use std::str::Chars;
 
+use toolgate_model::visible::is_honest;
+
 use super::Objection;
-use super::character::{is_honest, is_plain_beyond_ascii};
+use super::character::is_plain_beyond_ascii;
 
 /// The longest command line that is parsed.
 pub const MAX_BYTES: usize = 16 * 1024;

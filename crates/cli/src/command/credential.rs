@@ -242,7 +242,7 @@ fn parsed(text: &str) -> Result<AuthType, Failure> {
     AuthType::parse(text).ok_or_else(|| Failure::Said(format!("unknown auth type `{text}`")))
 }
 
-fn auth_types() -> clap::builder::PossibleValuesParser {
+pub(super) fn auth_types() -> clap::builder::PossibleValuesParser {
     [
         "api_key",
         "basic_auth",

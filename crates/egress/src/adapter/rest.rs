@@ -14,7 +14,6 @@ use crate::body::InboundResponse;
 use crate::client::GuardedClient;
 use toolgate_model::redaction::Redactor;
 
-/// The adapter.
 pub(crate) struct Rest;
 
 #[async_trait]
@@ -26,13 +25,14 @@ impl Adapter for Rest {
         redactor: &mut Redactor,
     ) -> Result<InboundResponse, SourceFailure> {
         let secret = match outbound.auth_type {
+            _ if *outbound.placement == AuthPlacement::Nowhere => Secret::new(String::new()),
             AuthType::BasicAuth => {
-                let pair = user_and_password(&outbound.material)?;
-                // A short password is not looked for in encodings. Together with the name it is.
+                let pair = user_and_password(outbound.material)?;
+                // A short password is not searched in encodings. Together with the user name it is.
                 redactor.add(&pair);
                 Secret::new(STANDARD.encode(pair.expose()))
             }
-            auth_type => presented(auth_type, &outbound.material)?,
+            auth_type => presented(auth_type, outbound.material)?,
         };
         present(client, &outbound, &secret).await
     }
@@ -58,10 +58,11 @@ pub(super) async fn present(
             url.query_pairs_mut().append_pair(name, secret.expose());
             outbound.send(client, &url, Vec::new()).await
         }
+        AuthPlacement::Nowhere => outbound.send(client, &outbound.request.url, Vec::new()).await,
     }
 }
 
-/// What stands in the credential's place, where it is a field of the material.
+/// The value to present, if it is a field of the material.
 fn presented(auth_type: AuthType, material: &Material) -> Result<Secret, SourceFailure> {
     let names: &[&str] = match auth_type {
         AuthType::BearerToken => &["token", "access_token", "bearer_token", "api_key"],

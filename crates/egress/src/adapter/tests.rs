@@ -1,4 +1,4 @@
-//! What the tests of the adapters have in common: an outbound call made by hand, and a vault of one shelf.
+//! Helpers for the adapter tests: an outbound call, and a vault with one shelf.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use toolgate_gate::ports::source::Exchange;
+use toolgate_model::id::CredentialId;
 use toolgate_model::trace_context::TraceParent;
 use toolgate_testkit::upstream::{Reply, Upstream};
 
 use super::*;
 use crate::address::AddressPolicy;
-use crate::pool::PoolKey;
 use crate::resolver::{LookupError, Resolve};
 use crate::time::deadline_after;
 
@@ -31,7 +31,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// As the metadata of a credential says.
+    /// From the metadata of a credential.
     pub(super) fn new(metadata: Value) -> Self {
         let connection = Connection::from_metadata(metadata.as_object().unwrap()).unwrap();
         let tool = ToolName::parse("files.list").unwrap();
@@ -42,10 +42,10 @@ impl Fixture {
         Self { connection, placement, tool, parameters, request, timeout: Duration::from_secs(60) }
     }
 
-    pub(super) fn outbound<'a>(&'a self, material: Material, renewal: &'a dyn Renewal) -> OutboundCall<'a> {
+    pub(super) fn outbound<'a>(&'a self, material: &'a Material, renewal: &'a dyn Renewal) -> OutboundCall<'a> {
         OutboundCall {
             invocation: InvocationId::new(now(), [7; 10]),
-            credential: CredentialId::new(now(), [1; 10]),
+            pool: CredentialId::new(now(), [1; 10]).into(),
             auth_type: AuthType::OAuth2Token,
             connection: &self.connection,
             placement: &self.placement,
@@ -58,6 +58,7 @@ impl Fixture {
             material,
             renewal,
             traced: None,
+            events: None,
         }
     }
 }
@@ -66,13 +67,13 @@ pub(super) fn now() -> Timestamp {
     Timestamp::from_millis(NOW).unwrap()
 }
 
-/// Keeps renewed material, one renewal at a time, as the gate does.
+/// Stores renewed material, one renewal at a time, as the gate does.
 pub(super) struct Shelf {
     current: Mutex<Material>,
     exchanges: AtomicUsize,
-    /// Told of each exchange that brought something, before that is kept.
+    /// Notified of each successful exchange before its result is stored.
     pub(super) exchanged: Notify,
-    /// Without a permit nothing is kept.
+    /// Without a permit nothing is stored.
     pub(super) keeping: Semaphore,
 }
 
@@ -86,17 +87,15 @@ impl Shelf {
         }
     }
 
-    /// A copy of what is kept.
     pub(super) async fn current(&self) -> Material {
         copy(&*self.current.lock().await)
     }
 
-    /// One field of what is kept.
     pub(super) async fn kept(&self, name: &str) -> Option<String> {
         self.current.lock().await.get(name).map(|secret| secret.expose().to_owned())
     }
 
-    /// How many exchanges have begun.
+    /// The number of exchanges that have begun.
     pub(super) fn exchanges(&self) -> usize {
         self.exchanges.load(Ordering::Relaxed)
     }
@@ -151,8 +150,9 @@ async fn a_credential_takes_the_place_of_a_header_of_the_same_name() {
     let mut fixture = Fixture::new(json!({"base_url": upstream.url()}));
     fixture.request.headers.push(("authorization".to_owned(), "Bearer of the agent".to_owned()));
     let shelf = Shelf::new(Material::new());
-    let outbound = fixture.outbound(material(&[("api_key", "the-key")]), &shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = material(&[("api_key", "the-key")]);
+    let outbound = fixture.outbound(&material, &shelf);
+    let mut redactor = Redactor::new(&material);
     Rest.carry_out(&local_client(), outbound, &mut redactor).await.unwrap();
     let received = upstream.received().remove(0);
     let sent: Vec<_> = received.headers.iter().filter(|(name, _)| name == "authorization").collect();

@@ -20,7 +20,6 @@ use toolgate_model::redaction::Redactor;
 #[cfg(test)]
 mod tests;
 
-/// The adapter.
 pub(crate) struct Webhook;
 
 #[async_trait]
@@ -31,7 +30,7 @@ impl Adapter for Webhook {
         outbound: OutboundCall<'_>,
         redactor: &mut Redactor,
     ) -> Result<InboundResponse, SourceFailure> {
-        let keys = Keys::of(first_field(&outbound.material, &["signing_secret", "secret"])?, redactor)?;
+        let keys = Keys::of(first_field(outbound.material, &["signing_secret", "secret"])?, redactor)?;
         let id = outbound.invocation.to_string();
         let message = json!({
             "tool_name": outbound.tool.as_str(),
@@ -52,14 +51,14 @@ impl Adapter for Webhook {
 struct Keys {
     /// For the signature of the protocol's reference: the text as it is.
     plain: hmac::Key,
-    /// For the Standard Webhooks: what the text stands for.
+    /// For Standard Webhooks: the decoded key.
     standard: SignatureKey,
 }
 
 impl Keys {
     fn of(secret: &Secret, redactor: &mut Redactor) -> Result<Self, SourceFailure> {
         if let Some(encoded) = encoded_part(secret) {
-            // Whoever has this has the key, without the prefix too.
+            // The text without the prefix is equivalent to the key.
             redactor.add(&Secret::new(encoded.to_owned()));
         }
         let standard = SignatureKey::of(secret).map_err(|error| match error {
@@ -72,7 +71,7 @@ impl Keys {
     }
 }
 
-/// Adds the signatures, and what they are over.
+/// Adds the signatures and the headers that they cover.
 fn sign(
     outbound: &OutboundCall<'_>,
     keys: &Keys,
@@ -101,13 +100,13 @@ fn sign(
     Ok(())
 }
 
-/// Where the message goes: all tools of one credential to its base URL, except for those that have a path of their own.
+/// The URL of the message: the base URL for all tools of one credential, except for tools with their own path.
 fn address<'a>(outbound: &OutboundCall<'a>) -> &'a Url {
     let connection = outbound.connection;
     let Some(base) = connection.base_url.as_ref().filter(|_| !connection.endpoints.contains_key(outbound.tool)) else {
         return &outbound.request.url;
     };
-    // A registered tool may have a path of its own too. Without one its request was made in the default way.
+    // A registered tool may also have its own path. Without one its request was rendered in the default way.
     let default = connection.endpoint(outbound.tool).render(base, &Map::new());
     let is_default = default.is_ok_and(|default| default.url == outbound.request.url);
     if is_default { base.as_url() } else { &outbound.request.url }
@@ -115,6 +114,6 @@ fn address<'a>(outbound: &OutboundCall<'a>) -> &'a Url {
 
 /// Seconds since 1970 with a fraction, as the protocol's reference writes them.
 fn seconds(millis: i64) -> f64 {
-    // Exact for every time that can be written: that takes 48 of the 53 bits.
+    // Exact for every valid time: that takes 48 of the 53 bits.
     millis as f64 / 1000.0
 }

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 use toolgate_model::connection::Connection;
 use toolgate_model::credential::{
-    AuthType, Credential, MaterialError, ServiceName, check_material, lift_secrets, refuse_leaks,
+    AuthType, Credential, CredentialStatus, MaterialError, ServiceName, check_material, lift_secrets, refuse_leaks,
 };
 use toolgate_model::id::{CredentialId, VaultId};
+use toolgate_model::principal::TenantId;
 use toolgate_model::scope::ScopeSet;
 use toolgate_model::secret::Material;
 use toolgate_model::text::Line;
@@ -102,6 +103,16 @@ impl Administration {
     /// Without its material.
     pub async fn credential(&self, caller: &Caller, id: CredentialId) -> Result<Credential, Refusal> {
         self.managed_credential(caller, id).await
+    }
+
+    /// The credential that a mount is inspected with, as long as it can be used.
+    pub(super) async fn credential_of_mount(
+        &self,
+        tenant: &TenantId,
+        id: CredentialId,
+    ) -> Result<Option<Credential>, Refusal> {
+        let credential = self.credentials.credential(tenant, id).await?;
+        Ok(credential.filter(|credential| credential.status(self.clock.now()) == CredentialStatus::Active))
     }
 
     pub async fn credentials(

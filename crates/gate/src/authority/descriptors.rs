@@ -67,7 +67,7 @@ impl Administration {
 }
 
 impl Caller {
-    fn may_use(&self, tool: &Tool) -> bool {
+    pub(super) fn may_use(&self, tool: &Tool) -> bool {
         tool.require_open_to(Some(self.principal())).is_ok()
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use toolgate_model::credential::ServiceName;
+use toolgate_model::descriptor::SourceKind;
 use toolgate_model::permission::Permission;
 use toolgate_model::service::{DefinitionError, ServiceDefinition, ServiceVersion};
 
@@ -26,6 +27,12 @@ impl Administration {
         if definition.service.as_str() == builtin::WORKSPACE {
             let reason = format!("`{}` is reserved for built-in tools; choose another name", builtin::WORKSPACE);
             return Err(Refusal::new(Code::InvalidField, reason).with("path", "service"));
+        }
+        // Their definitions follow from what a person has accepted.
+        if definition.source == SourceKind::Mcp {
+            let reason =
+                "tools of MCP servers are not defined but accepted; mount the server with `toolgate mount add`";
+            return Err(Refusal::new(Code::InvalidField, reason).with("path", "source"));
         }
         let (service, version) = (definition.service.clone(), definition.version.clone());
         let command = ApplyService { audit: caller.mandate(self.clock.now()), definition, replace };
@@ -77,7 +84,7 @@ impl From<DefinitionError> for Refusal {
     }
 }
 
-fn require_registrar(caller: &Caller) -> Result<(), Refusal> {
+pub(super) fn require_registrar(caller: &Caller) -> Result<(), Refusal> {
     caller.require(Permission::ManageTools)?;
     if caller.manages_all() {
         return Ok(());

@@ -23,6 +23,7 @@ use toolgate_model::credential::{Credential, is_public_field};
 use toolgate_model::id::GrantId;
 use toolgate_model::invocation::{Invocation, InvocationStatus};
 use toolgate_model::merkle::sha256;
+use toolgate_model::schema::SchemaViolation;
 use toolgate_model::service::{RenderedRequest, ToolDefinition, ToolName};
 use toolgate_model::time::Timestamp;
 
@@ -30,6 +31,7 @@ use super::approve::Approved;
 use super::eligible::{Candidate, EligibleGrant};
 use super::execute::Opened;
 use super::guard::Judged;
+use super::progress::{Progress, UpstreamProgress};
 use super::settle::CallResult;
 use super::{Call, Pipeline, StageTimes, Wait};
 use crate::action::Action;
@@ -304,6 +306,11 @@ impl Admitted {
         self.modified.as_ref().unwrap_or(&self.call.parameters)
     }
 
+    /// Checks a result against the schema of results that the tool declares.
+    pub fn check_result(&self, result: &Value) -> Result<(), SchemaViolation> {
+        self.eligible.candidate.tool.check_result(result)
+    }
+
     /// The record of the call, as running.
     pub fn invocation(&self) -> &Invocation {
         &self.command.invocation
@@ -315,6 +322,16 @@ impl Admitted {
         let held_grant = self.eligible.candidate.held_grant();
         let granted = held_grant.and_then(|held_grant| held_grant.effective.constraints.allowed_hosts.as_ref());
         own.into_iter().chain(granted).collect()
+    }
+
+    /// Whether anybody wants to know how far the call has come.
+    pub fn is_observed(&self) -> bool {
+        self.call.observer.is_some()
+    }
+
+    /// Passes on how far a server has come.
+    pub fn report(&self, progress: UpstreamProgress) {
+        self.call.notify(|| Progress::Upstream(Box::new(progress)));
     }
 
     pub fn traced(&self) -> Option<&TracedCall> {

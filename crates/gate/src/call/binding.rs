@@ -13,7 +13,7 @@ use super::eligible::{CredentialUse, EligibleGrant};
 
 /// The action of a call through this grant; `None` for a tool without a credential.
 pub(super) fn bound_action(eligible: &EligibleGrant) -> Option<BoundAction> {
-    let (request, credential_use) = (eligible.request.as_deref()?, eligible.credential.as_deref()?);
+    let (request, credential_use) = (eligible.request.as_deref(), eligible.credential.as_deref()?);
     let CredentialUse { held_grant, adapter, placement } = credential_use;
     let (tool, credential) = (&eligible.candidate.tool, &held_grant.credential);
     let action = json!({
@@ -22,13 +22,21 @@ pub(super) fn bound_action(eligible: &EligibleGrant) -> Option<BoundAction> {
         "auth_type": credential.auth_type, "metadata": credential.metadata, "adapter": adapter.as_str(),
         "placement": placed(placement),
     });
-    let host = request.url.host_str().unwrap_or_default();
+    let (method, host) = match request {
+        Some(request) => {
+            let host = request.url.host_str().unwrap_or_default();
+            let host = request.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+            (request.method.as_str(), host)
+        }
+        // A mounted server that is a process of this machine.
+        None => (eligible.action().as_str(), "local process".to_owned()),
+    };
     Some(BoundAction {
         digest: sha256(&to_canonical(&action)).to_hex(),
         credential: credential.id,
         label: credential.label.as_str().to_owned(),
-        method: request.method.as_str().to_owned(),
-        host: request.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
+        method: method.to_owned(),
+        host,
     })
 }
 
@@ -55,6 +63,7 @@ fn placed(placement: &AuthPlacement) -> Value {
     match placement {
         AuthPlacement::Header { name, prefix } => json!({"header": name, "prefix": prefix}),
         AuthPlacement::Query { name } => json!({"query": name}),
+        AuthPlacement::Nowhere => Value::Null,
     }
 }
 

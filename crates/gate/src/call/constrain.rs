@@ -18,6 +18,8 @@ use crate::action::Action;
 use crate::ports::ledger::HeldGrant;
 use crate::refusal::{Code, Refusal};
 
+mod mcp;
+
 #[cfg(test)]
 mod tests;
 
@@ -63,11 +65,13 @@ pub(super) fn eligible(call: &Call, candidate: Candidate, parameters: &Value) ->
     candidate.tool.check(parameters).map_err(|violation| outside_schema(&violation))?;
     // A client that executes the tool itself may do what the gate would do for the same call, and no more.
     let (request, credential) = match (candidate.tool.action, candidate.held_grant()) {
-        (Action::Http, Some(held_grant)) => {
+        (Action::Http | Action::Mcp, Some(held_grant)) => {
             let (request, credential) = connect(call, &candidate, held_grant, parameters)?;
-            (Some(Box::new(request)), Some(Box::new(credential)))
+            (request.map(Box::new), Some(Box::new(credential)))
         }
-        (Action::Http, None) => return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call")),
+        (Action::Http | Action::Mcp, None) => {
+            return Err(Refusal::new(Code::GrantNotFound, "there is no grant for this call"));
+        }
         (Action::Fetch, _) => {
             let request = fetch::request(parameters).map_err(|error| unfetchable(&error))?;
             (Some(Box::new(request)).filter(|_| !candidate.client_executed), None)
@@ -84,7 +88,7 @@ fn connect(
     candidate: &Candidate,
     held_grant: &Arc<HeldGrant>,
     parameters: &Value,
-) -> Result<(RenderedRequest, CredentialUse), Refusal> {
+) -> Result<(Option<RenderedRequest>, CredentialUse), Refusal> {
     let grant = held_grant.grant();
     let constraints = &held_grant.effective.constraints;
     let schema = candidate.tool.definition.parameters.as_ref();
@@ -99,15 +103,25 @@ fn connect(
         Ok(connection) => connection,
         Err(error) => return Err(not_executable(candidate, &format!("its credential's metadata is wrong: {error}"))),
     };
-    let adapter = adapter(candidate, held_grant, connection)?;
-    let request = render(candidate, connection, parameters)?;
+    let is_process = candidate.tool.is_process();
+    let adapter = adapter(candidate, held_grant, connection, is_process)?;
+    let placement = placement_of(adapter, held_grant.credential.auth_type, connection);
+    let credential = CredentialUse { held_grant: Arc::clone(held_grant), adapter, placement };
+    if is_process {
+        check_process(candidate, held_grant, connection)?;
+        mcp::check(candidate, parameters)?;
+        return Ok((None, credential));
+    }
+    let request = match candidate.tool.action {
+        Action::Mcp => mcp::render(candidate, connection, parameters)?,
+        _ => render(candidate, connection, parameters)?,
+    };
     check_host(candidate, held_grant, connection, &request)?;
-    let placement = placement(adapter, held_grant.credential.auth_type, connection);
-    if placement.is_taken_in(&request) {
+    if credential.placement.is_taken_in(&request) {
         let reason = "a parameter takes the place of the credential; remove it";
         return Err(Refusal::new(Code::ParametersInvalid, reason).with("rule", "http"));
     }
-    Ok((request, CredentialUse { held_grant: Arc::clone(held_grant), adapter, placement }))
+    Ok((Some(request), credential))
 }
 
 fn check_cost(candidate: &Candidate, held_grant: &HeldGrant) -> Result<(), Refusal> {
@@ -125,23 +139,31 @@ fn check_cost(candidate: &Candidate, held_grant: &HeldGrant) -> Result<(), Refus
         .with("max_cost_per_invocation", limit.dollars()))
 }
 
-fn adapter(candidate: &Candidate, held_grant: &HeldGrant, connection: &Connection) -> Result<AdapterName, Refusal> {
+fn adapter(
+    candidate: &Candidate,
+    held_grant: &HeldGrant,
+    connection: &Connection,
+    is_process: bool,
+) -> Result<AdapterName, Refusal> {
     let credential = &held_grant.credential;
+    // What a process is started with is the operator's choice, and a service that needs nothing gets nothing.
+    let needs_none = is_process || connection.auth == Some(AuthPlacement::Nowhere);
     let adapter = connection.adapter.or_else(|| usual_adapter(credential.auth_type));
+    let adapter = adapter.or(needs_none.then_some(AdapterName::Rest));
     let adapter = adapter.ok_or_else(|| {
         let kind = credential.auth_type.as_str();
         let why =
             format!("no adapter supports credentials of type {kind}; name one in the credential's `metadata.adapter`");
         not_executable(candidate, &why)
     })?;
-    if credential.version == 0 {
+    if credential.version == 0 && !needs_none {
         return Err(not_executable(candidate, "its credential has no material yet; rotate it to add some"));
     }
     Ok(adapter)
 }
 
 /// The adapter for a credential that names none.
-fn usual_adapter(auth_type: AuthType) -> Option<AdapterName> {
+pub(crate) fn usual_adapter(auth_type: AuthType) -> Option<AdapterName> {
     match auth_type {
         AuthType::ApiKey | AuthType::BasicAuth | AuthType::BearerToken => Some(AdapterName::Rest),
         AuthType::OAuth2ClientCredentials | AuthType::OAuth2Token => Some(AdapterName::OAuth2),
@@ -151,7 +173,7 @@ fn usual_adapter(auth_type: AuthType) -> Option<AdapterName> {
 }
 
 /// Where the credential is placed: as its metadata says, else the default of its type.
-fn placement(adapter: AdapterName, auth_type: AuthType, connection: &Connection) -> AuthPlacement {
+pub(crate) fn placement_of(adapter: AdapterName, auth_type: AuthType, connection: &Connection) -> AuthPlacement {
     let usual = match auth_type {
         _ if adapter == AdapterName::OAuth2 => Some("Bearer"),
         AuthType::BasicAuth => Some("Basic"),
@@ -164,7 +186,7 @@ fn placement(adapter: AdapterName, auth_type: AuthType, connection: &Connection)
         Some(AuthPlacement::Header { name, prefix }) => {
             AuthPlacement::Header { name: name.clone(), prefix: prefix.clone().or(usual) }
         }
-        Some(query) => query.clone(),
+        Some(other) => other.clone(),
     }
 }
 
@@ -196,6 +218,21 @@ fn check_host(
     }
     if connection.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.contains(host)) {
         return Err(not_executable(candidate, "its credential does not allow the host of its `base_url`"));
+    }
+    Ok(())
+}
+
+/// A process reaches what it likes: a limit on hosts cannot be kept.
+fn check_process(candidate: &Candidate, held_grant: &HeldGrant, connection: &Connection) -> Result<(), Refusal> {
+    let grant = held_grant.grant();
+    if held_grant.effective.constraints.allowed_hosts.is_some() {
+        let reason = format!("grant {grant} allows certain hosts only, and a process of this machine may reach any");
+        return Err(Refusal::new(Code::GrantHostDenied, reason).with("grant_id", grant));
+    }
+    if connection.allowed_hosts.is_some() || connection.base_url.is_some() {
+        let why = "its server is a process of this machine, and its credential's metadata has a `base_url` or \
+                   `allowed_hosts`; remove them";
+        return Err(not_executable(candidate, why));
     }
     Ok(())
 }

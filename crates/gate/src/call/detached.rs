@@ -12,12 +12,13 @@ use toolgate_model::id::InvocationId;
 use toolgate_model::merkle::sha256;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::{Material, Secret};
+use toolgate_model::tool_alias::{self, Meaning};
 
 pub(super) use self::stored::StoredOutcome;
 use self::stored::{FIELD, StoredRequest};
 use super::Pipeline;
 use super::trace::trace_of;
-use super::{Call, CallRequest, CallResult, Denial, Presence, RunOutcome, RunState};
+use super::{Call, CallRequest, CallResult, Denial, Detaching, Presence, RunOutcome, RunState};
 use crate::identify::Caller;
 use crate::ports::approver::consent_of;
 use crate::ports::ledger::{
@@ -32,6 +33,7 @@ pub use self::reading::{DetachedReader, DetachedView, Follower};
 use self::runs::Run;
 pub(crate) use self::runs::Runs;
 
+pub(super) mod pickup;
 mod reading;
 mod runs;
 mod stored;
@@ -66,7 +68,12 @@ impl Pipeline {
 
     /// Detaches a call that has reached an approver from its connection.
     pub(super) async fn detach_begun(self: &Arc<Self>, call: &Call) -> Result<RunOutcome, Refusal> {
-        self.detached_id(call).await.map(RunOutcome::Parked)
+        let idempotency_key = match call.detaching {
+            Detaching::ToBePickedUp => Some(pickup::key(&call.tool, &call.parameters)?),
+            Detaching::Always | Detaching::WhereConfigured => call.idempotency_key.clone(),
+        };
+        let call = Call { idempotency_key, ..call.clone() };
+        self.detached_id(&call).await.map(RunOutcome::Parked)
     }
 
     async fn detached_id(self: &Arc<Self>, call: &Call) -> Result<InvocationId, Refusal> {
@@ -110,7 +117,7 @@ impl Pipeline {
                     agent: call.agent.clone(),
                     actor: call.caller.id().clone(),
                     key: call.caller.key(),
-                    tool: call.tool.clone(),
+                    tool: qualified(&call.tool),
                     idempotency_key: call.idempotency_key.clone(),
                     state: DetachedState::Ready,
                     asked: Vec::new(),
@@ -345,6 +352,14 @@ impl Pipeline {
             tracing::error!(%id, error, "could not seal the outcome of a detached call; it is not stored");
         }
         FinishDetached { process: self.process, sealed: sealed.ok(), time: self.clock.now() }
+    }
+}
+
+/// A tool that was named by its alias, as the log names it.
+fn qualified(tool: &str) -> String {
+    match tool_alias::read(tool) {
+        Some(Meaning::Tool(service, name)) => service.with_tool(name.as_str()),
+        _ => tool.to_owned(),
     }
 }
 

@@ -16,6 +16,7 @@ use super::eligible::EligibleGrant;
 use crate::action::Action;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{AuditContext, Freshness, HeldGrant, Mandate, NewExpiry, RotateCredential};
+use crate::ports::mount::{MountLink, MountTarget, ServerOffer};
 use crate::ports::sealer::SealBinding;
 use crate::ports::source::{Access, Exchange, Execution, FailureKind, Renewal, ServiceResponse, Source, SourceFailure};
 use crate::refusal::{Code, Kind, Refusal};
@@ -53,7 +54,11 @@ impl Pipeline {
     }
 
     async fn open_credential(&self, credential: &Credential) -> Result<Unsealed, Refusal> {
-        let (_, material) = self.unseal_current(credential, Freshness::Recent).await?;
+        // A service that needs no secret has a credential without material: `constrain` lets no other such pass.
+        let material = match credential.version {
+            0 => Material::new(),
+            _ => self.unseal_current(credential, Freshness::Recent).await?.1,
+        };
         Ok(Unsealed { redactor: Redactor::new(&material), material })
     }
 
@@ -74,6 +79,26 @@ impl Pipeline {
             }
             None => source.execute(admitted, None).await,
         }
+    }
+
+    /// Looks at a mounted server, with its credential where it has material.
+    pub(crate) async fn inspect_mount(
+        &self,
+        link: &dyn MountLink,
+        target: &MountTarget,
+        credential: Option<&Credential>,
+        audit: &AuditContext,
+    ) -> Result<ServerOffer, SourceFailure> {
+        let Some(credential) = credential.filter(|credential| credential.version > 0) else {
+            return link.inspect(target, None).await;
+        };
+        let unusable = |refusal: Refusal| {
+            let reason = format!("the credential could not be opened: {}", refusal.reason());
+            SourceFailure::not_sent(FailureKind::Proxy, reason)
+        };
+        let Unsealed { material, redactor } = self.open_credential(credential).await.map_err(unusable)?;
+        let renewal = CredentialRenewal { pipeline: self, audit: audit.clone(), credential };
+        link.inspect(target, Some(Access { material, redactor, renewal: &renewal })).await
     }
 
     async fn unseal_current(

@@ -56,7 +56,7 @@ impl Hooks {
                 Progress::Asked(approval) => permit.approval = Some(approval.id),
                 Progress::Covered(standing) => permit.standing = standing,
                 Progress::Modified(change) => permit.arguments = Some(change.parameters),
-                Progress::Admitted(_) => {}
+                Progress::Admitted(_) | Progress::Upstream(_) => {}
             }
         }
         match result.outcome.error {

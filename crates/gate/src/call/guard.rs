@@ -68,6 +68,24 @@ impl Pipeline {
         freshness: Freshness,
         run_state: &mut RunState,
     ) -> Result<Guarded, Refusal> {
+        let mut guarded = self.guard_tool(call, alternative, freshness, run_state).await?;
+        let parameters = guarded.modified.as_ref().unwrap_or(&call.parameters);
+        let (passed, decision) = self.guard_message(call, &guarded.alternative.first, parameters, freshness).await;
+        if passed.is_err() && decision.is_some() {
+            run_state.decision.clone_from(&decision);
+        }
+        guarded.asks.extend(passed?);
+        guarded.judged.decision = guarded.judged.decision.or(decision);
+        Ok(guarded)
+    }
+
+    async fn guard_tool(
+        &self,
+        call: &Call,
+        alternative: Alternative,
+        freshness: Freshness,
+        run_state: &mut RunState,
+    ) -> Result<Guarded, Refusal> {
         if let Some(basis) = self.unconcerned(call, &alternative.first.candidate, freshness).await? {
             run_state.decision = None;
             let judged = Judged { decision: None, basis };

@@ -70,8 +70,14 @@ impl Pipeline {
         // With policies, the newest count: a result is not inspected again.
         let freshness = if admitted.is_judged_by_policies() { Freshness::Newest } else { Freshness::Recent };
         let seen = Seen { call: admitted.call(), candidate: admitted.candidate(), parameters: admitted.parameters() };
+        let (message, of_message) = self.inspect_message(seen.call, seen.candidate, &result, freshness).await;
+        if let Err(refusal) = message {
+            inspected.error = Some(CallError::from(refusal));
+            inspected.decision = of_message;
+            return inspected;
+        }
         let (passed, decision) = self.inspect_result(&seen, result, inspected.error.is_some(), freshness).await;
-        inspected.decision = decision;
+        inspected.decision = decision.or(of_message);
         match passed {
             Ok(result) => inspected.result = Some(result),
             Err(refusal) => inspected.error = Some(CallError::from(refusal)),
@@ -153,6 +159,7 @@ fn refusal_of(failure: &SourceFailure) -> Refusal {
         FailureKind::NotExecutable => Code::ToolNotExecutable,
         FailureKind::Blocked | FailureKind::Proxy => Code::ProxyError,
         FailureKind::Overloaded => Code::Overloaded,
+        FailureKind::Quarantined => Code::ToolQuarantined,
         FailureKind::Service => Code::ServiceError,
     };
     let refusal = Refusal::new(code, failure.reason.clone());

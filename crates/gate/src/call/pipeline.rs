@@ -6,6 +6,7 @@ use tokio_util::task::TaskTracker;
 use toolgate_model::id::ProcessId;
 
 use super::detached::Runs;
+use super::detached::pickup::Pickups;
 use super::refused::RefusedCalls;
 use super::renewals::Renewals;
 use super::stored::StoredResults;
@@ -52,6 +53,7 @@ pub struct Pipeline {
     pub(super) settings: Arc<Settings>,
     pub(super) process: ProcessId,
     pub(super) detached_runs: Runs,
+    pub(super) pickups: Pickups,
     pub(super) renewals: Renewals,
     pub(super) turns: Turns,
     /// Calls that have started and not ended: shutdown waits for them.
@@ -87,6 +89,7 @@ impl Pipeline {
             ids: Arc::clone(&shared.ids),
             process: ports.process,
             detached_runs: shared.detached_runs.clone(),
+            pickups: Pickups::default(),
             renewals: Renewals::default(),
             turns: Turns::default(),
             in_flight: TaskTracker::new(),

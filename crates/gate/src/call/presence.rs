@@ -16,13 +16,19 @@ impl Presence {
         (Waiting(gone.clone().drop_guard()), Self(Some(gone)))
     }
 
+    /// One that ends earlier: with this one, or when the other side is dropped.
+    pub fn child(&self) -> (Waiting, Self) {
+        let gone = self.0.as_ref().map_or_else(CancellationToken::new, CancellationToken::child_token);
+        (Waiting(gone.clone().drop_guard()), Self(Some(gone)))
+    }
+
     /// Whether the caller has disconnected.
     pub(crate) fn is_gone(&self) -> bool {
         self.0.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
     /// Completes when the caller has disconnected.
-    pub(crate) async fn gone(self) {
+    pub async fn gone(self) {
         match self.0 {
             Some(gone) => gone.cancelled_owned().await,
             None => std::future::pending().await,

@@ -18,6 +18,18 @@ pub enum Progress {
     Modified(Box<Modified>),
     /// It is about to be executed.
     Admitted(InvocationId),
+    /// The server that carries it out says how far it is.
+    Upstream(Box<UpstreamProgress>),
+}
+
+/// What a server says about its progress. Untrusted content, without any secret.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpstreamProgress {
+    /// Grows.
+    pub progress: f64,
+    /// What it grows to.
+    pub total: Option<f64>,
+    pub message: Option<String>,
 }
 
 /// A modification by guardians.

@@ -86,6 +86,18 @@ impl CallRequest {
     }
 }
 
+/// When a call that may be detached is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Detaching {
+    /// Where the operator, the tool or the agent says so.
+    #[default]
+    WhereConfigured,
+    /// Whenever it would wait for an approver.
+    Always,
+    /// The same, and whoever makes the same call again gets what came of it.
+    ToBePickedUp,
+}
+
 /// What a transport sets for a call besides its request.
 pub(super) struct CallOptions {
     pub(super) tool: Option<Arc<Tool>>,
@@ -97,11 +109,20 @@ pub(super) struct CallOptions {
     pub(super) answered: Vec<AskedApproval>,
     /// Whether it is detached instead of waiting for an approver.
     pub(super) may_detach: bool,
+    pub(super) detaching: Detaching,
 }
 
 impl Default for CallOptions {
     fn default() -> Self {
-        Self { tool: None, asked: None, takes_changes: true, waits: true, answered: Vec::new(), may_detach: false }
+        Self {
+            tool: None,
+            asked: None,
+            takes_changes: true,
+            waits: true,
+            answered: Vec::new(),
+            may_detach: false,
+            detaching: Detaching::default(),
+        }
     }
 }
 
@@ -135,6 +156,7 @@ pub(crate) struct Call {
     pub(crate) detached: bool,
     /// Whether it is detached instead of waiting for an approver.
     pub(crate) may_detach: bool,
+    pub(crate) detaching: Detaching,
     /// The hook request that it stands for.
     pub(crate) asked: Option<Arc<AskedHook>>,
     /// A tool that is in no catalog: that of a conformance endpoint, or a client-executed one.
@@ -223,6 +245,7 @@ impl Pipeline {
             answered: Vec::new(),
             detached: false,
             may_detach: false,
+            detaching: Detaching::default(),
             asked: None,
             presence: Presence::default(),
             address: request.address,

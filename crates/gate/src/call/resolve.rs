@@ -10,6 +10,7 @@ use toolgate_model::id::GrantId;
 use toolgate_model::principal::Principal;
 use toolgate_model::scope::Scope;
 use toolgate_model::service::{ServiceVersion, ToolName};
+use toolgate_model::tool_alias::{self, Meaning, ToolAlias};
 
 use super::authorize::require_standing;
 use super::eligible::{AuthorizedBy, Candidate};
@@ -65,6 +66,10 @@ impl Pipeline {
         let candidates = match named.is_empty() {
             false => named,
             true => unambiguous(held.iter().flat_map(|held_grant| looking.bare(held_grant)).collect()),
+        };
+        let candidates = match candidates.is_empty() {
+            false => candidates,
+            true => looking.aliased(&held),
         };
         let tools: BTreeSet<_> = candidates.iter().map(|found| (&found.tool.service, &found.tool.name)).collect();
         match tools.len() {
@@ -205,6 +210,31 @@ impl<'a> ToolLookup<'a> {
             }
         }
         unversioned(self.call, held_grant, wanted).map(|tool| self.candidate(held_grant, tool)).into_iter().collect()
+    }
+
+    /// The tool of this alias at the services of these grants.
+    fn aliased(&self, held: &[Arc<HeldGrant>]) -> Vec<Candidate> {
+        match tool_alias::read(&self.call.tool) {
+            Some(Meaning::Tool(service, name)) => {
+                let of_service = held.iter().filter(|held_grant| held_grant.credential.service == service);
+                of_service.filter_map(|held_grant| self.named(held_grant, name.as_str())).collect()
+            }
+            Some(Meaning::Hashed) => held.iter().filter_map(|held_grant| self.hashed(held_grant)).collect(),
+            Some(Meaning::BuiltIn) | None => Vec::new(),
+        }
+    }
+
+    fn hashed(&self, held_grant: &Arc<HeldGrant>) -> Option<Candidate> {
+        let registered = self.registered(held_grant).into_iter().flat_map(|service| service.tools());
+        let mut registered = registered.filter(|tool| tool.alias().as_str() == self.call.tool);
+        let service = &held_grant.credential.service;
+        let implicit = || {
+            let mut names = held_grant.implicit.keys();
+            let name = names.find(|name| ToolAlias::of(service, name).as_str() == self.call.tool)?;
+            unversioned(self.call, held_grant, name.as_str())
+        };
+        let tool = registered.next().cloned().or_else(implicit)?;
+        Some(self.candidate(held_grant, tool))
     }
 
     fn registered(&self, held_grant: &HeldGrant) -> Option<&'a Service> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::credential::ServiceName;
+use toolgate_model::descriptor::SourceKind;
 use toolgate_model::hook::ToolReturned;
 use toolgate_model::id::{GrantId, InvocationId};
 use toolgate_model::invocation::{InvocationError, InvocationStatus, cost_shape};
@@ -28,9 +29,17 @@ pub struct CallResult {
     pub grant: Option<GrantId>,
     pub service: ServiceName,
     pub tool: ToolName,
+    /// What backs the tool.
+    #[serde(default = "unrecorded_source")]
+    pub source: SourceKind,
     pub outcome: CallOutcome,
     /// Whether this is the result of an earlier call with the same idempotency key.
     pub replayed: bool,
+}
+
+/// Of calls that were stored before it was.
+fn unrecorded_source() -> SourceKind {
+    SourceKind::Connector
 }
 
 /// The outcome of a call, stored for repeated requests.
@@ -76,6 +85,7 @@ impl CallResult {
             grant: stored.grant,
             service: candidate.tool.service.clone(),
             tool: candidate.tool.name.clone(),
+            source: candidate.tool.source,
             outcome: serde_json::from_str(&stored.answer).map_err(unreadable)?,
             replayed: true,
         })
@@ -94,6 +104,7 @@ impl Pipeline {
         let duration_ms = admitted.call().milliseconds_until(audit.time);
         let grant = admitted.grant();
         let (service, tool) = (admitted.candidate().tool.service.clone(), admitted.tool().clone());
+        let source = admitted.candidate().tool.source;
         let detached = admitted.call().detached;
         let mut invocation = admitted.into_invocation();
         let status = if inspected.error.is_some() { InvocationStatus::Error } else { InvocationStatus::Success };
@@ -131,7 +142,7 @@ impl Pipeline {
                 ToolReturned::error(&invocation, &error.code, sentence.to_owned(), took)
             }
         };
-        let caller_result = CallResult { invocation: id, grant, service, tool, outcome, replayed: false };
+        let caller_result = CallResult { invocation: id, grant, service, tool, source, outcome, replayed: false };
         let detached = match detached {
             true => Some(self.finish(&audit.tenant, id, &StoredOutcome::answered(&caller_result)).await),
             false => None,

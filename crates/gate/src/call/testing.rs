@@ -19,6 +19,7 @@ use toolgate_model::time::Timestamp;
 
 use super::constrain::Constrained;
 use super::detached::Runs;
+use super::detached::pickup::Pickups;
 use super::eligible::Alternative;
 use super::guard::Guarded;
 use super::refused::RefusedCalls;
@@ -108,6 +109,7 @@ impl Bench {
             ids: Arc::new(Ids::default()),
             process: ProcessId::new(now(), [0; 10]),
             detached_runs: Runs::default(),
+            pickups: Pickups::default(),
             renewals: Renewals::default(),
             turns: Turns::default(),
             in_flight: tokio_util::task::TaskTracker::new(),

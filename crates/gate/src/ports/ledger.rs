@@ -31,6 +31,9 @@ pub use self::invocations::{InvocationFilter, Invocations, ReportInvocation};
 pub use self::keys::{CreateKey, Keys, NewKey, RevokeKey};
 pub use self::mandate::{Mandate, Right};
 pub use self::master_keys::{KeyUsage, MasterKeys, RecordRekey, Rewrap};
+pub use self::mounts::{
+    AddMount, DecideMount, Decided, MountSummary, Mounts, OfferRecorded, RecordCheck, RecordOffer, RemoveMount,
+};
 pub use self::page::{Page, PageRequest};
 pub use self::policies::{
     ActivePolicies, ApplyPolicies, CountedRun, Counts, History, HistoryQuery, MarkScope, Marks, Policies, PolicyChange,
@@ -57,6 +60,7 @@ mod invocations;
 mod keys;
 mod mandate;
 mod master_keys;
+mod mounts;
 mod page;
 mod policies;
 mod principals;
@@ -89,6 +93,7 @@ pub trait Ledger:
     + MasterKeys
     + Grants
     + Services
+    + Mounts
     + Policies
     + GrantLookup
     + Calls

@@ -33,6 +33,13 @@ impl Sources {
         self
     }
 
+    /// One that others use as well.
+    #[must_use]
+    pub fn sharing(mut self, source: Arc<dyn Source>) -> Self {
+        self.0.push(source);
+        self
+    }
+
     pub(crate) fn of(&self, action: Action) -> Option<&Arc<dyn Source>> {
         self.0.iter().find(|source| source.executes(action))
     }
@@ -131,6 +138,8 @@ pub enum FailureKind {
     NotExecutable,
     /// The gate is overloaded: nothing was sent, and the same call may succeed later.
     Overloaded,
+    /// The server behind the tool offers another definition than the accepted one: nothing was sent.
+    Quarantined,
     /// The connection to the service: names, addresses, connections, timeouts.
     Proxy,
     /// The service returned an error.

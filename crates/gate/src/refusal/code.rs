@@ -133,6 +133,14 @@ codes! {
     MasterKeyRetired, Conflict => "MASTER_KEY_RETIRED",
     /// The path exists, the method does not.
     MethodNotAllowed, Invalid => "METHOD_NOT_ALLOWED",
+    /// Definitions with blocking findings, without an override.
+    MountBlocked, Conflict => "MOUNT_BLOCKED",
+    /// Something else is there than what the person was shown.
+    MountChanged, Conflict => "MOUNT_CHANGED",
+    /// The server cannot be reached, or does not speak the protocol.
+    MountFailed, BadGateway => "MOUNT_FAILED",
+    /// No such mount.
+    MountNotFound, NotFound => "MOUNT_NOT_FOUND",
     /// The call was cut off; the service may or may not have executed it.
     OutcomeUnknown, Conflict => "OUTCOME_UNKNOWN",
     /// The gate is at its limits, or is shutting down.
@@ -164,6 +172,8 @@ codes! {
     ScopeUnavailable, Invalid => "SCOPE_UNAVAILABLE",
     /// The service returned an error.
     ServiceError, BadGateway => "SERVICE_ERROR",
+    /// A service that is a mount, which is not changed by its definition.
+    ServiceMounted, Conflict => "SERVICE_MOUNTED",
     ServiceNotFound, NotFound => "SERVICE_NOT_FOUND",
     /// No such tool session, or it has ended.
     SessionNotFound, NotFound => "SESSION_NOT_FOUND",
@@ -177,6 +187,8 @@ codes! {
     TooManyAttempts, TooMany => "TOO_MANY_ATTEMPTS",
     /// Too many requests of one key in flight.
     TooManyInFlight, TooMany => "TOO_MANY_IN_FLIGHT",
+    /// More mounts of one tenant than may be.
+    TooManyMounts, TooMany => "TOO_MANY_MOUNTS",
     /// Too many concurrent policy simulations.
     TooManySimulations, TooMany => "TOO_MANY_SIMULATIONS",
     /// Too many open tool sessions of one principal.
@@ -187,6 +199,8 @@ codes! {
     ToolAmbiguous, Invalid => "TOOL_AMBIGUOUS",
     /// A tool that lacks something it needs to be called.
     ToolNotExecutable, Conflict => "TOOL_NOT_EXECUTABLE",
+    /// The server of the tool has changed it since it was accepted.
+    ToolQuarantined, Conflict => "TOOL_QUARANTINED",
     /// No such tool, or the agent may not use it.
     ToolNotFound, NotFound => "TOOL_NOT_FOUND",
     /// The agent's rate limit for this tool is exhausted.

@@ -169,6 +169,7 @@ impl Office {
             ledger: Arc::clone(fixture.ledger()),
             sealer: Arc::new(FakeSealer),
             clock,
+            mounts: Arc::new(toolgate_gate::ports::mount::NoMounts),
             sources,
             guardian,
             policy_book: Arc::new(CedarBook),

@@ -1,4 +1,4 @@
-//! One-time links to approvals: found by the digest of their token, used once, by somebody of the tenant.
+//! One-time links to approvals: found by the digest of their token, redeemed once, by a principal of the tenant.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl<E: Engine> ApprovalLinks for SqlLedger<E> {
     }
 }
 
-/// How long after its end a link is still known, so that whoever is late is told so.
+/// How long an expired link is kept, so that a late user gets an explanation.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
 impl Operation for CreateApprovalLink {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use toolgate_gate::ports::ledger::{
-    ApplyService, Freshness, Mandate, RegisteredService, Registry, RemoveService, Services,
+    ApplyService, AuditContext, Freshness, Mandate, RegisteredService, Registry, RemoveService, Services,
 };
 use toolgate_gate::refusal::{Code, Refusal};
 use toolgate_model::canonical::to_canonical;
@@ -16,7 +16,7 @@ use toolgate_model::time::Timestamp;
 
 use super::administration::{Administration, Entitled};
 use super::record::{Entry, record};
-use super::{Operation, tool_names};
+use super::{Operation, mount_rows, tool_names};
 use crate::ledger::{Engine, SqlLedger};
 use crate::sql::{Failure, Row, SqlError};
 use crate::transaction::{Transaction, values};
@@ -58,7 +58,7 @@ const COLUMNS: &str = "tenant, definition, created_at, updated_at";
 fn read(row: &Row) -> Result<RegisteredService, SqlError> {
     Ok(RegisteredService {
         tenant: row.parsed(0, TenantId::parse)?,
-        // A stored definition that is not understood makes the registry unreadable, which closes it.
+        // A stored definition that cannot be parsed makes the registry unreadable, which disables it.
         definition: ServiceDefinition::from_stored_json(&row.json(1)?)
             .map_err(|error| SqlError::Corrupt(format!("definition of a service: {error}")))?,
         created_at: row.time(2)?,
@@ -66,8 +66,8 @@ fn read(row: &Row) -> Result<RegisteredService, SqlError> {
     })
 }
 
-/// Counts a change, and keeps every other change of this registry out until the transaction ends.
-async fn next_revision<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<i64, Failure> {
+/// Counts a change, and locks out every other change of this registry until the transaction ends.
+pub async fn next_revision<T: Transaction>(transaction: &mut T, tenant: &TenantId) -> Result<i64, Failure> {
     let sql = "INSERT INTO registries (tenant, revision) VALUES ($1, 1) \
          ON CONFLICT (tenant) DO UPDATE SET revision = registries.revision + 1 RETURNING revision";
     let row = transaction.query_optional(sql, values![tenant]).await?;
@@ -83,46 +83,57 @@ impl Administration for ApplyService {
     }
 
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<bool, Failure> {
-        let definition = &self.definition;
-        let tenant = &by.tenant;
-        let place = next_revision(transaction, tenant).await?;
-        let canonical = to_canonical(&definition.to_json());
-        // INVARIANT: canonical JSON is UTF-8.
-        let text = String::from_utf8_lossy(&canonical);
-        let (service, version) = (&definition.service, definition.version.as_str());
-        let tools = definition.tools.keys().map(ToolName::as_str);
-        tool_names::require_unique(transaction, tenant, service, tools).await?;
-        let update = "UPDATE services SET definition = $1, updated_at = $2 \
-             WHERE tenant = $3 AND service = $4 AND version = $5";
-        let parameters = values![text.as_ref(), by.time, tenant, service, version];
-        let known = match self.replace {
-            true => transaction.execute(update, parameters).await? > 0,
-            false => false,
-        };
-        if !known {
-            let insert = "INSERT INTO services (tenant, service, version, definition, place, created_at, updated_at) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, service, version) DO NOTHING";
-            let time = by.time;
-            let parameters =
-                values![tenant, service, version, text.as_ref(), crate::sql::Value::Integer(place), time, time];
-            if transaction.execute(insert, parameters).await? == 0 {
-                let reason = format!("service `{service}` already has a version `{version}`; replace it with PUT");
-                return Err(Refusal::new(Code::AlreadyExists, reason).into());
-            }
-        }
-        let payload = EventPayload::ServiceApplied(ServiceApplied {
-            service: service.clone(),
-            version: definition.version.clone(),
-            tools: u64::try_from(definition.tools.len()).unwrap_or(u64::MAX),
-            digest: sha256(&canonical).to_hex(),
-        });
-        record(transaction, by, Entry::new(payload)).await?;
-        Ok(!known)
+        let place = next_revision(transaction, &by.tenant).await?;
+        mount_rows::refuse_mounted(transaction, &by.tenant, &self.definition.service).await?;
+        store(transaction, by, &self.definition, place, self.replace).await
     }
 }
 
+/// Stores a definition in a registry that the transaction holds, and records it; true where it is new.
+pub async fn store<T: Transaction>(
+    transaction: &mut T,
+    by: &AuditContext,
+    definition: &ServiceDefinition,
+    place: i64,
+    replace: bool,
+) -> Result<bool, Failure> {
+    let tenant = &by.tenant;
+    let canonical = to_canonical(&definition.to_json());
+    // INVARIANT: canonical JSON is UTF-8.
+    let text = String::from_utf8_lossy(&canonical);
+    let (service, version) = (&definition.service, definition.version.as_str());
+    let tools = definition.tools.keys().map(ToolName::as_str);
+    tool_names::require_unique(transaction, tenant, service, tools).await?;
+    let update = "UPDATE services SET definition = $1, updated_at = $2 \
+         WHERE tenant = $3 AND service = $4 AND version = $5";
+    let parameters = values![text.as_ref(), by.time, tenant, service, version];
+    let known = match replace {
+        true => transaction.execute(update, parameters).await? > 0,
+        false => false,
+    };
+    if !known {
+        let insert = "INSERT INTO services (tenant, service, version, definition, place, created_at, updated_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, service, version) DO NOTHING";
+        let time = by.time;
+        let parameters =
+            values![tenant, service, version, text.as_ref(), crate::sql::Value::Integer(place), time, time];
+        if transaction.execute(insert, parameters).await? == 0 {
+            let reason = format!("service `{service}` already has a version `{version}`; replace it with PUT");
+            return Err(Refusal::new(Code::AlreadyExists, reason).into());
+        }
+    }
+    let payload = EventPayload::ServiceApplied(ServiceApplied {
+        service: service.clone(),
+        version: definition.version.clone(),
+        tools: u64::try_from(definition.tools.len()).unwrap_or(u64::MAX),
+        digest: sha256(&canonical).to_hex(),
+    });
+    record(transaction, by, Entry::new(payload)).await?;
+    Ok(!known)
+}
+
 impl Administration for RemoveService {
-    /// How many versions.
+    /// The number of versions.
     type Output = u64;
 
     fn mandate(&self) -> &Mandate {
@@ -132,6 +143,7 @@ impl Administration for RemoveService {
     async fn perform<T: Transaction>(&self, transaction: &mut T, by: &Entitled<'_>) -> Result<u64, Failure> {
         let tenant = &by.tenant;
         next_revision(transaction, tenant).await?;
+        mount_rows::refuse_mounted(transaction, tenant, &self.service).await?;
         let version = self.version.as_ref().map(ServiceVersion::as_str);
         let sql = "DELETE FROM services WHERE tenant = $1 AND service = $2 \
              AND (CAST($3 AS TEXT) IS NULL OR version = $3) RETURNING version";
@@ -152,16 +164,14 @@ impl Administration for RemoveService {
     }
 }
 
-/// Reads the registry of a tenant, unless it is still the one that is known.
+/// Reads the registry of a tenant, unless the known revision is current.
 pub struct ReadRegistry {
-    /// Whose.
     pub tenant: TenantId,
-    /// The revision that is known.
     pub known: Option<u64>,
 }
 
 impl Operation for ReadRegistry {
-    /// `None` where the known one is still right.
+    /// `None` if the known revision is current.
     type Output = Option<Registry>;
 
     async fn run<T: Transaction>(&self, transaction: &mut T) -> Result<Option<Registry>, Failure> {

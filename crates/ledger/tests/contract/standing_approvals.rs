@@ -1,4 +1,4 @@
-//! Standing approvals: made by an answer that may cover more than its call, found by agent and tool, and taken back.
+//! Standing approvals: created by a decision that covers more than its call, found by agent and tool, and revoked.
 
 use serde_json::json;
 use toolgate_gate::ports::ledger::{PageRequest, StandingFilter};

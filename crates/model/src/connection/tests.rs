@@ -122,7 +122,7 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
             "`metadata.endpoints....path` must not contain the segments . and ..",
         ),
         (json!({"auth": {"type": "bearer"}}), "`metadata.auth.type` is unknown"),
-        (json!({"auth": {"location": "body"}}), "`metadata.auth.location` must be one of header, query"),
+        (json!({"auth": {"location": "body"}}), "`metadata.auth.location` must be one of header, none, query"),
         (json!({"auth": {"header_name": "Host"}}), "`metadata.auth.header_name` is a header that cannot carry"),
         (json!({"auth": {"header_name": "a b"}}), "`metadata.auth.header_name` is not a header name"),
         (json!({"auth": {"header_prefix": "a\nb"}}), "`metadata.auth.header_prefix` must be printable"),
@@ -130,6 +130,10 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         (json!({"allowed_hosts": "a"}), "`metadata.allowed_hosts` must be a list"),
         (json!({"allowed_hosts": ["a/b"]}), "`metadata.allowed_hosts` has an entry"),
         (json!({"token_url": "file:///etc/passwd"}), "`metadata.token_url` must begin with http"),
+        (
+            json!({"auth": {"location": "none", "header_name": "X-Key"}}),
+            "`metadata.auth.header_name` must not be set where the location is none",
+        ),
         (json!({"token_grant_type": "refresh_token"}), "`metadata.token_url` is missing"),
         (
             json!({"token_url": "https://a.example", "token_grant_type": "password"}),

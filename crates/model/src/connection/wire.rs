@@ -68,17 +68,32 @@ fn read_endpoints(value: &Value, path: &str) -> Result<BTreeMap<ToolName, HttpMa
     Ok(endpoints)
 }
 
+/// Where the credential stands.
+#[derive(Clone, Copy)]
+enum Location {
+    Header,
+    Nowhere,
+    Query,
+}
+
 /// An empty `auth` has no effect.
 fn read_auth(value: &Value, path: &str) -> Result<Option<AuthPlacement>, DefinitionError> {
     let fields = Fields::of(value, path, &["header_name", "header_prefix", "location", "query_param"])?;
-    let in_query = fields.read("location", |value, path| word(value, path, &[("header", false), ("query", true)]))?;
+    let locations = [("header", Location::Header), ("none", Location::Nowhere), ("query", Location::Query)];
+    let location = fields.read("location", |value, path| word(value, path, &locations))?;
     let header_name = fields.read("header_name", parsed(read_header_name))?;
     let prefix = fields.read("header_prefix", parsed(read_prefix))?.filter(|prefix| !prefix.is_empty());
     let query_param = fields.read("query_param", parsed(|name| check_line(name, 128).map(|()| name.to_owned())))?;
-    match in_query {
-        Some(true) => Ok(Some(AuthPlacement::Query { name: query_param.unwrap_or_else(|| "api_key".to_owned()) })),
+    match location {
+        Some(Location::Nowhere) => match fields.first_set(&["header_name", "header_prefix", "query_param"]) {
+            Some(member) => Err(refuse(&fields.at(member), "must not be set where the location is none")),
+            None => Ok(Some(AuthPlacement::Nowhere)),
+        },
+        Some(Location::Query) => {
+            Ok(Some(AuthPlacement::Query { name: query_param.unwrap_or_else(|| "api_key".to_owned()) }))
+        }
         None if header_name.is_none() && prefix.is_none() => Ok(None),
-        Some(false) | None => {
+        Some(Location::Header) | None => {
             let name = header_name.unwrap_or_else(|| "Authorization".to_owned());
             Ok(Some(AuthPlacement::Header { name, prefix }))
         }

@@ -13,6 +13,10 @@ use super::credential::{CredentialCreated, CredentialExpired, CredentialRevoked,
 use super::grant::{GrantCreated, GrantDelegated, GrantExpired, GrantResumed, GrantRevoked, GrantSuspended};
 use super::key::{KeyCreated, KeyRevoked};
 use super::ledger::LedgerRollbackAccepted;
+use super::mount::{
+    MountAdded, MountRemoved, MountServerAccepted, MountServerQuarantined, MountToolAccepted, MountToolQuarantined,
+    MountToolRejected, MountToolRestored,
+};
 use super::policy::PoliciesChanged;
 use super::service::{ServiceApplied, ServiceRemoved};
 use super::session::{ToolSessionClosed, ToolSessionOpened};
@@ -107,6 +111,14 @@ payloads! {
     KeyCreated(KeyCreated) = "key.created",
     KeyRevoked(KeyRevoked) = "key.revoked",
     LedgerRollbackAccepted(LedgerRollbackAccepted) = "ledger.rollback_accepted",
+    MountAdded(MountAdded) = "mount.added",
+    MountRemoved(MountRemoved) = "mount.removed",
+    MountServerAccepted(MountServerAccepted) = "mount.server.accepted",
+    MountServerQuarantined(MountServerQuarantined) = "mount.server.quarantined",
+    MountToolAccepted(MountToolAccepted) = "mount.tool.accepted",
+    MountToolQuarantined(MountToolQuarantined) = "mount.tool.quarantined",
+    MountToolRejected(MountToolRejected) = "mount.tool.rejected",
+    MountToolRestored(MountToolRestored) = "mount.tool.restored",
     PoliciesChanged(PoliciesChanged) = "policies.changed",
     ServiceApplied(ServiceApplied) = "service.applied",
     ServiceRemoved(ServiceRemoved) = "service.removed",
@@ -156,6 +168,24 @@ impl EventKind {
         ];
         Self::APPROVAL.into_iter().chain(others)
     }
+
+    /// What the tools that somebody may call depend on.
+    pub const CATALOG: [Self; 14] = [
+        Self::AgentRemoved,
+        Self::AgentUpdated,
+        Self::CredentialCreated,
+        Self::CredentialExpired,
+        Self::CredentialRevoked,
+        Self::CredentialRotated,
+        Self::GrantCreated,
+        Self::GrantDelegated,
+        Self::GrantExpired,
+        Self::GrantResumed,
+        Self::GrantRevoked,
+        Self::GrantSuspended,
+        Self::ServiceApplied,
+        Self::ServiceRemoved,
+    ];
 
     /// Parses [`EventKind::as_str`].
     pub fn parse(text: &str) -> Option<Self> {

@@ -12,7 +12,8 @@ use crate::descriptor::{ApprovalNeed, Egress, Hint, ReplayPolicy, SafetyTier};
 use crate::principal_scope::RequiredScope;
 use crate::scope::Scope;
 use crate::service::{
-    HttpMapping, LoggingRule, Place, Placement, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName,
+    HttpMapping, LoggingRule, McpMapping, McpMethod, Place, Placement, ServiceDefinition, ServiceVersion,
+    ToolDefinition, ToolName,
 };
 use crate::text::{Label, Line};
 
@@ -33,7 +34,7 @@ schemas! {
             "description": {"type": ["string", "null"], "description": "For people and agents.", "maxLength": 8192},
             "source": {
                 "description": "The source of its tools; `connector` if absent.",
-                "enum": ["connector", "host-extension", null],
+                "enum": ["connector", "host-extension", "mcp", null],
             },
             "base_url": {
                 "type": ["string", "null"],
@@ -100,6 +101,7 @@ schemas! {
                 "maximum": 1_000_000_000,
             },
             "http": generator.subschema_for::<Option<HttpMapping>>(),
+            "mcp": generator.subschema_for::<Option<McpMapping>>(),
             "logging": generator.subschema_for::<Option<LoggingRule>>(),
             "labels": {
                 "type": ["array", "null"],
@@ -170,6 +172,30 @@ schemas! {
             "default_in": {
                 "description": "The place of other parameters; with `path` there are none.",
                 "enum": ["body", "path", "query", null],
+            },
+        },
+        "additionalProperties": false,
+    });
+    McpMapping => "McpMapping" |_generator| json!({
+        "type": "object",
+        "description": "How a call becomes a request to a mounted MCP server. Only with `source: mcp`, and then required.",
+        "required": ["method"],
+        "properties": {
+            "method": {"type": "string", "enum": words(McpMethod::WORDS)},
+            "name": {
+                "type": ["string", "null"],
+                "description": "The name of the tool at the server; for `tools/call`, which needs it.",
+                "minLength": 1,
+                "maxLength": 256,
+            },
+            "definition_hash": {
+                "type": ["string", "null"],
+                "description": "The hash of the accepted definition; calls are refused if the server lists another one.",
+                "pattern": "^sha256:[0-9a-f]{64}$",
+            },
+            "hidden_characters": {
+                "description": "What happens to characters of the result that a reader cannot see; `show` where absent.",
+                "enum": ["show", "strip", "keep", null],
             },
         },
         "additionalProperties": false,

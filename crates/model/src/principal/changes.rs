@@ -32,6 +32,8 @@ pub struct PrincipalChanges {
     pub labels: Option<BTreeSet<Label>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detach_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progressive_discovery: Option<bool>,
 }
 
 impl PrincipalChanges {
@@ -45,6 +47,7 @@ impl PrincipalChanges {
             tool_allowlist: Some(principal.tool_allowlist.clone()),
             labels: Some(principal.labels.clone()),
             detach_calls: Some(principal.detach_calls),
+            progressive_discovery: Some(principal.progressive_discovery),
         }
     }
 
@@ -58,6 +61,10 @@ impl PrincipalChanges {
             ("tool_allowlist", replace(&mut principal.tool_allowlist, self.tool_allowlist.as_ref())),
             ("labels", replace(&mut principal.labels, self.labels.as_ref())),
             ("detach_calls", replace(&mut principal.detach_calls, self.detach_calls.as_ref())),
+            (
+                "progressive_discovery",
+                replace(&mut principal.progressive_discovery, self.progressive_discovery.as_ref()),
+            ),
         ];
         let changed: Vec<_> = differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !changed.is_empty() {

@@ -12,7 +12,7 @@ const COUNT_LIMIT: usize = 10_000;
 /// The largest divisor that the validator handles exactly.
 const EXACT_DIVISORS: u64 = 1 << 53;
 /// The formats that are checked. `regex` is not among them: it would compile patterns that agents send.
-const FORMATS: [&str; 16] = [
+pub(crate) const FORMATS: [&str; 16] = [
     "date",
     "date-time",
     "duration",
@@ -64,7 +64,8 @@ pub(super) fn under(keyword: &str) -> Option<Under> {
         | "unevaluatedProperties" => Under::Part,
         "prefixItems" => Under::PartList,
         "$defs" | "definitions" | "patternProperties" | "properties" => Under::PartMap,
-        "$comment" | "$ref" | "$schema" | "const" | "contentEncoding" | "contentMediaType" | "default"
+        // An anchor restricts nothing; references by it are refused.
+        "$anchor" | "$comment" | "$ref" | "$schema" | "const" | "contentEncoding" | "contentMediaType" | "default"
         | "dependentRequired" | "deprecated" | "description" | "enum" | "examples" | "exclusiveMaximum"
         | "exclusiveMinimum" | "format" | "maxContains" | "maxItems" | "maxLength" | "maxProperties" | "maximum"
         | "minContains" | "minItems" | "minLength" | "minProperties" | "minimum" | "multipleOf" | "pattern"
@@ -147,7 +148,7 @@ fn refuse_ignored(members: &Map<String, Value>, path: &str) -> Result<(), Schema
 
 fn unknown(keyword: &str) -> &'static str {
     match keyword {
-        "$anchor" | "$dynamicAnchor" | "$dynamicRef" | "$id" | "$recursiveAnchor" | "$recursiveRef" => {
+        "$dynamicAnchor" | "$dynamicRef" | "$id" | "$recursiveAnchor" | "$recursiveRef" => {
             "is not supported; refer to parts of the schema with #/$defs/NAME"
         }
         "nullable" => "is not a keyword of JSON Schema 2020-12; add \"null\" to `type`",

@@ -136,7 +136,8 @@ fn a_reference_stays_inside_the_schema() {
 fn what_would_be_ignored_is_refused() {
     let cases = [
         (json!({"$id": "https://example.com/a"}), "`$id` is not supported"),
-        (json!({"$anchor": "a"}), "`$anchor` is not supported"),
+        (json!({"$dynamicAnchor": "a"}), "`$dynamicAnchor` is not supported"),
+        (json!({"$defs": {"b": {"$anchor": "a"}}, "$ref": "#a"}), "`$ref` must stay inside the schema"),
         (json!({"$dynamicRef": "#a"}), "`$dynamicRef` is not supported"),
         (json!({"$schema": "http://json-schema.org/draft-07/schema#"}), "`$schema` must be"),
         (

@@ -22,13 +22,14 @@ const LABEL_LIMIT: usize = 32;
 /// The longest period of a rate limit, in seconds: a day.
 const MAX_PERIOD: u64 = 86_400;
 /// The sources whose tools are described by definitions.
-const SOURCES: [(&str, SourceKind); 2] =
-    [("connector", SourceKind::Connector), ("host-extension", SourceKind::HostExtension)];
+const SOURCES: [(&str, SourceKind); 3] =
+    [("connector", SourceKind::Connector), ("host-extension", SourceKind::HostExtension), ("mcp", SourceKind::Mcp)];
 
 pub(super) fn read_source(value: &Value, path: &str) -> Result<SourceKind, DefinitionError> {
     match SourceKind::parse(text(value, path)?) {
-        Some(other @ (SourceKind::Mcp | SourceKind::NodePack | SourceKind::Workflow)) => {
-            let reason = format!("must be connector or host-extension: tools of source {other} have no definition");
+        Some(other @ (SourceKind::NodePack | SourceKind::Workflow)) => {
+            let reason =
+                format!("must be connector, host-extension or mcp: tools of source {other} have no definition");
             Err(refuse(path, reason))
         }
         _ => word(value, path, &SOURCES),
@@ -113,6 +114,24 @@ pub(super) fn host_extensions_only(definition: &ServiceDefinition, path: &str) -
         }
         _ => Ok(()),
     }
+}
+
+/// Checks that the tools of mounted MCP servers, and no others, are called over MCP.
+pub(super) fn check_mappings(definition: &ServiceDefinition, path: &str) -> Result<(), DefinitionError> {
+    let is_mounted = definition.source == SourceKind::Mcp;
+    for (name, tool) in &definition.tools {
+        let at = |member| join(&join(path, name.as_str()), member);
+        if is_mounted && tool.http.is_some() {
+            return Err(refuse(&at("http"), "must not be set where the service has `source: mcp`; write `mcp`"));
+        }
+        if is_mounted && tool.mcp.is_none() {
+            return Err(refuse(&at("mcp"), "is missing: the service has `source: mcp`"));
+        }
+        if !is_mounted && tool.mcp.is_some() {
+            return Err(refuse(&at("mcp"), "must not be set unless the service has `source: mcp`"));
+        }
+    }
+    Ok(())
 }
 
 fn count(value: &Value, path: &str) -> Result<u64, DefinitionError> {

@@ -46,6 +46,11 @@ impl<'a> Fields<'a> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 
+    /// The first of these members that is set.
+    pub(crate) fn first_set<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        names.iter().copied().find(|name| self.get(name).is_some())
+    }
+
     /// Reads an optional member; `read` gets its path.
     pub(crate) fn read<T>(
         &self,

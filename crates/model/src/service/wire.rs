@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::declarations::{
-    host_extensions_only, read_approval_rule, read_egress, read_labels, read_rate_limit, read_required_scopes,
-    read_source,
+    check_mappings, host_extensions_only, read_approval_rule, read_egress, read_labels, read_rate_limit,
+    read_required_scopes, read_source,
 };
 use super::parameters::{check_compiles, check_together, read_parameters, read_returns};
 use super::reading::{Fields, description, flag, join, object, parsed, refuse, timeout, word};
-use super::{DefinitionError, HttpMapping, LoggingRule, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
+use super::{
+    DefinitionError, HttpMapping, LoggingRule, McpMapping, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName,
+};
 use crate::connection::BaseUrl;
 use crate::constraint::Cost;
 use crate::credential::ServiceName;
@@ -21,7 +23,7 @@ use crate::text::Line;
 /// The maximum number of tools of a service.
 const TOOL_LIMIT: usize = 2_000;
 const SERVICE_MEMBERS: [&str; 6] = ["base_url", "description", "service", "source", "tools", "version"];
-const TOOL_MEMBERS: [&str; 21] = [
+const TOOL_MEMBERS: [&str; 22] = [
     "approval",
     "approval_rule",
     "cost_hint",
@@ -34,6 +36,7 @@ const TOOL_MEMBERS: [&str; 21] = [
     "labels",
     "latency_hint",
     "logging",
+    "mcp",
     "parameters",
     "rate_limit",
     "replay_policy",
@@ -74,6 +77,7 @@ impl ServiceDefinition {
             tools: fields.need("tools", read_tools)?,
         };
         host_extensions_only(&definition, &fields.at("tools"))?;
+        check_mappings(&definition, &fields.at("tools"))?;
         Ok(definition)
     }
 
@@ -118,6 +122,7 @@ impl ToolDefinition {
             idempotent: fields.read("idempotent", flag)?.unwrap_or(false),
             estimated_cost: fields.read("estimated_cost_usd", read_cost)?,
             http: fields.read("http", HttpMapping::from_json)?,
+            mcp: fields.read("mcp", McpMapping::from_json)?,
             logging: fields.read("logging", LoggingRule::from_json)?.unwrap_or_default(),
             labels: fields.read("labels", read_labels)?.unwrap_or_default(),
             timeout: fields.read("timeout_ms", timeout)?,
@@ -149,6 +154,7 @@ impl ToolDefinition {
         members.insert("idempotent".to_owned(), json!(self.idempotent));
         insert(&mut members, "estimated_cost_usd", self.estimated_cost.map(|cost| json!(cost.dollars())));
         insert(&mut members, "http", self.http.as_ref().map(HttpMapping::to_json));
+        insert(&mut members, "mcp", self.mcp.as_ref().map(McpMapping::to_json));
         insert(&mut members, "logging", self.logging.to_json());
         insert(&mut members, "labels", (!self.labels.is_empty()).then(|| json!(self.labels)));
         insert(&mut members, "detach", self.detach.then_some(Value::Bool(true)));

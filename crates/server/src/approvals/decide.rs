@@ -12,7 +12,7 @@ use crate::body::misfit;
 use crate::mount::TypedRequest;
 use crate::openintent::error::Denied;
 
-/// How far a standing approval goes.
+/// The extent of a standing approval.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Extent {

@@ -41,7 +41,6 @@ impl VerifiedCertificate {
         Some(Self { name, chain, tls: Arc::clone(tls), verified: Mutex::new(Verified { at: Instant::now(), by }) })
     }
 
-    /// What it is known by.
     pub(crate) fn name(&self) -> &CertificateName {
         &self.name
     }

@@ -16,7 +16,7 @@ use super::error::Denied;
 use crate::mount::TypedRequest;
 use crate::parameters::{id, page};
 
-/// The most grants of one agent in the SDK's unpaged list.
+/// The maximum number of grants of one agent in the SDK's unpaged list.
 const UNPAGED_LIMIT: usize = 10_000;
 
 pub(super) async fn create(request: TypedRequest<CreateGrant>) -> Result<Grant, Denied> {

@@ -52,7 +52,8 @@ pub(super) async fn replace(
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(shown(&registered))))
 }
 
-/// Reads a definition. Those of large services are larger than any other body: only who may register one may send it.
+/// Reads a definition. Definitions of large services exceed the usual limit: only callers that may register one may
+/// send it.
 async fn read(app: &App, caller: &Caller, request: Request) -> Result<ServiceDefinition, Refusal> {
     let limit = if caller.may(Permission::ManageTools) { app.max_body.max(DEFINITION_LIMIT) } else { app.max_body };
     let definition: toolgate_api::services::ServiceDefinition = body::json(request, limit).await?;

@@ -14,7 +14,6 @@ use crate::configuration::NetworkSettings;
 
 /// Endpoints that are open.
 pub struct Endpoints {
-    /// All of them.
     pub all: Vec<Endpoint>,
     /// The address that was bound.
     pub address: SocketAddr,
@@ -29,7 +28,7 @@ pub struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // What cannot be removed is replaced by the next start.
+        // A file that cannot be removed is replaced at the next start.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -58,7 +57,7 @@ async fn bind_socket(path: &Path) -> std::io::Result<UnixListener> {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(std::io::Error::other("the path exists and is not a socket"));
         }
-        // Left behind by a gate that was killed, unless somebody answers there.
+        // Left by a gate that was killed, unless a process listens there.
         Ok(_) if UnixStream::connect(path).await.is_ok() => {
             return Err(std::io::Error::other("another program listens on it"));
         }

@@ -1,5 +1,5 @@
-//! The whole gate in one process, on both ledgers, with a clock and a service that do what a test says: what happens
-//! between two steps of one call or one answer.
+//! The whole gate in one process, on both ledgers, with a scripted clock and service: what happens between two steps of
+//! one call or one response.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use toolgate_vault::{FileProvider, VaultSealer};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A service whose token endpoint takes each refresh token once.
+/// A service whose token endpoint accepts each refresh token once.
 struct Rotating {
     clock: TestClock,
     /// How long the exchange takes.
@@ -168,6 +168,7 @@ impl House {
             ledger,
             sealer: Arc::clone(&sealer) as Arc<dyn Sealer>,
             clock: shared_clock,
+            mounts: Arc::new(toolgate_gate::ports::mount::NoMounts),
             sources: Sources::default().with(Rotating { clock, lasts: exchange_lasts }),
             guardian: Arc::new(Guardians::new(policy, Vec::new(), Arc::new(LogAlarm::default()))),
             policy_book: Arc::new(CedarBook),

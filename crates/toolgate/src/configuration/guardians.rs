@@ -1,5 +1,5 @@
-//! The file of guardians: whom the gate asks about calls, and what is agreed with the runtimes that ask the gate. TOML, in
-//! which nothing is ignored. Secrets stand in files of their own.
+//! The guardians file: the external guardians that the gate consults, and the settings of the runtimes that send hook
+//! requests. TOML; nothing unknown is ignored. Secrets are in separate files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,45 +23,39 @@ use url::Url;
 
 use super::ConfigurationError;
 
-/// The longest that a guardian may have for an answer.
+/// The maximum timeout of a guardian.
 const MAX_TIMEOUT: u64 = 60_000;
 
-/// What the file says.
 #[derive(Default)]
 pub struct GuardianSettings {
-    /// Whom the gate asks.
+    /// The external guardians.
     pub guardians: Vec<GuardianEntry>,
-    /// What is agreed with those who ask the gate.
+    /// The settings of runtimes that send hook requests.
     pub hooks: HookSettings,
     /// The file itself, and those that it names for secrets.
     pub files: Vec<PathBuf>,
 }
 
-/// A guardian of somebody else.
+/// An external guardian.
 pub struct GuardianEntry {
-    /// Where it is.
     pub url: Url,
-    /// How it is asked.
     pub settings: RemoteSettings,
-    /// How the gate shows it who it is.
+    /// How the gate authenticates to it.
     pub authentication: GuardianAuthentication,
-    /// The most that is read of its answers.
+    /// The maximum size of its responses.
     pub max_answer_bytes: usize,
-    /// Whom alone its certificate may come from, in PEM.
+    /// The only CAs of its certificate, in PEM.
     pub ca_certificate: Option<String>,
 }
 
-/// How the gate shows a guardian who it is.
+/// How the gate authenticates to a guardian.
 pub enum GuardianAuthentication {
-    /// Not at all.
     None,
     /// By a bearer token.
     Bearer(Secret),
     /// By a header of the guardian's own.
     Header {
-        /// Its name.
         name: String,
-        /// Its value.
         value: Secret,
     },
 }
@@ -155,7 +149,6 @@ struct Caller {
     wait_seconds: Option<u64>,
 }
 
-/// Reads the file.
 pub(super) fn read(path: &Path) -> Result<GuardianSettings, ConfigurationError> {
     let place = path.display();
     let at = |problem: String| ConfigurationError::one(format!("{place}: {problem}"));
@@ -171,7 +164,7 @@ pub(super) fn read(path: &Path) -> Result<GuardianSettings, ConfigurationError> 
 }
 
 fn parse(text: &str, base: &Path) -> Result<GuardianSettings, Vec<String>> {
-    // What TOML says of a wrong value would show it, and it may be a secret that stands in the wrong place.
+    // TOML's error would quote a wrong value, which may be a misplaced secret.
     let file: File = toml::from_str(text).map_err(|error| {
         let line =
             error.span().map_or(1, |span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1);
@@ -417,7 +410,7 @@ mod tests {
             assert!(found.iter().any(|problem| problem.contains(expected)), "{line}: {found:?}");
         }
         assert!(problems(&format!("{SECURITY}{SECURITY}"))[0].contains("twice"));
-        assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("gate's own"));
+        assert!(problems("[[guardian]]\nname = \"policy\"\nurl = \"https://a.example/\"\n")[0].contains("reserved"));
         assert!(problems("[hooks]\nask = \"maybe\"\n")[0].contains("`ask` must be one of hold, deny"));
     }
 

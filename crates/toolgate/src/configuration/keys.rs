@@ -1,5 +1,5 @@
-//! Every key of the configuration, once. The example file, the check for unknown keys, `toolgate config check` and the
-//! typed configuration all come from this table.
+//! Every key of the configuration. The example file, the check for unknown keys, `toolgate config check` and the typed
+//! configuration all use this table.
 
 use toml::de::DeValue;
 use toolgate_cli::durations;
@@ -8,31 +8,29 @@ use toolgate_cli::environment::Environment;
 use super::file::nearest;
 use super::value::{Kind, Value};
 
-/// One key.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands in the file: `section.name`, or `section.group.name`.
+    /// `section.name`, or `section.group.name`.
     pub path: &'static str,
-    /// What it takes.
     pub kind: Kind,
-    /// What holds when nobody gives it.
+    /// The value if none is given.
     pub fallback: Fallback,
-    /// How it is written in the example file, as TOML: the default where there is a fixed one.
+    /// The value in the example file, as TOML: the default if it is fixed.
     pub example: &'static str,
     /// The flag of `toolgate serve` that sets it.
     pub flag: Option<&'static str>,
     /// The variable that sets it.
     pub variable: &'static str,
-    /// What it is, for whoever edits the file.
+    /// The description in the example file.
     pub meaning: &'static str,
 }
 
-/// What holds when nobody gives a key.
+/// The value of a key that is not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
     /// The value of the example.
     Example,
-    /// Nothing: what it switches on stays off.
+    /// None: the feature stays off.
     Nothing,
     /// Toolgate's directory in the user's data home.
     DataHome,
@@ -55,13 +53,13 @@ impl Key {
         self.path.split_once('.').map_or(self.path, |(_, name)| name)
     }
 
-    /// What a key that holds a duration is called where the duration is written with its unit: `idle_timeout = "75s"` for
+    /// The path of a duration key when the duration is written with its unit: `idle_timeout = "75s"` for
     /// `idle_timeout_seconds = 75`. `None` for all other keys.
     pub fn duration_path(&self) -> Option<&'static str> {
         self.unit().map(|(path, _)| path)
     }
 
-    /// What to write, for whoever wrote something else.
+    /// The expected form, for errors.
     pub fn expected(&self) -> String {
         let expected = self.kind.expected();
         if self.unit().is_some() { format!("{expected}, or {}", durations::ADVICE) } else { expected }
@@ -83,7 +81,7 @@ impl Key {
         self.kind.read_text(&durations::in_units(text, unit)?.to_string())
     }
 
-    /// The path without its unit, and how many milliseconds that is.
+    /// The path without its unit, and the unit in milliseconds.
     fn unit(&self) -> Option<(&'static str, u64)> {
         let units = [("_milliseconds", 1), ("_seconds", 1_000), ("_days", 86_400_000)];
         units.into_iter().find_map(|(ending, unit)| Some((self.path.strip_suffix(ending)?, unit)))
@@ -107,7 +105,7 @@ macro_rules! keys {
             };
         )+
 
-        /// All of them, in the order of the example file: by section, and a key behind those that its default rests on.
+        /// All keys, in the order of the example file: by section, and a key after those that its default depends on.
         pub static KEYS: &[Key] = &[$($constant,)+];
     };
 }
@@ -275,6 +273,10 @@ keys! {
         "The maximum number of processes and threads of a command. Linux does not enforce it for root.";
     WORKSPACE_FILE_SIZE = "workspace.max_file_mib": Kind::Integer { least: 1, most: 16_777_216 }, Fallback::Example, "4096", None, "TOOLGATE_WORKSPACE_MAX_FILE_MIB",
         "The maximum size of a file that a command writes, in MiB.";
+    MOUNTS_FILE = "mounts.file": Kind::Path, Fallback::Nothing, r#""mounts.toml""#, None, "TOOLGATE_MOUNTS_FILE",
+        "A file with the mounted MCP servers that the gate runs as processes of this machine. Default: none.";
+    MOUNTS_CHECK = "mounts.check_seconds": Kind::Integer { least: 10, most: 86_400 }, Fallback::Example, "300", None, "TOOLGATE_MOUNTS_CHECK_SECONDS",
+        "How often each mounted MCP server is inspected for changed definitions. A change that a server announces is looked at immediately.";
     GUARDIANS_FILE = "guardians.file": Kind::Path, Fallback::Nothing, r#""guardians.toml""#, None, "TOOLGATE_GUARDIANS_FILE",
         "A file that configures the guardians consulted about calls and results, and the runtimes that send hook \
         requests to /v1/hooks/aos. Default: none.";
@@ -294,6 +296,16 @@ keys! {
     OPENWOP_TOOL_LIST = "openwop.tool_list": Kind::Choice(&["array", "object"]), Fallback::Example, r#""array""#, None, "TOOLGATE_OPENWOP_TOOL_LIST",
         "The response of GET /v1/tools: a bare array, as the OpenWOP conformance suite expects, or an object with \
         `tools`, as the text of RFC 0078 says.";
+    MCP_ALLOWED_ORIGINS = "mcp.allowed_origins": Kind::Origins, Fallback::Example, "[]", None, "TOOLGATE_MCP_ALLOWED_ORIGINS",
+        "The origins of web pages that may use /mcp, besides pages of this machine and of server.public_url; the variable takes them separated by commas.";
+    MCP_HOLD = "mcp.hold_seconds": Kind::Integer { least: 0, most: 3600 }, Fallback::Example, "25", None, "TOOLGATE_MCP_HOLD_SECONDS",
+        "How long a call of an MCP client that waits for an approver is held on its connection, in seconds; after that the client is told to call again.";
+    MCP_SESSIONS = "mcp.sessions": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "10000", None, "TOOLGATE_MCP_SESSIONS",
+        "How many sessions of MCP clients of versions before 2026-07-28 may be open. One more ends the one that was idle for the longest time.";
+    MCP_SESSIONS_PER_PRINCIPAL = "mcp.sessions_per_principal": Kind::Integer { least: 1, most: 1_000_000 }, Fallback::Example, "100", None, "TOOLGATE_MCP_SESSIONS_PER_PRINCIPAL",
+        "How many of them one principal may have open.";
+    MCP_SESSION_IDLE = "mcp.session_idle_seconds": Kind::Integer { least: 10, most: 604_800 }, Fallback::Example, "3600", None, "TOOLGATE_MCP_SESSION_IDLE_SECONDS",
+        "After how long without a request such a session ends, in seconds.";
     OTLP_ENDPOINT = "telemetry.otlp_endpoint": Kind::PublicUrl, Fallback::Nothing, r#""http://127.0.0.1:4318""#, None, "TOOLGATE_TELEMETRY_OTLP_ENDPOINT",
         "The OpenTelemetry collector that traces and metrics are exported to, by OTLP over HTTP with protobuf; \
         /v1/traces and /v1/metrics are added. It may be on this machine or in a private network. Its bearer token is \
@@ -315,7 +327,7 @@ keys! {
 /// Variables that are no keys of the file.
 pub const OTHER_VARIABLES: &[&str] = &["TOOLGATE_CONFIG", "TOOLGATE_PROFILE", "TOOLGATE_URL"];
 
-/// Variables that are no keys of the file and hold a secret.
+/// Variables without a key in the file, which contain a secret.
 pub const SECRET_VARIABLES: &[&str] = &[
     "TOOLGATE_ADMIN_TOKEN",
     "TOOLGATE_APPROVALS_WEBHOOK_SECRET",

@@ -1,4 +1,4 @@
-//! Where the gate listens, how it speaks there, and what clients may take.
+//! The listeners and the limits of clients.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,25 +13,22 @@ use super::resolve::Resolved;
 
 /// How clients reach the gate.
 pub struct NetworkSettings {
-    /// Where to listen.
     pub listen: SocketAddr,
-    /// The socket file, where there is one.
     pub unix_socket: Option<PathBuf>,
     /// TLS, or plain HTTP.
     pub tls: Option<TlsSettings>,
-    /// Who is believed about the addresses of clients.
+    /// The proxies that are trusted for client addresses.
     pub proxies: TrustedProxies,
     /// Whether connections begin with a header of the PROXY protocol.
     pub proxy_protocol: bool,
-    /// What clients may take.
     pub limits: Limits,
-    /// How many requests of one key may be in flight.
+    /// The maximum number of requests of one key in flight.
     pub requests_of_key: usize,
-    /// How much memory the bodies of all requests may take, in bytes.
+    /// The maximum memory for the bodies of all requests, in bytes.
     pub body_memory: usize,
-    /// How much of it those of one key.
+    /// The share of one key in it.
     pub body_memory_of_key: usize,
-    /// How long to go on serving after the request to stop.
+    /// How long to keep serving after a request to stop.
     pub lame_duck: Duration,
 }
 
@@ -103,7 +100,7 @@ fn tls(resolved: &mut Resolved) -> Result<Option<TlsSettings>, ConfigurationErro
             "server.tls.client_ca needs TLS: set server.tls.certificate and server.tls.key",
         )),
         (None, None) => Ok(None),
-        // Half of it would leave its owner believing that there is TLS.
+        // Half of it would leave the operator believing that there is TLS.
         _ => Err(ConfigurationError::one("server.tls needs both certificate and key; set both, or neither")),
     }
 }

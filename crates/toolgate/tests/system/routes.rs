@@ -75,7 +75,7 @@ impl Things {
     }
 
     /// Placeholders and what stands for them.
-    pub fn by_placeholder(&self) -> [(&'static str, &str); 16] {
+    pub fn by_placeholder(&self) -> [(&'static str, &str); 17] {
         [
             // First, because it has the agent's name in it.
             ("{service}", &self.service),
@@ -96,6 +96,8 @@ impl Things {
             ("{run_id}", "run_1"),
             // One that is never reached, and so the same nothing for everybody.
             ("{version}", "4000000001"),
+            // Nobody mounts it, so that there is no need of a server.
+            ("{mount}", "no-mount"),
         ]
     }
 }
@@ -135,14 +137,14 @@ impl Route {
                 json!({
                     "id": "newcomer", "kind": "agent", "name": "A", "scopes": ["a.b"], "permissions": ["tools.invoke"],
                     "rate_limits": {"*": {"requests": 10, "per_seconds": 60}}, "tool_allowlist": ["openwop:http.fetch"],
-                    "labels": ["team:payments"], "detach_calls": false
+                    "labels": ["team:payments"], "detach_calls": false, "progressive_discovery": false
                 })
             }
             ("PATCH", "/api/v1/agents/{agent_id}") => json!({
                 "name": "B", "scopes": ["tools:*"], "permissions": ["tools.invoke", "tools.delegate"],
                 "rate_limits": {"stripe.charges.read": {"requests": 10, "per_seconds": 60, "burst": 2}},
                 "tool_allowlist": ["connector:stripe.charges.read"],
-                "labels": ["trusted"], "detach_calls": false
+                "labels": ["trusted"], "detach_calls": false, "progressive_discovery": false
             }),
             ("POST", "/api/v1/agents/{agent_id}/keys") => {
                 json!({"label": "laptop", "expires_at": "2099-01-01T00:00:00Z"})
@@ -179,6 +181,14 @@ impl Route {
             ("PATCH", "/api/v1/grants/{grant_id}/suspend") => json!({"reason": "an incident"}),
             ("POST", "/api/v1/services") => definition("a-new-service"),
             ("PUT", "/api/v1/services/{service}") => definition(&things.service),
+            ("POST", "/api/v1/mounts") => json!({
+                "name": "a-new-mount", "url": "http://127.0.0.1:9/mcp", "trusted": false, "hidden_characters": "strip",
+                "vault_id": things.vault
+            }),
+            ("POST", "/api/v1/mounts/{mount}/accept") => json!({
+                "server": "sha256:00", "tools": {"read_file": "sha256:00"}, "override_findings": true
+            }),
+            ("POST", "/api/v1/mounts/{mount}/reject") => json!({"tools": {"read_file": "sha256:00"}}),
             ("POST", "/api/v1/tools/invoke") => json!({
                 "grant_id": things.grant, "tool": "stripe.charges.read", "agent_id": things.agent, "version": "2024-01",
                 "parameters": {"charge_id": "ch_1", "expand": ["customer", {"name": 1}]},
@@ -226,13 +236,15 @@ impl Route {
                 "/api/v1/approvals/links/{token}/redeem"
                 | "/api/v1/credentials/{credential_id}/verify"
                 | "/api/v1/invocations/{invocation_id}/cancel"
-                | "/api/v1/master-keys/rekey",
+                | "/api/v1/master-keys/rekey"
+                | "/api/v1/mounts/{mount}/check",
             )
             | (
                 "DELETE",
                 "/api/v1/agents/{agent_id}"
                 | "/api/v1/invocations/{invocation_id}/result"
                 | "/api/v1/keys/{key_id}"
+                | "/api/v1/mounts/{mount}"
                 | "/api/v1/services/{service}"
                 | "/api/v1/standing-approvals/{standing_approval_id}"
                 | "/api/v1/vaults/{vault_id}",

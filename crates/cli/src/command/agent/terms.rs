@@ -31,6 +31,9 @@ pub(crate) struct Terms {
     /// Detach calls that wait for an approver: the response is 202, and the call continues without the connection
     #[arg(long)]
     detach_calls: bool,
+    /// Give its MCP clients tools to search for tools, instead of all tools at once
+    #[arg(long)]
+    progressive_discovery: bool,
 }
 
 #[derive(Args)]
@@ -56,6 +59,9 @@ pub(crate) struct Withdrawals {
     /// Let calls wait for an approver on their connection
     #[arg(long, conflicts_with = "detach_calls")]
     no_detach_calls: bool,
+    /// Give its MCP clients all tools at once
+    #[arg(long, conflicts_with = "progressive_discovery")]
+    no_progressive_discovery: bool,
 }
 
 impl Terms {
@@ -74,6 +80,7 @@ impl Terms {
             tool_allowlist: typed_option("tool_allowlist", given(&self.allow_tools))?,
             labels: typed("labels", &self.labels)?,
             detach_calls: self.detach_calls,
+            progressive_discovery: self.progressive_discovery,
         })
     }
 
@@ -96,6 +103,8 @@ impl Terms {
             },
             labels: typed_option("labels", list(&self.labels, withdrawals.no_labels))?,
             detach_calls: (self.detach_calls || withdrawals.no_detach_calls).then_some(self.detach_calls),
+            progressive_discovery: (self.progressive_discovery || withdrawals.no_progressive_discovery)
+                .then_some(self.progressive_discovery),
         })
     }
 

@@ -192,7 +192,7 @@ fn mapped(class: Class, activity: Activity, attributes: Map<String, Value>) -> M
 
 impl Mapped {
     /// Adds attributes that OCSF does not have.
-    fn with<const N: usize>(mut self, unmapped: [(&str, Value); N]) -> Self {
+    pub(super) fn with<const N: usize>(mut self, unmapped: [(&str, Value); N]) -> Self {
         self.unmapped.extend(present(unmapped));
         self
     }

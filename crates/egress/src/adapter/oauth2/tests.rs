@@ -6,7 +6,7 @@ use toolgate_gate::ports::source::FailureKind;
 use toolgate_testkit::upstream::{CLIENT_ID, CLIENT_SECRET, Received, Reply, TokenServer, Upstream};
 
 use super::*;
-use crate::adapter::tests::{Fixture, Shelf, copy, local_client, material, now};
+use crate::adapter::tests::{Fixture, Shelf, local_client, material, now};
 
 mod deadline;
 mod endpoint;
@@ -28,15 +28,16 @@ impl Outcome {
     }
 }
 
-/// Makes a call with what is on the shelf.
+/// Makes a call with the material of the shelf.
 async fn call(fixture: &Fixture, shelf: &Shelf) -> Outcome {
     call_by(&local_client(), fixture, shelf).await
 }
 
-/// The same by a client that is there already: to make one takes its time.
+/// The same with an existing client: creating one takes time.
 async fn call_by(client: &GuardedClient, fixture: &Fixture, shelf: &Shelf) -> Outcome {
-    let outbound = fixture.outbound(shelf.current().await, shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = shelf.current().await;
+    let outbound = fixture.outbound(&material, shelf);
+    let mut redactor = Redactor::new(&material);
     let response = OAuth2.carry_out(client, outbound, &mut redactor).await;
     Outcome { response, redactor }
 }
@@ -45,7 +46,7 @@ fn fixture_of(server: &TokenServer) -> Fixture {
     Fixture::new(json!({"base_url": server.upstream().url(), "token_url": server.token_url()}))
 }
 
-/// A service whose token endpoint is at `/oauth/token` and answers like this; everything else is refused.
+/// A service whose token endpoint is at `/oauth/token` and responds like this; everything else is refused.
 fn refusing_service(endpoint: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Upstream {
     Upstream::start(move |request| match request.path() {
         "/oauth/token" => endpoint(request),
@@ -66,7 +67,7 @@ fn paths(upstream: &Upstream) -> Vec<String> {
     upstream.received().iter().map(|request| request.path().to_owned()).collect()
 }
 
-/// What a credential has after a person has authorised it.
+/// The material of a credential after a person has authorised it.
 fn authorised(server: &TokenServer) -> Shelf {
     Shelf::new(material(&[("access_token", &server.access_token()), ("refresh_token", &server.refresh_token())]))
 }
@@ -151,8 +152,8 @@ async fn many_calls_at_once_make_one_exchange() {
     let stale = shelf.current().await;
     let client = local_client();
     let calls = (0..64).map(|_| async {
-        let outbound = fixture.outbound(copy(&stale), &shelf);
-        let mut redactor = Redactor::new(&outbound.material);
+        let outbound = fixture.outbound(&stale, &shelf);
+        let mut redactor = Redactor::new(&stale);
         let response = OAuth2.carry_out(&client, outbound, &mut redactor).await;
         (response.unwrap().status, redactor.hides(&server.access_token()))
     });

@@ -16,7 +16,7 @@ use crate::call::Pipeline;
 use crate::call::binding::{bound_action, digest};
 use crate::call::eligible::{Candidate, EligibleGrant};
 use crate::call::guard::Guarded;
-use crate::call::{Call, ToolStanding, admit};
+use crate::call::{Call, Detaching, ToolStanding, admit};
 use crate::ports::approver::{Ask as Question, Covered};
 use crate::ports::ledger::SessionTerms;
 use crate::refusal::{Code, Refusal};
@@ -82,7 +82,9 @@ impl<'a> Need<'a> {
                 .collect(),
             most_of_agent: pipeline.settings.approvals.most_of_agent,
             parks: None,
-            detach: call.waits && call.may_detach && pipeline.detaches(eligible),
+            detach: call.waits
+                && call.may_detach
+                && (call.detaching != Detaching::WhereConfigured || pipeline.detaches(eligible)),
         }))
     }
 

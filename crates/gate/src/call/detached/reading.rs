@@ -13,7 +13,7 @@ use super::runs::Runs;
 use super::stored::StoredOutcome;
 use crate::authority::Administration;
 use crate::call::{CallResult, Denial};
-use crate::gate::Ports;
+use crate::gate::{Ports, Shared};
 use crate::identify::Caller;
 use crate::ports::clock::pause;
 use crate::ports::ledger::{DetachedCall, DetachedCalls, DetachedState, Invocations, Page, PageRequest, StoredCall};
@@ -50,17 +50,24 @@ pub struct DetachedReader {
     sealer: Arc<dyn Sealer>,
     detached_runs: Runs,
     administration: Arc<Administration>,
+    kept_for: Duration,
 }
 
 impl DetachedReader {
-    pub(crate) fn new(ports: &Ports, detached_runs: Runs, administration: Arc<Administration>) -> Self {
+    pub(crate) fn new(ports: &Ports, shared: &Shared, administration: Arc<Administration>) -> Self {
         Self {
             detached_calls: ports.ledger.clone(),
             invocations: ports.ledger.clone(),
             sealer: Arc::clone(&ports.sealer),
-            detached_runs,
+            detached_runs: shared.detached_runs.clone(),
             administration,
+            kept_for: shared.settings.detached.keep,
         }
+    }
+
+    /// How long the outcome of a call is kept at least.
+    pub fn kept_for(&self) -> Duration {
+        self.kept_for
     }
 
     /// The progress or the outcome of a detached call of the caller.

@@ -117,7 +117,7 @@ impl Hooks {
             // Nothing else is kept while the call waits.
             Progress::Asked(approval) => asked = Some((approval.id, approval.expires_at)),
             Progress::Modified(change) => modified = Some(*change),
-            Progress::Covered(_) | Progress::Admitted(_) => {}
+            Progress::Covered(_) | Progress::Admitted(_) | Progress::Upstream(_) => {}
         };
         let outcome = loop {
             tokio::select! {

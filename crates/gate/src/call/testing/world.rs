@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_model::approval::{Approval, Coverage, Reach, StandingApproval, StandingRequest};
-use toolgate_model::guard::Verdict;
+use toolgate_model::guard::{Hook, Verdict};
 use toolgate_model::id::StandingApprovalId;
 use toolgate_model::principal::TenantId;
 use toolgate_model::secret::{Material, Secret};
@@ -115,6 +115,10 @@ pub(in crate::call) struct FixedGuardian {
     pub(in crate::call) unconcerned: Mutex<Option<PolicyBasis>>,
     /// How often it was asked for a verdict.
     pub(in crate::call) asked: AtomicUsize,
+    /// The only hook that the verdict is for; all others are allowed.
+    pub(in crate::call) only: Mutex<Option<Hook>>,
+    /// The hooks that it was asked about, with what it was shown.
+    pub(in crate::call) seen: Mutex<Vec<(Hook, Value)>>,
 }
 
 #[async_trait]
@@ -123,9 +127,12 @@ impl Guardian for FixedGuardian {
         Ok(*self.unconcerned.lock().unwrap())
     }
 
-    async fn judge(&self, _: &Hooked<'_>) -> Result<Ruling, Refusal> {
+    async fn judge(&self, hooked: &Hooked<'_>) -> Result<Ruling, Refusal> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let verdict = self.verdict.lock().unwrap().clone().unwrap_or_else(Verdict::allow);
+        let hook = hooked.event.hook;
+        self.seen.lock().unwrap().push((hook, hooked.event.content.to_json()));
+        let is_meant = self.only.lock().unwrap().is_none_or(|only| only == hook);
+        let verdict = self.verdict.lock().unwrap().clone().filter(|_| is_meant).unwrap_or_else(Verdict::allow);
         Ok(Ruling { verdict, decision: None, basis: PolicyBasis::default(), lacks_secrets: false })
     }
 

@@ -12,7 +12,7 @@ fn one_problem(text: &str) -> Problem {
 fn every_annotation_that_is_wrong_is_named() {
     let rule = "forbid(principal, action, resource);";
     for (annotations, part) in [
-        (r#"@remdy("ask")"#, "no annotation `@remdy`"),
+        (r#"@remdy("ask")"#, "unknown annotation `@remdy`"),
         (r#"@id("")"#, "`@id` must not be empty"),
         (r#"@id("two words")"#, "`@id` must not contain"),
         (r#"@reason("")"#, "`@reason` must not be empty"),

@@ -27,6 +27,8 @@ use crate::principal_scope::HeldScopes;
 use crate::scope::{Scope, ScopeSet};
 use crate::service::ServiceVersion;
 
+mod mounts;
+
 /// One event on each line, in the order of [`samples`].
 const GOLDEN: &str = include_str!("golden.jsonl");
 
@@ -471,7 +473,7 @@ fn approvals() -> Vec<EventPayload> {
 
 /// Every event type, with and without what may be missing, in envelopes that are full and empty in turn.
 fn samples() -> Vec<Event> {
-    let all = [calls(), authority(), hooks(), approvals()].concat();
+    let all = [calls(), authority(), hooks(), approvals(), mounts::mounts()].concat();
     all.into_iter()
         .zip(0..)
         .map(|(payload, number)| {

@@ -71,15 +71,15 @@ fn exec_is_for_host_extensions() {
 }
 
 #[test]
-fn a_definition_describes_connectors_and_host_extensions_only() {
-    for other in ["mcp", "node-pack", "workflow"] {
+fn a_definition_describes_connectors_host_extensions_and_mounted_servers_only() {
+    for other in ["node-pack", "workflow"] {
         let definition = json!({"service": "a", "version": "1", "tools": {}, "source": other});
         let expected =
-            format!("`source` must be connector or host-extension: tools of source {other} have no definition");
+            format!("`source` must be connector, host-extension or mcp: tools of source {other} have no definition");
         assert_eq!(refusal(&definition), expected);
     }
     let definition = json!({"service": "a", "version": "1", "tools": {}, "source": "shell"});
-    assert_eq!(refusal(&definition), "`source` must be one of connector, host-extension");
+    assert_eq!(refusal(&definition), "`source` must be one of connector, host-extension, mcp");
 }
 
 #[test]

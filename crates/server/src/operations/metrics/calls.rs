@@ -1,5 +1,5 @@
-//! Metrics of calls, made from what the pipeline reports about each: counts by outcome, and histograms of the whole call, of
-//! its stages and of what it waited for. An observation takes no lock and allocates nothing.
+//! Metrics of calls, from the reports of the pipeline: counts by outcome, and histograms of the whole call, of its
+//! stages and of its waits. An observation takes no lock and allocates nothing.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ use toolgate_gate::refusal::Stage;
 
 use super::encode_counted;
 
-/// Bounds in nanoseconds: from a tenth of a millisecond, which a stage without waiting takes at most, to ten minutes, which
-/// an approver may take.
+/// Bounds in nanoseconds: from a tenth of a millisecond, the most that a stage without waiting takes, to ten minutes,
+/// which an approver may take.
 const BOUNDS: [u64; 17] = [
     100_000,
     250_000,

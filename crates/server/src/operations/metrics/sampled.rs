@@ -1,4 +1,4 @@
-//! What a background task looks at every few seconds: the ledger and the process. A scrape shows what it found last.
+//! Values that a background task samples every few seconds: the ledger and the process. A scrape shows the last sample.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,9 @@ use toolgate_model::time::Timestamp;
 
 use super::encode_counted;
 
-/// The findings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sample {
-    /// When the ledger was looked at; `None` before the first look.
+    /// When the ledger was sampled; `None` before the first sample.
     pub(super) time: Option<Timestamp>,
     pub(super) ledger: LedgerStatistics,
     pub(super) process: ProcessFigures,
@@ -29,7 +28,7 @@ pub struct ProcessFigures {
     pub open_descriptors: u64,
     pub max_descriptors: u64,
     pub threads: u64,
-    /// Seconds since 1970.
+    /// Seconds since the Unix epoch.
     pub start_seconds: f64,
 }
 

@@ -46,7 +46,7 @@ fn a_service_where_nobody_listens_is_a_proxy_error(world: &World) {
     let grant = shop.admin.grants(&nobody, "billing", json!({}));
     let body = shop.failed(&shop.read(json!({})), 502, "PROXY_ERROR");
     assert_eq!((&body["grant_id"], body["error"].get("timed_out")), (&grant["id"], None));
-    assert!(text(&body, "/message").contains("no connection"), "{body}");
+    assert!(text(&body, "/message").contains("could not connect"), "{body}");
     let event = &shop.events_of(text(&body, "/invocation_id"))[0];
     assert_eq!((&event["type"], &event["data"]["error_code"]), (&json!("tool.invoked"), &json!("PROXY_ERROR")));
 }

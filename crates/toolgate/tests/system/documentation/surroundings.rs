@@ -1,4 +1,4 @@
-//! What a reader has in front of them: for the pages in `docs` a gate of their own and a payments service on loopback,
+//! What a reader has in front of them: for the pages in `docs` a gate of their own, a payments service and an MCP server on loopback,
 //! for the first page what `toolgate demo --keep` leaves running, as that page says.
 
 use std::any::Any;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use toolgate_testkit::gate_process::{GateSetup, signal};
+use toolgate_testkit::mcp_server::McpServer;
 use toolgate_testkit::upstream::Upstream;
 
 /// A running gate and a service behind it, for the commands of one page.
@@ -29,13 +30,14 @@ impl Surroundings {
     }
 
     fn own(setup: &GateSetup, home: PathBuf) -> Self {
-        let (gate, payments) = (setup.start(), Upstream::payments());
+        let (gate, payments, mcp) = (setup.start(), Upstream::payments(), McpServer::start(true, false));
         let variables = vec![
             ("TOOLGATE_URL", gate.url()),
             ("TOOLGATE_TOKEN", gate.token().to_owned()),
             ("PAYMENTS_URL", payments.url()),
+            ("MCP_URL", mcp.url()),
         ];
-        Self { variables, home, _running: Box::new((gate, payments)) }
+        Self { variables, home, _running: Box::new((gate, payments, mcp)) }
     }
 
     fn demo(setup: GateSetup, home: PathBuf) -> Self {

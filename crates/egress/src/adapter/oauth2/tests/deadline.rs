@@ -1,5 +1,5 @@
-//! One deadline over everything that a call does. The clock of these tests is stopped when the call has come to the
-//! point in question, and then put forward.
+//! One deadline for everything that a call does. These tests pause the clock when the call has reached the point in
+//! question, and then advance it.
 
 use std::sync::Arc;
 
@@ -29,7 +29,11 @@ async fn the_deadline_is_over_all_exchanges_together() {
     });
     let failure = outcome.failure();
     assert_eq!((failure.kind, failure.timed_out, failure.sent), (FailureKind::Proxy, true, true));
-    assert!(failure.reason.starts_with("the token endpoint returned no access token: the time"), "{}", failure.reason);
+    assert!(
+        failure.reason.starts_with("the token endpoint returned no access token: the call timed out"),
+        "{}",
+        failure.reason
+    );
     assert_eq!(paths(&upstream), ["/files.list", "/oauth/token"]);
 }
 
@@ -40,8 +44,9 @@ async fn a_call_does_not_wait_for_the_renewal_of_another_beyond_its_own_time() {
     patient.timeout = LONG * 2;
     let fixture = fixture_at(&upstream, &[]);
     let shelf = Shelf::new(material(&[("refresh_token", "refresh-token")]));
-    let outbound = fixture.outbound(shelf.current().await, &shelf);
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = shelf.current().await;
+    let outbound = fixture.outbound(&material, &shelf);
+    let mut redactor = Redactor::new(&material);
     let client = local_client();
     let short = async {
         arrived(&upstream, 1).await;

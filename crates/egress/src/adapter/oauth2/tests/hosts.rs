@@ -26,8 +26,9 @@ fn fixture_by_name(upstream: &Upstream, allowed_hosts: Value) -> Fixture {
 
 async fn call_granted(fixture: &Fixture, hosts: &[&HostSet]) -> Result<u16, SourceFailure> {
     let shelf = Shelf::new(material(&[("refresh_token", "refresh-token")]));
-    let outbound = OutboundCall { hosts, ..fixture.outbound(shelf.current().await, &shelf) };
-    let mut redactor = Redactor::new(&outbound.material);
+    let material = shelf.current().await;
+    let outbound = OutboundCall { hosts, ..fixture.outbound(&material, &shelf) };
+    let mut redactor = Redactor::new(&material);
     OAuth2.carry_out(&local_client(), outbound, &mut redactor).await.map(|response| response.status)
 }
 

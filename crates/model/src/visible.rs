@@ -1,11 +1,9 @@
 //! Text as it is shown to approvers: invisible and misleading characters are escaped.
 
-use crate::shell::is_honest;
-
-/// Escapes as `\u{...}` every character without its own visible shape: control characters, zero-width and direction
-/// marks, tags, blanks other than the ASCII blank, variation selectors, private use and unassigned characters, and
-/// combining accents, because they look like the letter that contains them. Newlines and tabs are kept. A backslash
-/// that would begin such a sequence is escaped too, so that `\u{` always stands for one of these characters.
+/// The text with everything written as `\u{...}` that has no shape of its own: controls, marks without width, direction
+/// marks, tags, blanks other than the ASCII blank, variation selectors, private and unassigned characters, and accents
+/// that stand by themselves, because they look like the letter that has them. Line ends and tabs stay as they are. A
+/// backslash that would begin such a sequence is written out too: whoever reads `\u{` reads one of these characters.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -34,7 +32,7 @@ pub fn mixed_scripts(text: &str) -> Vec<String> {
 
 /// The first invisible character, except those with legitimate uses: a CRLF newline, and the selector that makes the
 /// symbol before it an emoji.
-pub(crate) fn first_hidden(text: &str) -> Option<char> {
+pub fn first_hidden(text: &str) -> Option<char> {
     let mut before = None;
     let mut rest = text.chars();
     while let Some(letter) = rest.next() {
@@ -51,11 +49,48 @@ pub(crate) fn first_hidden(text: &str) -> Option<char> {
     None
 }
 
+/// Is it shown as what it is? Line ends and tabs are; other controls, marks without width, direction marks and blanks
+/// that are not the ASCII blank deceive a reader.
+pub fn is_honest(letter: char) -> bool {
+    if letter.is_ascii() {
+        return matches!(letter, '\n' | '\t' | ' '..='~');
+    }
+    !(letter.is_control() || letter.is_whitespace() || is_invisible(letter))
+}
+
 fn is_visible(letter: char) -> bool {
     if letter.is_ascii() {
         return is_honest(letter);
     }
     is_honest(letter) && is_assigned(letter) && !is_lone_accent(letter)
+}
+
+/// Without a shape of its own: fillers, joiners, variation selectors, direction marks, tags, private and no characters.
+fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{e000}'..='\u{f8ff}'
+            | '\u{fdd0}'..='\u{fdef}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{ffff}'
+            | '\u{13430}'..='\u{1345f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..
+    )
 }
 
 /// The standard library knows which characters are printable, and reveals it only by how it escapes them. The letter
@@ -106,6 +141,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_not_honest() {
+        for letter in "\0\u{1b}\r\u{b}\u{7f}\u{85}\u{a0}\u{ad}\u{2003}\u{200b}\u{202e}\u{2066}\u{3000}\u{feff}".chars()
+        {
+            assert!(!is_honest(letter), "{letter:?}");
+        }
+        assert!("ls -l\t'größe ✓ 漢字'\n".chars().all(is_honest));
+    }
 
     #[test]
     fn what_a_person_can_see_stays_as_it_is() {

@@ -1,0 +1,212 @@
+//! The servers over HTTP that calls were made to: the era of each, its sessions and its list of tools. Kept in memory
+//! and found out again when it is gone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::{Instant, timeout_at};
+use toolgate_gate::ports::mount::McpEra;
+use toolgate_gate::ports::source::{FailureKind, SourceFailure};
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::redaction::Redactor;
+
+use super::http::{Announced, Endpoint, Responded, Session};
+use super::listing::{Listing, Peer};
+use super::message::Request;
+use super::result::{Raw, malformed};
+use crate::pool::PoolKey;
+use crate::time::now;
+
+/// How many servers are remembered, each with a credential.
+const SERVER_LIMIT: usize = 4_096;
+/// How many sessions one server has with the gate; each principal has one at most.
+const SESSION_LIMIT: usize = 1_024;
+/// How long a session may be idle.
+const SESSION_IDLE: Duration = Duration::from_secs(600);
+/// How long the era of a server is believed.
+const ERA_AGE: Duration = Duration::from_secs(3_600);
+
+/// A server, and with whose credential it is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ServerKey {
+    pub(crate) tenant: TenantId,
+    pub(crate) url: String,
+    pub(crate) pool: PoolKey,
+}
+
+/// The servers that are known.
+#[derive(Default)]
+pub(crate) struct Servers {
+    known: Mutex<HashMap<ServerKey, Arc<Server>>>,
+}
+
+/// What is known of a server.
+#[derive(Default)]
+pub(crate) struct Server {
+    state: Mutex<State>,
+    /// Held by the one that greets it.
+    greeting: tokio::sync::Mutex<()>,
+    pub(crate) listing: Listing,
+}
+
+#[derive(Default)]
+struct State {
+    used: Option<Instant>,
+    modern: Option<(Arc<Session>, Instant)>,
+    is_legacy: Option<Instant>,
+    /// The session of each principal, and of the gate itself, with the time of its last use: what a server keeps for one
+    /// of them is not shown to another.
+    sessions: HashMap<Option<PrincipalId>, (Arc<Session>, Instant)>,
+}
+
+impl Servers {
+    pub(crate) fn of(&self, key: &ServerKey) -> Arc<Server> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = known.get(key) {
+            return Arc::clone(server);
+        }
+        if known.len() >= SERVER_LIMIT {
+            let oldest = known.iter().min_by_key(|(_, server)| server.state().used).map(|(key, _)| key.clone());
+            oldest.map(|key| known.remove(&key));
+        }
+        let server = Arc::<Server>::default();
+        known.insert(key.clone(), Arc::clone(&server));
+        server
+    }
+}
+
+impl Server {
+    /// The session that this principal has with the server, begun now if there is none.
+    async fn session(
+        &self,
+        agent: Option<&PrincipalId>,
+        endpoint: &Endpoint<'_>,
+        redactor: &mut Redactor,
+        ids: &(dyn Fn() -> u64 + Sync),
+    ) -> Result<Arc<Session>, SourceFailure> {
+        if let Some(session) = self.current(agent) {
+            return Ok(session);
+        }
+        let waiting = timeout_at(endpoint.deadline, self.greeting.lock()).await;
+        let _greeting = waiting.map_err(|_| SourceFailure {
+            timed_out: true,
+            ..SourceFailure::not_sent(FailureKind::Proxy, "the time for this call was over during the handshake")
+        })?;
+        if let Some(session) = self.current(agent) {
+            return Ok(session);
+        }
+        let known = self.state().is_legacy.filter(|since| now() - *since < ERA_AGE).map(|_| McpEra::Legacy);
+        match endpoint.greet(known, redactor, &|| ids()).await {
+            Ok(session) => Ok(self.keep(agent, session)),
+            Err(failure) => {
+                self.state().is_legacy = None;
+                // The call itself was not sent.
+                Err(SourceFailure { sent: false, ..failure })
+            }
+        }
+    }
+
+    fn current(&self, agent: Option<&PrincipalId>) -> Option<Arc<Session>> {
+        let now = now();
+        let mut state = self.state();
+        state.used = Some(now);
+        if let Some((session, since)) = &state.modern {
+            return (now - *since < ERA_AGE).then(|| Arc::clone(session));
+        }
+        let (session, used) = state.sessions.get_mut(&agent.cloned())?;
+        let is_idle = now - *used >= SESSION_IDLE;
+        *used = now;
+        (!is_idle).then(|| Arc::clone(session))
+    }
+
+    fn keep(&self, agent: Option<&PrincipalId>, session: Session) -> Arc<Session> {
+        let (session, now) = (Arc::new(session), now());
+        let mut state = self.state();
+        match session.greeting.era {
+            McpEra::Modern => {
+                state.modern = Some((Arc::clone(&session), now));
+                state.is_legacy = None;
+                state.sessions.clear();
+            }
+            McpEra::Legacy => {
+                state.modern = None;
+                state.is_legacy.get_or_insert(now);
+                state.sessions.retain(|_, (_, used)| now - *used < SESSION_IDLE);
+                if state.sessions.len() >= SESSION_LIMIT {
+                    let oldest =
+                        state.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(agent, _)| agent.clone());
+                    oldest.map(|agent| state.sessions.remove(&agent));
+                }
+                state.sessions.insert(agent.cloned(), (Arc::clone(&session), now));
+            }
+        }
+        session
+    }
+
+    /// Ends what is known of a session, unless there is a newer one.
+    fn forget(&self, agent: Option<&PrincipalId>, session: &Arc<Session>) {
+        let mut state = self.state();
+        let agent = agent.cloned();
+        if state.sessions.get(&agent).is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
+            state.sessions.remove(&agent);
+        }
+        if state.modern.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
+            state.modern = None;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server within one call.
+pub(crate) struct HttpPeer<'a> {
+    pub(crate) endpoint: &'a Endpoint<'a>,
+    pub(crate) server: &'a Server,
+    pub(crate) agent: Option<&'a PrincipalId>,
+    pub(crate) redactor: &'a mut Redactor,
+    pub(crate) ids: &'a (dyn Fn() -> u64 + Sync),
+}
+
+impl HttpPeer<'_> {
+    /// The session, begun now if there is none.
+    pub(crate) async fn session(&mut self) -> Result<Arc<Session>, SourceFailure> {
+        self.server.session(self.agent, self.endpoint, self.redactor, self.ids).await
+    }
+}
+
+#[async_trait]
+impl Peer for HttpPeer<'_> {
+    /// A session that the server has ended is begun again, once: it has done nothing yet.
+    async fn ask(&mut self, request: &Request<'_>) -> Result<Raw, SourceFailure> {
+        for _ in 0..2 {
+            let session = self.session().await?;
+            let id = (self.ids)();
+            let mut announced = Announced::default();
+            let responded = self.endpoint.request(request, id, &session, self.redactor, &mut announced).await;
+            if announced.list_changed {
+                self.server.listing.expire();
+            }
+            match responded {
+                Ok(Responded::Message(raw)) => {
+                    // A server that refuses the form of the request may have been replaced by another one.
+                    if matches!(raw.http_status, 400 | 404 | 405) {
+                        self.server.forget(self.agent, &session);
+                    }
+                    return Ok(raw);
+                }
+                Ok(Responded::NoSession) => self.server.forget(self.agent, &session),
+                Err(failure) => {
+                    if matches!(failure.http_status, Some(400 | 404 | 405)) {
+                        self.server.forget(self.agent, &session);
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        Err(malformed(404, "the server ended the session that it had just begun"))
+    }
+}

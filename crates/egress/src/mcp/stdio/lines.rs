@@ -1,0 +1,55 @@
+//! The output of a process, line by line, each no longer than is taken.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// Reads lines.
+pub(super) struct Lines<R> {
+    reader: R,
+    limit: usize,
+    buffer: Vec<u8>,
+    /// How much of the buffer was searched for a line end.
+    searched: usize,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(reader: R, limit: usize) -> Self {
+        Self { reader, limit, buffer: Vec::new(), searched: 0 }
+    }
+
+    /// The next line without its end; `None` at the end of the output. What is read is kept if this is cancelled.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            let unseen = self.buffer.get(self.searched..).unwrap_or_default();
+            if let Some(length) = unseen.iter().position(|byte| *byte == b'\n') {
+                let end = self.searched + length;
+                let rest = self.buffer.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.buffer, rest);
+                self.searched = 0;
+                line.pop();
+                if line.last() == Some(&b'\r') {
+                    line.pop();
+                }
+                return Ok(Some(line));
+            }
+            self.searched = self.buffer.len();
+            if self.buffer.len() > self.limit {
+                return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+            }
+            self.buffer.reserve(PIECE);
+            if self.reader.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Forgets the line so far, which is too long.
+    pub(super) fn skip(&mut self) {
+        self.buffer.clear();
+        self.searched = 0;
+    }
+}

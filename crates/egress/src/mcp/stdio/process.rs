@@ -1,0 +1,406 @@
+//! One running process: requests of many calls go in as lines, and each response finds its call by its id. A task writes,
+//! a task reads, and none is started for a call.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Deref;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+use toolgate_gate::ports::mount::MountWatch;
+use toolgate_gate::ports::source::{FailureKind, SourceFailure};
+use toolgate_model::credential::ServiceName;
+use toolgate_model::principal::{PrincipalId, TenantId};
+use toolgate_model::redaction::Redactor;
+use toolgate_model::secret::{Material, Secret};
+
+use super::StdioMount;
+use super::group::Group;
+use super::lines::Lines;
+use crate::mcp::greeting::Greeting;
+use crate::mcp::listing::Listing;
+use crate::mcp::message::{self, Envelope};
+use crate::mcp::reporter::Reporter;
+use crate::mcp::result::malformed;
+use crate::time::now;
+
+/// How many messages wait to be written.
+const QUEUE: usize = 64;
+/// How many reports of progress wait to be passed on.
+const REPORTS: usize = 16;
+/// How many requests a process has at a time, and how many of them for one principal.
+const IN_FLIGHT: usize = 256;
+const IN_FLIGHT_OF_AGENT: usize = 64;
+/// The longest message of a process.
+const MESSAGE_LIMIT: usize = 1024 * 1024;
+/// The longest line of its log, and how many lines of it are passed on.
+const LOG_LINE_LIMIT: usize = 4 * 1024;
+const LOG_LINES: usize = 1_000;
+
+/// On whose behalf a process runs.
+pub(super) struct Origin {
+    pub(super) tenant: TenantId,
+    pub(super) service: Option<ServiceName>,
+    pub(super) watch: Arc<dyn MountWatch>,
+}
+
+/// A process that may not have been greeted yet. Dropping it ends the process.
+pub(crate) struct Running {
+    shared: Arc<Shared>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+    tasks: [JoinHandle<()>; 3],
+}
+
+/// A process that has said who it is.
+pub(crate) struct Process {
+    running: Running,
+    pub(crate) greeting: Greeting,
+}
+
+impl Deref for Process {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.running
+    }
+}
+
+impl Process {
+    /// What is known of its list of tools.
+    pub(crate) fn listing(&self) -> &Listing {
+        &self.running.shared.listing
+    }
+}
+
+/// What the calls and the tasks share.
+struct Shared {
+    calls: Mutex<Calls>,
+    listing: Listing,
+    origin: Origin,
+}
+
+struct Calls {
+    waiting: HashMap<u64, Waiting>,
+    /// The highest id that was given to it.
+    last_id: u64,
+    used: Instant,
+    /// Why it has ended.
+    ended: Option<&'static str>,
+}
+
+struct Waiting {
+    agent: Option<PrincipalId>,
+    response: oneshot::Sender<Result<Vec<u8>, &'static str>>,
+    /// Takes what the server says about its progress.
+    progress: Option<mpsc::Sender<Vec<u8>>>,
+}
+
+impl Running {
+    /// Starts a process with nothing of the gate's environment but what it needs to find programs.
+    pub(super) fn start(mount: &StdioMount, secret: Option<&str>, origin: Origin) -> Result<Self, SourceFailure> {
+        let mut words = mount.command.iter();
+        let program = words.next().ok_or_else(|| not_started(io::ErrorKind::InvalidInput))?;
+        let mut command = std::process::Command::new(program);
+        command.args(words).env_clear();
+        for name in ["PATH", "HOME"] {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        command.envs(mount.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(mount.credential.as_ref().zip(secret));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(directory) = &mount.directory {
+            command.current_dir(directory);
+        }
+        if !mount.leads_group {
+            command.process_group(0);
+        }
+        let spawned = Command::from(command).kill_on_drop(true).spawn();
+        let mut child = spawned.map_err(|error| not_started(error.kind()))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let group = Group::of(child);
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(not_started(io::ErrorKind::BrokenPipe));
+        };
+        let calls = Calls { waiting: HashMap::new(), last_id: 0, used: now(), ended: None };
+        let shared = Arc::new(Shared { calls: Mutex::new(calls), listing: Listing::default(), origin });
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        let log = log(stderr, mount.name.clone(), redactor_of(secret));
+        let tasks = [
+            tokio::spawn(write(stdin, queue)),
+            tokio::spawn(read(stdout, Arc::clone(&shared), outgoing.downgrade(), group, mount.idle)),
+            tokio::spawn(log),
+        ];
+        tracing::debug!(mount = %mount.name, "a mounted server was started");
+        Ok(Self { shared, outgoing, tasks })
+    }
+
+    pub(super) fn greeted(self, greeting: Greeting) -> Process {
+        Process { running: self, greeting }
+    }
+
+    /// Sends a request and gives its response.
+    pub(crate) async fn ask(
+        &self,
+        id: u64,
+        message: Vec<u8>,
+        agent: Option<&PrincipalId>,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, SourceFailure> {
+        self.ask_reporting(id, message, agent, deadline, None).await
+    }
+
+    /// The same, passing on what the server says about its progress meanwhile.
+    pub(crate) async fn ask_reporting(
+        &self,
+        id: u64,
+        mut message: Vec<u8>,
+        agent: Option<&PrincipalId>,
+        deadline: Instant,
+        reporter: Option<(&Reporter<'_>, &Redactor)>,
+    ) -> Result<Vec<u8>, SourceFailure> {
+        let (sender, mut response) = oneshot::channel();
+        let (progress, mut reports) = reporter.map(|_| mpsc::channel(REPORTS)).unzip();
+        self.shared.enter(id, Waiting { agent: agent.cloned(), response: sender, progress })?;
+        let mut call = InFlight { running: self, id, is_sent: false };
+        message.push(b'\n');
+        match timeout_at(deadline, self.outgoing.send(message)).await {
+            Ok(Ok(())) => call.is_sent = true,
+            Ok(Err(_)) => return Err(self.gone(false)),
+            Err(_) => return Err(super::late("the time for this call was over before its server read the request")),
+        }
+        let responded = async {
+            while let (Some((reporter, redactor)), Some(reports)) = (reporter, &mut reports) {
+                tokio::select! {
+                    biased;
+                    report = reports.recv() => match report {
+                        Some(notification) => reporter.report(&notification, id, redactor),
+                        None => break,
+                    },
+                    responded = &mut response => return responded,
+                }
+            }
+            response.await
+        };
+        match timeout_at(deadline, responded).await {
+            Ok(Ok(Ok(message))) => Ok(message),
+            Ok(Ok(Err(reason))) => Err(malformed(super::OK, reason)),
+            Ok(Err(_)) => Err(self.gone(true)),
+            Err(_) => {
+                let reason = "the time for this call was over before its server responded";
+                Err(SourceFailure { sent: true, ..super::late(reason) })
+            }
+        }
+    }
+
+    /// Sends something that has no response. Left out where the process does not keep up.
+    pub(super) fn notify(&self, mut message: Vec<u8>) {
+        message.push(b'\n');
+        let _ = self.outgoing.try_send(message);
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.shared.calls().ended.is_some()
+    }
+
+    /// Whether no call waits for it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.shared.calls().waiting.is_empty()
+    }
+
+    /// When it was last used.
+    pub(super) fn used(&self) -> Instant {
+        self.shared.calls().used
+    }
+
+    fn gone(&self, sent: bool) -> SourceFailure {
+        let reason = self.shared.calls().ended.unwrap_or("the server has ended by itself");
+        SourceFailure { sent, ..SourceFailure::not_sent(FailureKind::Proxy, reason) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The task that reads owns the process.
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// A request whose response is waited for. If nobody waits any more, the process is told so.
+struct InFlight<'a> {
+    running: &'a Running,
+    id: u64,
+    is_sent: bool,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let was_waiting = self.running.shared.calls().waiting.remove(&self.id).is_some();
+        if was_waiting && self.is_sent {
+            self.running.notify(message::cancelled(self.id));
+        }
+    }
+}
+
+impl Shared {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, id: u64, waiting: Waiting) -> Result<(), SourceFailure> {
+        let mut calls = self.calls();
+        if let Some(reason) = calls.ended {
+            return Err(SourceFailure::not_sent(FailureKind::Proxy, reason));
+        }
+        let of_agent = calls.waiting.values().filter(|other| other.agent == waiting.agent).count();
+        if calls.waiting.len() >= IN_FLIGHT || (waiting.agent.is_some() && of_agent >= IN_FLIGHT_OF_AGENT) {
+            let reason = "its server has as many calls in flight as it is given; try again";
+            return Err(SourceFailure::not_sent(FailureKind::Overloaded, reason));
+        }
+        calls.used = now();
+        calls.last_id = calls.last_id.max(id);
+        calls.waiting.insert(id, waiting);
+        Ok(())
+    }
+
+    /// Gives a message to whom it is for.
+    fn route(&self, line: Vec<u8>, outgoing: &mpsc::WeakSender<Vec<u8>>) {
+        match Envelope::of(&line) {
+            Ok(Envelope::Response(Some(id))) => {
+                let mut calls = self.calls();
+                calls.used = now();
+                match calls.waiting.remove(&id) {
+                    Some(waiting) => drop(waiting.response.send(Ok(line))),
+                    // A late response to a call that nobody waits for any more.
+                    None if id <= calls.last_id => {}
+                    None => calls.fail_all("the server's response has the id of no request"),
+                }
+            }
+            Ok(Envelope::Response(None)) => self.calls().fail_all("the server's response has the id of no request"),
+            Ok(Envelope::Request { id, method }) => {
+                // Refused politely, if the process reads what it is sent.
+                if let Some(outgoing) = outgoing.upgrade() {
+                    let mut refusal = message::refusal(&id, &method);
+                    refusal.push(b'\n');
+                    let _ = outgoing.try_send(refusal);
+                }
+            }
+            Ok(Envelope::Notification { method }) if method == "notifications/tools/list_changed" => {
+                self.listing.expire();
+                if let Some(service) = &self.origin.service {
+                    self.origin.watch.changed(&self.origin.tenant, service);
+                }
+            }
+            Ok(Envelope::Notification { method }) if method == message::PROGRESS => {
+                let Some((id, _)) = message::progress(&line) else { return };
+                let calls = self.calls();
+                let progress = calls.waiting.get(&id).and_then(|waiting| waiting.progress.as_ref());
+                // Left out where it comes faster than it is read.
+                progress.map(|progress| progress.try_send(line));
+            }
+            Ok(Envelope::Notification { .. }) => {}
+            Err(_) => self.calls().fail_all("the server sent something that is no message"),
+        }
+    }
+
+    fn end(&self, reason: &'static str) {
+        let mut calls = self.calls();
+        calls.ended.get_or_insert(reason);
+        // Their senders are dropped: whoever waits reads the reason.
+        calls.waiting.clear();
+    }
+}
+
+impl Calls {
+    fn fail_all(&mut self, reason: &'static str) {
+        for (_, waiting) in self.waiting.drain() {
+            let _ = waiting.response.send(Err(reason));
+        }
+    }
+}
+
+async fn write(mut stdin: ChildStdin, mut queue: mpsc::Receiver<Vec<u8>>) {
+    let mut batch = Vec::new();
+    while queue.recv_many(&mut batch, QUEUE).await > 0 {
+        let written = match batch.as_slice() {
+            [message] => stdin.write_all(message).await,
+            messages => stdin.write_all(&messages.concat()).await,
+        };
+        batch.clear();
+        if written.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads until the process ends, breaks the rules or was idle for too long; then it is killed with all that it started.
+async fn read(
+    stdout: ChildStdout,
+    shared: Arc<Shared>,
+    outgoing: mpsc::WeakSender<Vec<u8>>,
+    group: Group,
+    idle: Duration,
+) {
+    let mut lines = Lines::new(stdout, MESSAGE_LIMIT);
+    let reason = loop {
+        match timeout(idle, lines.next()).await {
+            Ok(Ok(Some(line))) if line.first() == Some(&b'{') => shared.route(line, &outgoing),
+            // Something that was printed and is no message.
+            Ok(Ok(Some(_))) => {}
+            Ok(Ok(None)) => break "the server has ended by itself",
+            Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => {
+                break "the server's response is larger than is read; it was stopped";
+            }
+            Ok(Err(_)) => break "the server's output could not be read",
+            Err(_) => {
+                let calls = shared.calls();
+                if calls.waiting.is_empty() && now() - calls.used >= idle {
+                    drop(calls);
+                    break "the server was stopped because nobody used it";
+                }
+            }
+        }
+    };
+    shared.end(reason);
+    group.end().await;
+}
+
+/// Passes on what a process says about itself, without its secret, up to a limit.
+async fn log(stderr: ChildStderr, mount: String, redactor: Redactor) {
+    let mut lines = Lines::new(stderr, LOG_LINE_LIMIT);
+    let mut count = 0;
+    loop {
+        match lines.next().await {
+            Ok(Some(mut line)) => {
+                count += 1;
+                if count > LOG_LINES {
+                    continue;
+                }
+                redactor.redact_bytes(&mut line);
+                tracing::debug!(%mount, line = %String::from_utf8_lossy(&line).escape_debug(), "a mounted server says");
+            }
+            // A line without end is not kept, and what follows it is read on.
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => lines.skip(),
+            Ok(None) | Err(_) => return,
+        }
+    }
+}
+
+fn redactor_of(secret: Option<&str>) -> Redactor {
+    let mut material = Material::new();
+    if let Some(secret) = secret {
+        material.insert("secret".to_owned(), Secret::new(secret.to_owned()));
+    }
+    Redactor::new(&material)
+}
+
+fn not_started(kind: io::ErrorKind) -> SourceFailure {
+    let reason = format!("its server could not be started ({kind}); check the `command` of the mount");
+    SourceFailure::not_sent(FailureKind::Proxy, reason)
+}

@@ -1,0 +1,135 @@
+//! Guardians on the messages between the gate and mounted MCP servers, besides the hooks of tools. They see the message
+//! without what belongs to the connection, and let it pass or not: to change a call they have the hooks of tools.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use toolgate_model::guard::{Ask, Content, Direction, Hook, HookDecision, Verdict};
+
+use super::eligible::{Candidate, EligibleGrant};
+use super::{Call, Pipeline, admit, guard};
+use crate::action::Action;
+use crate::ports::guardian::{Hooked, Ruling};
+use crate::ports::ledger::Freshness;
+use crate::refusal::{Code, Refusal};
+
+#[cfg(test)]
+mod tests;
+
+/// What guardians said about a message: the approvals that they ask for, or why it is refused.
+pub(super) type Passed = (Result<Vec<Ask>, Refusal>, Option<Box<HookDecision>>);
+
+impl Pipeline {
+    /// Asks about the request that a call comes to, where it goes to a mounted server.
+    pub(super) async fn guard_message(
+        &self,
+        call: &Call,
+        eligible: &EligibleGrant,
+        parameters: &Value,
+        freshness: Freshness,
+    ) -> Passed {
+        if eligible.action() != Action::Mcp {
+            return (Ok(Vec::new()), None);
+        }
+        let Some(mapping) = &eligible.candidate.tool.definition.mcp else { return (Ok(Vec::new()), None) };
+        let rendered = parameters.as_object().and_then(|parameters| mapping.message(parameters).ok());
+        // INVARIANT: `constrain` has rendered the same.
+        let message = rendered.and_then(|message| serde_json::from_slice(&message).ok()).unwrap_or_default();
+        let candidate = &eligible.candidate;
+        let (verdict, decision) =
+            match self.judge_message(call, candidate, Direction::Outbound, &message, freshness).await {
+                Ok(None) => return (Ok(Vec::new()), None),
+                Ok(Some(Ruling { lacks_secrets: true, .. })) => {
+                    let opened = self.open(eligible).await;
+                    if let Some(Err(refusal)) = &opened {
+                        return (Err(refusal.clone()), None);
+                    }
+                    let secrets = admit::secrets(&opened);
+                    let judged = self
+                        .judge_with(call, candidate, Direction::Outbound, &message, freshness, Some(&secrets))
+                        .await;
+                    match judged {
+                        Ok(ruling) => (ruling.verdict, ruling.decision),
+                        Err(refusal) => return (Err(refusal), None),
+                    }
+                }
+                Ok(Some(ruling)) => (ruling.verdict, ruling.decision),
+                Err(refusal) => return (Err(refusal), None),
+            };
+        let passed = match verdict {
+            Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
+            Verdict::Pass { content: Some(_), .. } => Err(unchangeable()),
+            Verdict::Pass { content: None, asks } => Ok(asks),
+        };
+        (passed, decision)
+    }
+
+    /// Asks about the response of a mounted server. It is too late for an approval.
+    pub(super) async fn inspect_message(
+        &self,
+        call: &Call,
+        candidate: &Candidate,
+        result: &Value,
+        freshness: Freshness,
+    ) -> (Result<(), Refusal>, Option<Box<HookDecision>>) {
+        if candidate.action() != Action::Mcp {
+            return (Ok(()), None);
+        }
+        let message = json!({"jsonrpc": "2.0", "result": result});
+        let ruling = match self.judge_message(call, candidate, Direction::Inbound, &message, freshness).await {
+            Ok(Some(ruling)) => ruling,
+            Ok(None) => return (Ok(()), None),
+            Err(refusal) => return (Err(refusal), None),
+        };
+        let passed = match ruling.verdict {
+            Verdict::Deny(denial) => Err(guard::refusal_of(denial)),
+            Verdict::Pass { content: Some(_), .. } => Err(unchangeable()),
+            Verdict::Pass { asks, .. } if !asks.is_empty() => {
+                let reason = "a rule asks for a person's approval of a message, and nobody can be asked any more";
+                Err(Refusal::new(Code::GuardianDenied, reason))
+            }
+            Verdict::Pass { .. } => Ok(()),
+        };
+        (passed, ruling.decision)
+    }
+
+    /// What the guardians say; `None` where nobody has a say in such messages.
+    async fn judge_message(
+        &self,
+        call: &Call,
+        candidate: &Candidate,
+        direction: Direction,
+        message: &Value,
+        freshness: Freshness,
+    ) -> Result<Option<Ruling>, Refusal> {
+        let subject = call.subject(candidate, Hook::Mcp(direction));
+        if self.guardian.unconcerned(call.caller.tenant(), &subject, freshness).await?.is_some() {
+            return Ok(None);
+        }
+        // Every form of the secret was redacted from a response before it comes here.
+        let nothing: &[&[u8]] = &[];
+        let secrets = (direction == Direction::Inbound).then_some(nothing);
+        self.judge_with(call, candidate, direction, message, freshness, secrets).await.map(Some)
+    }
+
+    async fn judge_with(
+        &self,
+        call: &Call,
+        candidate: &Candidate,
+        direction: Direction,
+        message: &Value,
+        freshness: Freshness,
+        secrets: Option<&[&[u8]]>,
+    ) -> Result<Ruling, Refusal> {
+        let content = Content::Message(Cow::Borrowed(message));
+        let event = call.event(candidate, Hook::Mcp(direction), content, self.clock.now());
+        let hooked: Hooked<'_> = call.hooked(candidate, &event, freshness, secrets);
+        self.guardian.judge(&hooked).await
+    }
+}
+
+fn unchangeable() -> Refusal {
+    let reason =
+        "policies or guardians let a message of MCP pass only with changes, which only the hooks of tools can make";
+    Refusal::new(Code::GuardianDenied, reason)
+}

@@ -1,0 +1,121 @@
+//! Mounted MCP servers: how the gate looks at what a server offers, and how it learns that this has changed. Calls of
+//! mounted tools are executed by a [`Source`](super::source::Source) like all others.
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use toolgate_model::connection::{AdapterName, AuthPlacement, BaseUrl, Connection};
+use toolgate_model::credential::{Credential, ServiceName};
+use toolgate_model::principal::TenantId;
+
+pub use toolgate_model::mount::McpEra;
+
+use super::source::{Access, FailureKind, SourceFailure};
+use crate::call::{placement_of, usual_adapter};
+use crate::refusal::{Code, Refusal};
+
+/// The connection to mounted MCP servers, besides calls.
+#[async_trait]
+pub trait MountLink: Send + Sync {
+    /// Asks a server who it is and what it offers. With access where the mount has a credential.
+    async fn inspect(&self, mount: &MountTarget, access: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure>;
+}
+
+/// No connection to mounted servers: for a gate that has none.
+pub struct NoMounts;
+
+#[async_trait]
+impl MountLink for NoMounts {
+    async fn inspect(&self, _: &MountTarget, _: Option<Access<'_>>) -> Result<ServerOffer, SourceFailure> {
+        Err(SourceFailure::not_sent(FailureKind::NotExecutable, "this gate has no connections to MCP servers"))
+    }
+}
+
+/// Is told what the connection to mounted servers notices.
+pub trait MountWatch: Send + Sync {
+    /// The server lists other definitions than those that its tools are pinned by. Told once for each change that is
+    /// seen, in the course of a call: must not block.
+    fn changed(&self, tenant: &TenantId, service: &ServiceName);
+}
+
+/// A mounted server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MountTarget {
+    pub tenant: TenantId,
+    /// The service that it is registered as.
+    pub service: ServiceName,
+    pub transport: MountTransport,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MountTransport {
+    Http {
+        /// The endpoint.
+        url: BaseUrl,
+        /// What requests are sent with; `None` for a server that needs nothing.
+        credential: Option<Box<MountCredential>>,
+    },
+    /// A process that the operator has configured.
+    Stdio {
+        /// Its name in the configuration.
+        name: String,
+        /// The credential that the process is started with, where the configuration says where to put it.
+        credential: Option<Box<Credential>>,
+    },
+}
+
+/// The credential of a mount over HTTP, without its material, and how a request is sent with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MountCredential {
+    pub credential: Credential,
+    pub connection: Connection,
+    pub adapter: AdapterName,
+    pub placement: AuthPlacement,
+}
+
+impl MountCredential {
+    /// As the credential's metadata and auth type say.
+    pub fn of(credential: Credential) -> Result<Self, Refusal> {
+        let unusable = |reason: String| Refusal::new(Code::ToolNotExecutable, reason);
+        let connection = Connection::from_metadata(&credential.metadata)
+            .map_err(|error| unusable(format!("the credential's metadata is wrong: {error}")))?;
+        let adapter = connection.adapter.or_else(|| usual_adapter(credential.auth_type)).ok_or_else(|| {
+            let kind = credential.auth_type.as_str();
+            unusable(format!("no adapter serves credentials of type {kind}; name one in `metadata.adapter`"))
+        })?;
+        let placement = placement_of(adapter, credential.auth_type, &connection);
+        Ok(Self { credential, connection, adapter, placement })
+    }
+}
+
+/// What a server says about itself. Untrusted content, all of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerOffer {
+    pub era: McpEra,
+    /// The revision of the protocol that is spoken with it.
+    pub protocol_version: String,
+    pub server: ServerInfo,
+    /// What it wants models to be told.
+    pub instructions: Option<String>,
+    /// What it can do, as it said.
+    pub capabilities: Map<String, Value>,
+    /// All pages of its list, in its order.
+    pub tools: Vec<OfferedTool>,
+}
+
+/// Who a server says that it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerInfo {
+    pub name: String,
+    pub version: String,
+    pub title: Option<String>,
+}
+
+/// A tool in the list of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferedTool {
+    /// Its name there.
+    pub name: String,
+    /// The whole definition as it was listed. See [`toolgate_model::service::definition_hash`].
+    pub definition: Value,
+}

@@ -1,0 +1,372 @@
+//! MCP servers for tests to mount: over HTTP in either era, with responses as JSON or as streams of events, and a process
+//! for stdio. Honest until a test asks for something that no honest server does.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::{Value, json};
+
+use crate::upstream::{Received, Reply, Upstream};
+
+/// The revision of the modern era.
+const MODERN: &str = "2026-07-28";
+
+/// A running server over HTTP.
+pub struct McpServer {
+    upstream: Upstream,
+    script: Arc<Mutex<McpScript>>,
+}
+
+/// What a server does. May be changed while it runs.
+#[derive(Debug, Clone)]
+pub struct McpScript {
+    /// Whether it speaks 2026-07-28; else 2025-11-25 with sessions.
+    pub modern: bool,
+    /// Whether responses are streams of events.
+    pub events: bool,
+    /// What it lists.
+    pub tools: Vec<Value>,
+    /// How many tools are on a page.
+    pub page: usize,
+    /// What it does with calls of tools.
+    pub conduct: Conduct,
+    /// Ids of the sessions that are open.
+    pub sessions: BTreeSet<String>,
+    begun: usize,
+}
+
+/// What a server does with calls of tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Conduct {
+    /// Responds as it should.
+    Honest,
+    /// Asks the client for something before it responds.
+    Asking,
+    /// Says that its list has changed before it responds.
+    Announcing,
+    /// Says how far it is before it responds.
+    Reporting,
+    /// Responds with more than anybody reads.
+    Giant,
+    /// Responds with what is no JSON.
+    Malformed,
+    /// Never responds.
+    Silent,
+    /// Responds to another request.
+    WrongId,
+    /// Responds with an object that has a key twice.
+    DuplicateKey,
+    /// Redirects to this address.
+    Redirect(String),
+    /// Ends the stream before the response.
+    CutOff,
+    /// Keeps the stream open after the response.
+    Lingering,
+}
+
+impl McpServer {
+    pub fn start(modern: bool, events: bool) -> Self {
+        let script = Arc::new(Mutex::new(McpScript {
+            modern,
+            events,
+            tools: tools(),
+            page: 2,
+            conduct: Conduct::Honest,
+            sessions: BTreeSet::new(),
+            begun: 0,
+        }));
+        let shared = Arc::clone(&script);
+        let upstream = Upstream::start(move |request| lock(&shared).reply(request));
+        Self { upstream, script }
+    }
+
+    /// Its endpoint.
+    pub fn url(&self) -> String {
+        format!("{}/mcp", self.upstream.url())
+    }
+
+    pub fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    /// What it does.
+    pub fn script(&self) -> MutexGuard<'_, McpScript> {
+        lock(&self.script)
+    }
+
+    /// The messages that it received with this method.
+    pub fn received(&self, method: &str) -> Vec<Value> {
+        let messages = self.upstream.received().into_iter().map(|request| request.json());
+        messages.filter(|message| message["method"] == method).collect()
+    }
+}
+
+/// What an honest server lists.
+pub fn tools() -> Vec<Value> {
+    let text = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    vec![
+        json!({
+            "name": "echo", "title": "Echo", "description": "Repeats a text.", "inputSchema": text,
+            "outputSchema": text, "annotations": {"readOnlyHint": true, "openWorldHint": false}
+        }),
+        json!({"name": "whoami", "description": "Says what it was sent with.", "inputSchema": {"type": "object"}}),
+        json!({"name": "fail", "description": "Fails.", "inputSchema": {"type": "object"}}),
+    ]
+}
+
+impl McpScript {
+    fn reply(&mut self, request: &Received) -> Reply {
+        if request.method != "POST" {
+            return Reply::bytes(405, "");
+        }
+        let message = request.json();
+        let (id, method) = (message["id"].clone(), message["method"].as_str().unwrap_or_default().to_owned());
+        if let Err(refused) = self.admit(request, &message) {
+            return refused;
+        }
+        let params = &message["params"];
+        let result = match method.as_str() {
+            "" => return Reply::bytes(202, ""),
+            notification if id.is_null() => {
+                assert!(notification.starts_with("notifications/"), "{message}");
+                return Reply::bytes(202, "");
+            }
+            "server/discover" if self.modern => json!({
+                "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": true}, "resources": {}},
+                "instructions": "Use echo.", "ttlMs": 0, "cacheScope": "private",
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fixture", "version": "1.2.3"}}
+            }),
+            "initialize" if !self.modern => {
+                self.begun += 1;
+                let session = format!("session-{}", self.begun);
+                self.sessions.insert(session.clone());
+                let result = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "fixture", "version": "1.2.3", "title": "Fixture"}
+                });
+                return respond(self.events, &id, &result).header("Mcp-Session-Id", &session);
+            }
+            "tools/list" => {
+                let from: usize = params["cursor"].as_str().map_or(0, |cursor| cursor.parse().expect("its own cursor"));
+                let page: Vec<Value> = self.tools.iter().skip(from).take(self.page).cloned().collect();
+                let next = from + page.len();
+                let mut result = json!({"tools": page, "ttlMs": 300_000, "cacheScope": "private"});
+                if next < self.tools.len() {
+                    result["nextCursor"] = json!(next.to_string());
+                }
+                result
+            }
+            "tools/call" => return self.call(request, &id, params),
+            "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "resource"}]}),
+            _ => return error(404, &id, -32601, "no such method"),
+        };
+        respond(self.events, &id, &self.finished(result))
+    }
+
+    fn finished(&self, mut result: Value) -> Value {
+        if self.modern {
+            result["resultType"] = json!("complete");
+        }
+        result
+    }
+
+    /// What its era asks of every request.
+    fn admit(&self, request: &Received, message: &Value) -> Result<(), Reply> {
+        let id = &message["id"];
+        let method = message["method"].as_str().unwrap_or_default();
+        let accepts = request.header("accept").unwrap_or_default();
+        if !(accepts.contains("application/json") && accepts.contains("text/event-stream")) {
+            return Err(Reply::bytes(406, ""));
+        }
+        if self.modern {
+            let meta = &message["params"]["_meta"];
+            if meta["io.modelcontextprotocol/protocolVersion"] != MODERN
+                || !meta["io.modelcontextprotocol/clientCapabilities"].is_object()
+            {
+                return Err(error(400, id, -32602, "the _meta of the request is missing"));
+            }
+            let name = message["params"]["name"].as_str().or(message["params"]["uri"].as_str());
+            let agrees = request.header("mcp-protocol-version") == Some(MODERN)
+                && request.header("mcp-method") == Some(method)
+                && request.header("mcp-name") == name
+                && request.header("mcp-session-id").is_none();
+            return if agrees { Ok(()) } else { Err(error(400, id, -32020, "headers and body differ")) };
+        }
+        if method == "initialize" {
+            return Ok(());
+        }
+        match request.header("mcp-session-id") {
+            None => Err(error(400, id, -32000, "a session is required")),
+            Some(session) if !self.sessions.contains(session) => Err(error(404, id, -32001, "no such session")),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn call(&self, request: &Received, id: &Value, params: &Value) -> Reply {
+        let content = |text: &str| json!([{"type": "text", "text": text}]);
+        let result = match params["name"].as_str().unwrap_or_default() {
+            "echo" => {
+                let structured = json!({"text": params["arguments"]["text"]});
+                json!({"content": content(&structured.to_string()), "structuredContent": structured, "custom": [1, null]})
+            }
+            "whoami" => {
+                let said: Vec<String> =
+                    request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+                json!({"content": content(&said.join("\n")), "_meta": {"target": request.target}})
+            }
+            "fail" => json!({"content": content("it went wrong"), "isError": true}),
+            _ => return error(200, id, -32602, "no such tool"),
+        };
+        let result = self.finished(result);
+        let response = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        let before = |message: Value| {
+            let stream = [event(&message), event(&response)].concat();
+            Reply::chunks(200, [stream]).header("Content-Type", "text/event-stream")
+        };
+        match &self.conduct {
+            Conduct::Honest => respond(self.events, id, &result),
+            Conduct::Asking => before(json!({"jsonrpc": "2.0", "id": "ask-1", "method": "ping"})),
+            Conduct::Announcing => before(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+            Conduct::Reporting => {
+                let message = request.bearer().unwrap_or_default();
+                let params = json!({"progressToken": id, "progress": 1, "total": 2, "message": message});
+                before(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            }
+            Conduct::Giant => {
+                let result = json!({"content": content(&"x".repeat(2 * 1024 * 1024))});
+                respond(self.events, id, &result)
+            }
+            Conduct::Malformed if self.events => {
+                Reply::chunks(200, ["data: {\"jsonrpc\"\n\n"]).header("Content-Type", "text/event-stream")
+            }
+            Conduct::Malformed => Reply::json_text(200, "{\"jsonrpc\": \"2.0\", "),
+            Conduct::Silent => Reply::silence(),
+            Conduct::WrongId => respond(self.events, &json!(id.as_u64().unwrap_or_default() + 1_000), &result),
+            Conduct::DuplicateKey => {
+                let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"a\":1,\"a\":2}}}}");
+                match self.events {
+                    true => {
+                        Reply::chunks(200, [format!("data: {text}\n\n")]).header("Content-Type", "text/event-stream")
+                    }
+                    false => Reply::json_text(200, &text),
+                }
+            }
+            Conduct::Redirect(url) => Reply::redirect(url),
+            Conduct::CutOff => {
+                Reply::chunks(200, [": nothing follows\n\n"]).header("Content-Type", "text/event-stream")
+            }
+            Conduct::Lingering => {
+                let event = event(&response);
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+                Reply::raw_open(format!("{head}{:x}\r\n{event}\r\n", event.len()))
+            }
+        }
+    }
+}
+
+fn respond(events: bool, id: &Value, result: &Value) -> Reply {
+    let response = json!({"jsonrpc": "2.0", "id": id, "result": result});
+    match events {
+        true => Reply::chunks(200, [format!(": here it comes\n\nid: 1\n{}", event(&response))])
+            .header("Content-Type", "text/event-stream; charset=utf-8"),
+        false => Reply::json(200, response),
+    }
+}
+
+fn error(status: u16, id: &Value, code: i64, message: &str) -> Reply {
+    Reply::json(status, json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
+}
+
+fn event(message: &Value) -> String {
+    format!("event: message\ndata: {message}\n\n")
+}
+
+fn lock(script: &Mutex<McpScript>) -> MutexGuard<'_, McpScript> {
+    script.lock().expect("no test fails while it holds the script")
+}
+
+/// A server that is a process: a program for `sh`, in which a test chooses what it does by the arguments of tools and by
+/// the variable `CONDUCT`.
+pub struct McpProcess {
+    directory: tempfile::TempDir,
+}
+
+impl McpProcess {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory for the program");
+        std::fs::write(directory.path().join("server.sh"), PROGRAM).expect("the program is written");
+        Self { directory }
+    }
+
+    /// The command that starts it.
+    pub fn command(&self) -> Vec<String> {
+        vec!["/bin/sh".to_owned(), self.directory.path().join("server.sh").display().to_string()]
+    }
+
+    /// Where the program is.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A file that it appends a line to at each start, if the variable `STARTS` names it.
+    pub fn starts_file(&self) -> PathBuf {
+        self.directory.path().join("starts")
+    }
+
+    /// How often it was started.
+    pub fn starts(&self) -> usize {
+        std::fs::read_to_string(self.starts_file()).map_or(0, |text| text.lines().count())
+    }
+}
+
+impl Default for McpProcess {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Relies on the id being the second member of every request.
+const PROGRAM: &str = r#"
+[ -n "$STARTS" ] && echo "$$" >> "$STARTS"
+[ "$CONDUCT" = crash ] && exit 3
+echo "started with ${TOKEN:-nothing}" >&2
+count=0
+result() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+error() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":"no"}}\n' "$id" "$1"; }
+text() { result "{\"content\":[{\"type\":\"text\",\"text\":\"$1\"}]}"; }
+while IFS= read -r line; do
+    id=${line#*\"id\":}; id=${id%%,*}
+    case "$line" in
+    *'"method":"server/discover"'*)
+        case "$CONDUCT" in
+        modern) result '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}';;
+        strict) exit 4;;
+        *) error -32601;;
+        esac;;
+    *'"method":"initialize"'*)
+        result '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"process","version":"1"}}';;
+    *'"method":"notifications/cancelled"'*) echo "$line" >> "${CANCELLED:-/dev/null}";;
+    *'"method":"notifications/'*) ;;
+    *'"method":"tools/list"'*)
+        result '{"tools":[{"name":"count","description":"Counts.","inputSchema":{"type":"object"}}]}';;
+    *'"do":"silent"'*) ;;
+    *'"do":"exit"'*) exit 5;;
+    *'"do":"malformed"'*) echo '{"jsonrpc":"2.0","id":';;
+    *'"do":"wrong-id"'*) id=999999999; text wrong;;
+    *'"do":"noise"'*) echo 'Listening...'; echo; text quiet;;
+    *'"do":"giant"'*) head -c 3000000 /dev/zero | tr '\0' 'x'; echo;;
+    *'"do":"token"'*) text "token $TOKEN of $HOME in $SECRET_OF_GATE";;
+    *'"do":"ask"'*)
+        printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}\n'
+        IFS= read -r answer
+        case "$answer" in *'"error"'*) text refused;; *) text strange;; esac;;
+    *'"do":"slow"'*)
+        for step in 1 2; do printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":2,"message":"%s"}}\n' "$id" "$step" "$TOKEN"; done
+        text done;;
+    *'"do":"child"'*) sleep 1000 & text "$!";;
+    *'"method":"tools/call"'*) count=$((count + 1)); text "$count of $$";;
+    *) error -32601;;
+    esac
+done
+"#;

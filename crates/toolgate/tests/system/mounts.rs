@@ -1,0 +1,7 @@
+//! Mounted MCP servers through the real program: nothing is usable before a person has accepted it, and nothing stays usable
+//! that is not what was accepted.
+
+mod commands;
+mod deciding;
+mod office;
+mod strangers;
