@@ -14,7 +14,7 @@ use toolgate_model::principal::{Principal, TenantId};
 use toolgate_model::principal_scope::HeldScopes;
 use toolgate_model::schema::{Schema, SchemaError, SchemaViolation};
 use toolgate_model::scope::Scope;
-use toolgate_model::service::{ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
+use toolgate_model::service::{McpMethod, ServiceDefinition, ServiceVersion, ToolDefinition, ToolName};
 use toolgate_model::tool_alias::ToolAlias;
 use toolgate_model::tool_listing::listing;
 
@@ -22,9 +22,6 @@ use crate::action::Action;
 use crate::ports::clock::Clock;
 use crate::ports::ledger::{Freshness, RegisteredService, Registry, Services};
 use crate::refusal::Refusal;
-
-/// What the names of tools begin with that forward the rest of a mounted server's protocol.
-pub const PROTOCOL_TOOLS: &str = "mcp.";
 
 /// A tool that can be called.
 #[derive(Debug)]
@@ -135,7 +132,7 @@ impl Tool {
     /// Whether it is one of those that forward the rest of a mounted server's protocol: they are no tools of the server,
     /// and are not listed as such.
     pub fn forwards_protocol(&self) -> bool {
-        self.source == SourceKind::Mcp && self.name.as_str().starts_with(PROTOCOL_TOOLS)
+        self.definition.mcp.as_ref().is_some_and(|mapping| mapping.method != McpMethod::CallTool)
     }
 
     /// How it is listed to clients that call it by its alias, as JSON.

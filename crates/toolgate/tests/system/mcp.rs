@@ -9,6 +9,7 @@ mod hostile;
 mod interruption;
 mod legacy;
 mod modern;
+mod mounted;
 mod official_client;
 mod progressive;
 mod streams;
